@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * /dev/kcr for C programs: one function per ioctl that does the sizing and
+ * growing of buffers.  All return 0 (or a descriptor or count) or -errno, and
+ * leave a message with report_fail() where a user could see the error.
+ */
+#ifndef KCR_DEVICE_H
+#define KCR_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <signal.h>
+#include <linux/kcr.h>
+
+/* Opens a job. ENOSYS: the module is not loaded (the message says how to load it). */
+int device_open(struct kcr_info *info);
+
+int device_add(int job, pid_t pid);		/* opens /proc/PID/mem itself */
+int device_park(int job, unsigned int timeout_ms, struct kcr_park *result);
+/* *out: malloc'ed array; returns the count. */
+int device_list(int job, struct kcr_process **out);
+/* Records of `*stride` bytes. */
+int device_threads(int job, pid_t pid, const struct kcr_info *info, void **out, size_t *stride);
+int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out);
+int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out);
+int device_timers(int job, pid_t pid, struct kcr_timer **out);
+int device_mm(int job, pid_t pid, struct kcr_mm *out);
+/* One allocation holds both: free(*out). vma.path is an offset into *strings. */
+int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings);
+int device_mapped_file(int job, pid_t pid, uint64_t address);	/* descriptor */
+int device_exe_file(int job, pid_t pid);			/* descriptor */
+int device_scan(int job, struct kcr_scan *scan);
+int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
+		 size_t count, uint64_t *sum);
+int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,
+		size_t count, uint64_t *sum);
+int device_fill(int job, pid_t pid, int fd, const struct kcr_run *runs, size_t count,
+		uint64_t *sum);
+int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *runs,
+		 size_t count, uint64_t *sum);
+int device_snapshot(int job, uint64_t *elapsed_ns);
+int device_release(int job, int signal, uint64_t *stopped_ns);
+int device_wait(int job, pid_t pid, unsigned int timeout_ms);
+int device_resume(int job, unsigned int *nr_threads);
+
+#endif /* KCR_DEVICE_H */

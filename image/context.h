@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The context file: a sequence of checksummed sections, written and read in
+ * one pass, so that files, pipes, sockets and /dev/null serve alike.
+ * The format is described in kcr-context(5); the messages in image/proto.
+ *
+ *	PREAMBLE  FILE*  PROCESS*  CONTENT*  MEMORY*  TRAILER
+ *
+ * Functions return 0 or -errno and leave a message with report_fail().
+ */
+#ifndef KCR_IMAGE_CONTEXT_H
+#define KCR_IMAGE_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/kcr.h>
+
+#include "file.pb-c.h"
+#include "memory.pb-c.h"
+#include "process.pb-c.h"
+
+#define CONTEXT_PAGE		4096u
+#define CONTEXT_CHUNK_PAGES	1024u	/* most pages in one MEMORY section */
+#define CONTEXT_CHUNK_RUNS	1024u	/* most runs in one MEMORY section */
+#define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
+
+enum context_section {
+	CONTEXT_PREAMBLE = 1,
+	CONTEXT_FILE = 2,
+	CONTEXT_PROCESS = 3,
+	CONTEXT_CONTENT = 4,
+	CONTEXT_MEMORY = 5,
+	CONTEXT_TRAILER = 6,
+};
+
+enum context_compression { CONTEXT_RAW = 0, CONTEXT_LZ4 = 1, CONTEXT_ZSTD = 2 };
+
+/* ---- writing ---------------------------------------------------------------- */
+
+struct context_writer;
+
+/* Starts a context file on `fd` (kept, not closed), at its current offset. */
+int context_writer_new(struct context_writer **out, int fd);
+void context_writer_free(struct context_writer *w);
+
+/* One metadata section: message is a Kcr__Preamble, Kcr__File or Kcr__Process. */
+int context_write_message(struct context_writer *w, enum context_section type,
+			  const ProtobufCMessage *message);
+
+/* Part of a file's contents: `length` (≤ CONTEXT_CONTENT_MAX) bytes at `offset`. */
+int context_write_content(struct context_writer *w, uint32_t file_id, uint64_t offset,
+			  const void *data, size_t length);
+
+/*
+ * Memory in three steps, so that the module can write the pages itself:
+ * begin writes the section's head and run table (at the page boundary that
+ * follows, the payload starts); then exactly nr_pages × 4096 bytes go to
+ * context_writer_fd(), by whoever; end writes their XXH64 (seed 0).
+ */
+int context_memory_begin(struct context_writer *w, int32_t pid,
+			 const struct kcr_run *runs, size_t nr_runs);
+int context_writer_fd(const struct context_writer *w);
+int context_memory_end(struct context_writer *w, uint64_t sum);
+
+/* Memory whose pages are in `data` (nr_pages × 4096 bytes), compressed or not. */
+int context_write_memory(struct context_writer *w, int32_t pid,
+			 const struct kcr_run *runs, size_t nr_runs,
+			 const void *data, enum context_compression how);
+
+/* Writes the trailer. Nothing may follow. */
+int context_writer_finish(struct context_writer *w);
+uint64_t context_writer_bytes(const struct context_writer *w);
+
+/* ---- reading ---------------------------------------------------------------- */
+
+struct context_reader;
+
+struct context_item {
+	enum context_section type;
+	ProtobufCMessage *message;	/* PREAMBLE, FILE, PROCESS, TRAILER: owned by the caller,
+					 * free with protobuf_c_message_free_unpacked() */
+	/* CONTENT */
+	uint32_t file_id;
+	uint64_t offset;
+	const void *data;		/* valid until the next call */
+	size_t length;
+	/* MEMORY: sorted, non-overlapping, valid until the next call */
+	int32_t pid;
+	const struct kcr_run *runs;
+	size_t nr_runs;
+	uint64_t nr_pages;
+	enum context_compression compression;
+};
+
+/* `name` is for messages. Checks magic, version and required feature bits. */
+int context_reader_new(struct context_reader **out, int fd, const char *name);
+void context_reader_free(struct context_reader *r);
+
+/*
+ * The next section: 1, or 0 after a valid trailer, or -errno (EINVAL: not a
+ * context file or damaged; the message says which and where).  Metadata and
+ * contents are verified before they are handed out.  A MEMORY section's pages
+ * follow in the file: the caller takes them with one of the two calls below
+ * (or neither: the next call skips them, verifying the sum).
+ */
+int context_read(struct context_reader *r, struct context_item *item);
+
+/* Raw pages straight from context_reader_fd(), by the module: then confirm their XXH64. */
+int context_reader_fd(const struct context_reader *r);
+int context_memory_taken(struct context_reader *r, uint64_t sum);
+/* Pages into `buffer` (nr_pages × 4096 bytes), decompressed and verified. */
+int context_memory_read(struct context_reader *r, void *buffer);
+
+/* Everything before the first CONTENT or MEMORY section, checked for sense. */
+struct context {
+	Kcr__Preamble *preamble;
+	Kcr__File **file;		/* file[id - 1] */
+	size_t nr_files;
+	Kcr__Process **process;
+	size_t nr_processes;
+};
+
+/*
+ * Reads the metadata; the item that ended it (CONTENT, MEMORY or TRAILER) is
+ * handed out by the next context_read().  Checks that every reference (file
+ * ids, pids, mm ids, VMAs sorted and in user space, register counts …) holds,
+ * so that later code can rely on them.
+ */
+int context_load(struct context_reader *r, struct context **out);
+void context_free(struct context *c);
+
+const Kcr__Process *context_process(const struct context *c, int32_t pid);
+const Kcr__File *context_file(const struct context *c, uint32_t id);
+
+#endif /* KCR_IMAGE_CONTEXT_H */

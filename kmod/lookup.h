@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel functions that are not exported everywhere, resolved when the
+ * module loads and called through static calls (IBT-safe).  Everything that
+ * knows how a symbol is found is in lookup.c.
+ */
+#ifndef KCR_LOOKUP_H
+#define KCR_LOOKUP_H
+
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/task_work.h>
+
+/* As the kernel's functions of these names. */
+int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
+		      enum task_work_notify_mode notify);
+/* -EOPNOTSUPP where the symbol could not be found: kcr_have_clone() tells. */
+pid_t kcr_kernel_clone(struct kernel_clone_args *args);
+long kcr_kernel_wait4(pid_t pid, int options);
+bool kcr_have_clone(void);
+
+/* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
+unsigned long kcr_nanosleep_restart(void);
+unsigned long kcr_futex_wait_restart(void);
+
+/* Removes a queued work from another task, true if it had not run. */
+bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work);
+
+/* 0, or -ENOENT after naming the missing symbol in the log. */
+int kcr_lookup_init(void);
+
+#endif /* KCR_LOOKUP_H */

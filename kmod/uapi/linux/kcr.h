@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The interface of /dev/kcr, used by the module and by the tools alike.
+ *
+ * An open file of /dev/kcr is one job: either a checkpoint (ADD … RELEASE) or
+ * a restart (CLONE … RESUME).  The job belongs to the process that opened it;
+ * the first close by that process, however it comes, ends the job: parked
+ * programs run on, half-made processes are killed, everything is freed.
+ *
+ * Every structure starts with `size` (sizeof as the caller knows it) and
+ * `flags`; unknown flags and a size the module does not know are EINVAL.
+ * Process and thread numbers are those of the caller's pid namespace.
+ * Addresses and lengths are bytes.  See kcr(4).
+ */
+#ifndef _UAPI_LINUX_KCR_H
+#define _UAPI_LINUX_KCR_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KCR_DEVICE		"/dev/kcr"
+#define KCR_ABI_VERSION		1
+
+/* ---- what the module is and can do -------------------------------------- */
+
+#define KCR_FEATURE_SNAPSHOT	(1 << 0)	/* KCR_IOC_SNAPSHOT works */
+#define KCR_FEATURE_CLONE	(1 << 1)	/* KCR_IOC_CLONE works */
+
+struct kcr_info {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 abi;		/* out: KCR_ABI_VERSION */
+	__u32 features;		/* out: KCR_FEATURE_* */
+	__u32 xstate_size;	/* out: bytes of a thread's XSAVE area */
+	__u32 pad;
+};
+
+/* ---- checkpoint: choosing and stopping ---------------------------------- */
+
+/*
+ * Adds a process to the job.  mem_fd is an open /proc/PID/mem: the kernel's
+ * own ptrace check ran when it was opened.  Nothing is stopped yet.
+ * Allowed before and after PARK (a process added to a parked job is stopped
+ * by the next PARK).
+ * EBADF mem_fd is not a /proc/PID/mem; ESRCH no such process, a zombie, or
+ * mem_fd is of another address space (the program called exec: open again);
+ * EPERM a kernel thread or another pid namespace; EDEADLK the caller itself;
+ * EEXIST already in this job; EBUSY in another job.
+ */
+struct kcr_add {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__s32 mem_fd;
+};
+
+/*
+ * Stops every thread of every process of the job at a clean point, all or
+ * nothing.  Processes that members fork meanwhile join the job by themselves.
+ * May be called again after further ADDs.
+ * EBUSY: a thread did not come to rest in time (failed_pid names it, all run
+ * on); EAGAIN: failed_pid called exec meanwhile, all run on: add it again;
+ * EINTR: the caller got a signal, all run on; ESRCH: no process is left.
+ */
+struct kcr_park {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 timeout_ms;	/* 0: 10,000 */
+	__s32 failed_pid;	/* out */
+	__u32 nr_processes;	/* out */
+	__u32 nr_threads;	/* out */
+	__u64 elapsed_ns;	/* out: from the call to the last arrival */
+};
+
+#define KCR_PROCESS_STOPPED	(1 << 0)	/* by a stop signal */
+#define KCR_PROCESS_FORKED	(1 << 1)	/* joined by itself */
+#define KCR_PROCESS_SUBREAPER	(1 << 2)	/* PR_SET_CHILD_SUBREAPER */
+#define KCR_PROCESS_COMPAT	(1 << 3)	/* 32-bit program */
+#define KCR_PROCESS_IO_URING	(1 << 4)	/* has io_uring workers */
+#define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
+
+/* Ids compare equal where the object is shared (CLONE_VM, CLONE_FILES …). */
+struct kcr_process {
+	__s32 pid;
+	__u32 flags;		/* KCR_PROCESS_* */
+	__u32 nr_threads;
+	__u32 exit_signal;
+	__u32 stop_signal;	/* if STOPPED */
+	__u32 dumpable;		/* as PR_GET_DUMPABLE */
+	__u32 mm_id;
+	__u32 files_id;
+	__u32 fs_id;
+	__u32 sighand_id;
+	__u64 mm_def_flags;	/* VM_LOCKED, VM_LOCKONFAULT: mlockall(MCL_FUTURE) */
+};
+
+/* Lists the processes of a parked job, in the order of their joining. */
+struct kcr_list {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u32 pad;
+	__u64 processes;	/* struct kcr_process[count] */
+};
+
+/* ---- checkpoint: thread state ------------------------------------------- */
+
+#define KCR_NR_REGS		27	/* struct user_regs_struct, in its order */
+
+#define KCR_RESTART_NONE	0
+#define KCR_RESTART_NANOSLEEP	1	/* data: clock, type, rmtp, ns left */
+#define KCR_RESTART_FUTEX	2	/* data: uaddr, val|flags<<32, bitset, ns left */
+
+struct kcr_restart_block {
+	__u32 kind;		/* KCR_RESTART_* */
+	__u32 pad;
+	__u64 data[4];
+};
+
+#define KCR_THREAD_STOPPED	(1 << 0)	/* was in a group stop */
+
+/*
+ * One thread.  The registers are ready to run: an interrupted system call is
+ * set up to start again (or to go on, with `restart`).
+ */
+struct kcr_thread {
+	__s32 tid;
+	__u32 flags;		/* KCR_THREAD_* */
+	__u64 regs[KCR_NR_REGS];
+	__u64 sigmask;
+	__u64 altstack_sp;
+	__u64 altstack_size;
+	__u32 altstack_flags;
+	__u32 pdeath_signal;
+	__u64 robust_list;	/* 0: none */
+	__u64 clear_child_tid;
+	__u64 rseq;		/* 0: not registered */
+	__u32 rseq_len;
+	__u32 rseq_sig;
+	__u32 securebits;
+	__u32 xstate_size;	/* bytes that follow this structure */
+	struct kcr_restart_block restart;
+};
+
+/*
+ * The threads of one process, the leader first: `count` records of `stride`
+ * bytes, each a struct kcr_thread followed by its XSAVE area in the standard
+ * (not compacted) format, as in NT_X86_XSTATE.
+ */
+struct kcr_threads {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u32 stride;		/* in: at least sizeof + xstate_size of kcr_info */
+	__u32 pad;
+	__u64 buffer;
+};
+
+/* Queued signals, oldest first.  tid 0: those of the process. */
+struct kcr_signals {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__s32 tid;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u32 pad;
+	__u64 siginfo;		/* siginfo_t[count], 128 bytes each */
+};
+
+/* Handlers of signals 1 … 64 in the layout of rt_sigaction(2). */
+struct kcr_sigactions {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 pad;
+	__u64 action[64][4];	/* out: handler, flags, restorer, mask */
+};
+
+#define KCR_TIMER_ITIMER	0	/* id: ITIMER_REAL, _VIRTUAL, _PROF */
+#define KCR_TIMER_POSIX		1	/* id: as returned by timer_create(2) */
+
+struct kcr_timer {
+	__u32 kind;		/* KCR_TIMER_* */
+	__s32 id;
+	__s32 clock;		/* POSIX: clockid; a CPU clock of its own process
+				 * or thread in the caller's numbers */
+	__s32 notify;		/* POSIX: SIGEV_* */
+	__s32 signal;		/* POSIX */
+	__s32 tid;		/* POSIX: SIGEV_THREAD_ID, else 0 */
+	__u64 value;		/* POSIX: sigev_value */
+	__u64 remaining_ns;	/* 0: disarmed */
+	__u64 interval_ns;
+	__s32 overrun;
+	__u32 pad;
+};
+
+struct kcr_timers {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u64 timers;		/* struct kcr_timer[count] */
+};
+
+/* ---- checkpoint: memory -------------------------------------------------- */
+
+#define KCR_AUXV_WORDS		64
+
+struct kcr_mm {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 nr_vmas;		/* out */
+	__u64 start_code, end_code, start_data, end_data;
+	__u64 start_brk, brk, start_stack;
+	__u64 arg_start, arg_end, env_start, env_end;
+	__u64 vdso;		/* out: 0: none */
+	__u64 auxv[KCR_AUXV_WORDS];
+};
+
+/* Flags of a VMA: the kernel's VM_* numbers differ by version, these do not. */
+#define KCR_VMA_READ		(1ULL << 0)
+#define KCR_VMA_WRITE		(1ULL << 1)
+#define KCR_VMA_EXEC		(1ULL << 2)
+#define KCR_VMA_SHARED		(1ULL << 3)	/* MAP_SHARED */
+#define KCR_VMA_MAYWRITE	(1ULL << 4)
+#define KCR_VMA_GROWSDOWN	(1ULL << 5)
+#define KCR_VMA_NORESERVE	(1ULL << 6)
+#define KCR_VMA_LOCKED		(1ULL << 7)
+#define KCR_VMA_LOCKONFAULT	(1ULL << 8)
+#define KCR_VMA_DONTFORK	(1ULL << 9)
+#define KCR_VMA_WIPEONFORK	(1ULL << 10)
+#define KCR_VMA_DONTDUMP	(1ULL << 11)
+#define KCR_VMA_MERGEABLE	(1ULL << 12)
+#define KCR_VMA_HUGEPAGE	(1ULL << 13)
+#define KCR_VMA_NOHUGEPAGE	(1ULL << 14)
+#define KCR_VMA_SEQ_READ	(1ULL << 15)
+#define KCR_VMA_RAND_READ	(1ULL << 16)
+#define KCR_VMA_HUGETLB		(1ULL << 17)
+#define KCR_VMA_IO		(1ULL << 18)	/* VM_IO or VM_PFNMAP: a device */
+#define KCR_VMA_UFFD		(1ULL << 19)
+#define KCR_VMA_VDSO		(1ULL << 20)
+#define KCR_VMA_VVAR		(1ULL << 21)
+#define KCR_VMA_SPECIAL		(1ULL << 22)	/* other special mapping, e.g. uprobes */
+#define KCR_VMA_SYSV		(1ULL << 23)	/* System V shared memory */
+#define KCR_VMA_SHMEM		(1ULL << 24)	/* tmpfs, memfd, shared anonymous */
+#define KCR_VMA_SEALED		(1ULL << 25)	/* mseal(2) */
+
+struct kcr_vma {
+	__u64 start;
+	__u64 end;
+	__u64 flags;		/* KCR_VMA_* */
+	__u64 offset;		/* bytes into the file */
+	__u64 ino;		/* file's, 0: none */
+	__u32 dev_major;
+	__u32 dev_minor;
+	__u32 pkey;
+	__u32 path;		/* offset into `strings`, 0: none */
+	__u32 page_size;	/* HUGETLB: size of its pages; else 4096 */
+	__u32 pad;
+};
+
+/* ENOSPC: count or strings_len out hold what is needed. */
+struct kcr_vmas {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u64 vmas;		/* struct kcr_vma[count] */
+	__u64 strings;		/* paths, NUL-terminated; byte 0 is unused */
+	__u32 strings_len;	/* in: capacity; out: bytes used */
+	__u32 pad;
+};
+
+#define KCR_FILE_EXE		(1 << 0)	/* the executable; address is unused */
+
+/*
+ * Returns a new close-on-exec descriptor of the very file mapped at address
+ * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself.
+ * ENOENT: no file there.
+ */
+struct kcr_mapped_file {
+	__u32 size;
+	__u32 flags;		/* KCR_FILE_* */
+	__s32 pid;
+	__u32 pad;
+	__u64 address;
+};
+
+struct kcr_run {
+	__u64 address;		/* a multiple of 4096 */
+	__u64 nr_pages;		/* of 4096 bytes */
+};
+
+#define KCR_SCAN_SNAPSHOT	(1 << 0)	/* look at the snapshot */
+#define KCR_SCAN_PRIVATE	(1 << 1)	/* private file mapping: copied pages only */
+#define KCR_SCAN_DIRTY		(1 << 2)	/* only pages with the soft-dirty bit */
+#define KCR_SCAN_ALL		(1 << 3)	/* every page, touched or not (vdso) */
+#define KCR_SCAN_KEEP_ZERO	(1 << 4)	/* also pages that hold only zeros */
+
+/*
+ * Finds the pages worth saving in [start, end), at most max_pages of them and
+ * max_runs runs.  The range lies in one VMA.  next < end: there is more.
+ */
+struct kcr_scan {
+	__u32 size;
+	__u32 flags;		/* KCR_SCAN_* */
+	__s32 pid;
+	__u32 count;		/* in: max_runs; out: runs found */
+	__u64 start;
+	__u64 end;
+	__u64 max_pages;
+	__u64 runs;		/* struct kcr_run[count] */
+	__u64 next;		/* out: where to go on */
+	__u64 nr_pages;		/* out */
+};
+
+#define KCR_PAGES_SNAPSHOT	(1 << 0)	/* of the snapshot */
+
+/*
+ * Moves pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
+ * FILL: file → memory; STORE: buffer → memory (these two: threads that
+ * entered a restart).  Files are used at their current offset, which moves.
+ * `sum` is the XXH64 (seed 0) of all bytes in order.  On an error nothing is
+ * said of how far it got: bytes tells.
+ */
+struct kcr_pages {
+	__u32 size;
+	__u32 flags;		/* KCR_PAGES_* */
+	__s32 pid;
+	__s32 fd;
+	__u64 runs;		/* struct kcr_run[count] */
+	__u32 count;
+	__u32 pad;
+	__u64 buffer;
+	__u64 bytes;		/* out: moved */
+	__u64 sum;		/* out */
+};
+
+/* ---- checkpoint: letting go ---------------------------------------------- */
+
+/*
+ * Makes a copy-on-write copy of every address space of the parked job.  The
+ * copies live until the job ends and are read with the SNAPSHOT flags.
+ * Shared, DONTFORK and WIPEONFORK ranges are not in it: save those first.
+ * EOPNOTSUPP: this kernel can't, or a process has only stopped threads.
+ */
+struct kcr_snapshot {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u64 elapsed_ns;	/* out */
+};
+
+/*
+ * Lets every program run on; the snapshot stays.
+ * EAGAIN: a stopped process was continued meanwhile and what was read of it
+ * may be torn: discard it (the programs run on all the same).
+ * signal: sent to every process while still parked, 0: none.
+ */
+struct kcr_release {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 signal;
+	__u32 pad;
+	__u64 stopped_ns;	/* out: since the first PARK began */
+};
+
+/* ---- restart -------------------------------------------------------------- */
+
+/*
+ * clone(2) with a chosen number, for callers that lack CAP_CHECKPOINT_RESTORE.
+ * Returns the child's number to the caller and 0 to the child, which goes on
+ * at the same instruction with the stack pointer `stack` (0: the same).
+ * clone_flags: 0, or CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|
+ * CLONE_SYSVSEM for a thread, or CLONE_PARENT | CLONE_FILES | CLONE_FS |
+ * CLONE_VM | CLONE_SIGHAND combinations for processes that share.
+ * Processes made so belong to the job and die with it until RESUME.
+ * EEXIST: the number is in use.  EPERM: the administrator forbids it
+ * (module parameter restore_ids).
+ */
+struct kcr_clone {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u64 clone_flags;
+	__u64 stack;
+	__s32 tid;		/* 0: any */
+	__u32 exit_signal;
+};
+
+#define KCR_ENTER_STOPPED	(1 << 0)	/* stop at once when resumed */
+
+/*
+ * The calling thread becomes the saved thread: it blocks until RESUME, then
+ * runs on with these registers and signal mask (its XSAVE area, FS and GS
+ * are those it has at the call).  The last thing every rebuilt thread does.
+ * The range unmap_start … is taken away at RESUME (the code that called).
+ * exe_fd: becomes /proc/PID/exe (-1: as it is); used of the group leader.
+ * Returns only on an error.
+ */
+struct kcr_enter {
+	__u32 size;
+	__u32 flags;		/* KCR_ENTER_* */
+	__s32 exe_fd;
+	__u32 nr_threads;	/* of this process, all told */
+	__u64 unmap_start;
+	__u64 unmap_len;
+	__u64 regs[KCR_NR_REGS];	/* orig_ax, fs, gs, selectors are ignored */
+	__u64 sigmask;
+	struct kcr_restart_block restart;
+};
+
+/*
+ * Waits until all threads of process pid have entered.
+ * ETIMEDOUT; ECHILD: the process died; EINTR.
+ */
+struct kcr_wait {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 timeout_ms;
+};
+
+/* Lets all entered threads run: the restart is complete. */
+struct kcr_resume {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 nr_threads;	/* out */
+	__u32 pad;
+};
+
+#define KCR_IOC_MAGIC		0xC7
+#define KCR_IOC_INFO		_IOWR(KCR_IOC_MAGIC, 0x00, struct kcr_info)
+#define KCR_IOC_ADD		_IOW(KCR_IOC_MAGIC, 0x10, struct kcr_add)
+#define KCR_IOC_PARK		_IOWR(KCR_IOC_MAGIC, 0x11, struct kcr_park)
+#define KCR_IOC_LIST		_IOWR(KCR_IOC_MAGIC, 0x12, struct kcr_list)
+#define KCR_IOC_THREADS		_IOWR(KCR_IOC_MAGIC, 0x13, struct kcr_threads)
+#define KCR_IOC_SIGNALS		_IOWR(KCR_IOC_MAGIC, 0x14, struct kcr_signals)
+#define KCR_IOC_SIGACTIONS	_IOWR(KCR_IOC_MAGIC, 0x15, struct kcr_sigactions)
+#define KCR_IOC_TIMERS		_IOWR(KCR_IOC_MAGIC, 0x16, struct kcr_timers)
+#define KCR_IOC_MM		_IOWR(KCR_IOC_MAGIC, 0x17, struct kcr_mm)
+#define KCR_IOC_VMAS		_IOWR(KCR_IOC_MAGIC, 0x18, struct kcr_vmas)
+#define KCR_IOC_MAPPED_FILE	_IOW(KCR_IOC_MAGIC, 0x19, struct kcr_mapped_file)
+#define KCR_IOC_SCAN		_IOWR(KCR_IOC_MAGIC, 0x1a, struct kcr_scan)
+#define KCR_IOC_WRITE		_IOWR(KCR_IOC_MAGIC, 0x1b, struct kcr_pages)
+#define KCR_IOC_READ		_IOWR(KCR_IOC_MAGIC, 0x1c, struct kcr_pages)
+#define KCR_IOC_SNAPSHOT	_IOWR(KCR_IOC_MAGIC, 0x1d, struct kcr_snapshot)
+#define KCR_IOC_RELEASE		_IOWR(KCR_IOC_MAGIC, 0x1e, struct kcr_release)
+#define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
+#define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
+#define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)
+#define KCR_IOC_FILL		_IOWR(KCR_IOC_MAGIC, 0x33, struct kcr_pages)
+#define KCR_IOC_STORE		_IOWR(KCR_IOC_MAGIC, 0x34, struct kcr_pages)
+#define KCR_IOC_RESUME		_IOWR(KCR_IOC_MAGIC, 0x35, struct kcr_resume)
+
+#endif /* _UAPI_LINUX_KCR_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One message per failure: the place that first knows of an error says what
+ * happened and what the user can do; callers only pass the -errno on; the
+ * tool prints the message once, at its end.
+ */
+#ifndef KCR_REPORT_H
+#define KCR_REPORT_H
+
+#include <stdbool.h>
+
+/*
+ * Records the message, unless one is recorded already, and returns `err` (a
+ * negative errno) so that `return report_fail(-EIO, "…")` reads well.
+ * The text has no trailing newline and no errno text unless %m-like is wanted:
+ * use report_errno() for "text: strerror".
+ */
+int report_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As report_fail(), with ": strerror(-err)" appended. */
+int report_errno(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Something the user should know though the work goes on; printed at once (unless quiet). */
+void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Progress for -v / KCR_DEBUG. */
+void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void report_set_program(const char *name);	/* prefix of printed lines */
+void report_set_level(int level);		/* -1 quiet, 0 normal, 1 verbose */
+
+const char *report_message(void);		/* recorded text, or NULL */
+void report_clear(void);
+/* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr. */
+void report_print(int err);
+
+/*
+ * Shares the record with processes forked from here (a MAP_SHARED page), so
+ * that the first failure in any of them is what the tool prints.
+ */
+int report_share(void);
+
+#endif /* KCR_REPORT_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kernel resources: one .c file each, its save and its rebuild side by side.
+ * Two tables: kinds of open files (resource/file.c: file_kinds[]) and
+ * attributes of a process (resource/attribute.c: attributes[]).
+ *
+ * Save happens in cr_checkpoint while the program is parked; nothing in it may
+ * change the program.  Rebuild happens in cr_restart and in the processes that
+ * it makes.  All functions return 0 or -errno and report_fail() a message that
+ * names process, descriptor and kind.
+ */
+#ifndef KCR_RESOURCE_H
+#define KCR_RESOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/vfs.h>
+
+#include "image/context.h"
+
+struct script;
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* An open file being saved: `fd` is our duplicate of the program's descriptor. */
+struct file_probe {
+	int fd;
+	pid_t pid;			/* a process that has it … */
+	int number;			/* … as this descriptor; -1: only mapped */
+	struct stat st;
+	struct statfs fs;
+	int flags;			/* F_GETFL */
+	const char *link;		/* readlink of /proc/PID/fd/N, e.g. "pipe:[123]" */
+	const char *fdinfo;		/* text of /proc/PID/fdinfo/N ("" if only mapped) */
+	bool mapped;			/* some VMA maps it */
+	bool mapped_exec_or_private;	/* its contents matter for a mapping */
+};
+
+struct file_table;			/* resource/file_table.c */
+
+struct file_table *file_table_new(bool skip_unsupported);
+void file_table_free(struct file_table *t);
+
+/*
+ * Registers an open file; takes over `fd` (a duplicate in our process).
+ * Files are one where kcmp(2) says so.  *id gets the File's id.  Nothing is
+ * saved yet.
+ */
+int file_table_add(struct file_table *t, int fd, pid_t pid, int number, bool mapped, uint32_t *id);
+
+/*
+ * After all files are registered: saves every one by its kind's save().
+ * -EOPNOTSUPP: a file of a kind that cannot be saved (and no skip_unsupported).
+ * May be called in a dry run (before anything is stopped) to find out.
+ */
+int file_table_save(struct file_table *t);
+size_t file_table_count(const struct file_table *t);
+const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
+
+/* For save(): the id of the file with this socket inode / the same description; 0: not in the table. */
+uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino, uint32_t except_id);
+uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number);
+const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id);
+
+/* Writes the CONTENT sections of all files that have contents (sparse). */
+int file_table_write_contents(struct file_table *t, struct context_writer *w);
+/* Bytes these will be, for progress. */
+uint64_t file_table_content_bytes(const struct file_table *t);
+/* Closes our duplicates (before the program runs on). */
+void file_table_close(struct file_table *t);
+
+/* ---- rebuild ---------------------------------------------------------------- */
+
+/* Where the restart stands: one per cr_restart, shared by the processes it forks. */
+struct rebuild {
+	const struct context *context;
+	int job;			/* /dev/kcr */
+	int *file_fd;			/* file_fd[id - 1]: open descriptor (high number), -1: none */
+	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
+	bool restore_ids;		/* processes have their old numbers */
+	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
+	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */
+};
+
+struct file_kind {
+	Kcr__File__KindCase kind;
+	const char *name;		/* for people: "pipe" */
+
+	/* Is it of this kind? Asked in table order. */
+	bool (*match)(const struct file_probe *probe);
+	/* Fills `file` (id and flags are set; the framework sets position, owner, locks). */
+	int (*save)(struct file_table *t, const struct file_probe *probe, Kcr__File *file);
+	/* Does this file have contents to store? Bytes; 0: none. */
+	uint64_t (*content_size)(const struct file_probe *probe, const Kcr__File *file);
+
+	/*
+	 * In cr_restart before any process is made: opens r->file_fd[id - 1],
+	 * and r->content_fd[id - 1] if contents follow.  Called in id order;
+	 * may open other files' descriptors too (both ends of a pipe).
+	 */
+	int (*open)(struct rebuild *r, const Kcr__File *file);
+	/* After all CONTENT sections: the final descriptor, seals, size … optional. */
+	int (*complete)(struct rebuild *r, const Kcr__File *file);
+	/* In a process that has it as descriptor `number`, once its table is complete; optional. */
+	int (*install)(struct rebuild *r, const Kcr__Process *process, int number,
+		       const Kcr__File *file);
+};
+
+extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
+
+/* Opens everything; then contents; then completes. In cr_restart. */
+int files_open(struct rebuild *r);
+int files_content(struct rebuild *r, const struct context_item *item);
+int files_complete(struct rebuild *r);
+/*
+ * In a skeleton process: its descriptor table becomes the saved one; the
+ * descriptors still needed (job, mapped files, script) keep high numbers above
+ * all saved ones and are close-on-exec.  Then the kinds' install().
+ */
+int files_install(struct rebuild *r, const Kcr__Process *process);
+
+/* ---- attributes of a process ------------------------------------------------- */
+
+struct process_probe {
+	int job;			/* parked job of /dev/kcr */
+	pid_t pid;
+	const struct kcr_process *info;
+	const char *status;		/* text of /proc/PID/status */
+	const char *stat;		/* text of /proc/PID/stat */
+};
+
+struct attribute {
+	const char *name;
+	int (*save)(const struct process_probe *probe, Kcr__Process *p);
+	/* Per thread; `t` has its tid and module state already. */
+	int (*save_thread)(const struct process_probe *probe, Kcr__Thread *t);
+	/* In the skeleton process, single-threaded, old address space; in table order. */
+	int (*rebuild)(struct rebuild *r, const Kcr__Process *p);
+	/* System calls of the leader once its memory map is in place (before the threads exist). */
+	int (*script)(struct rebuild *r, const Kcr__Process *p, struct script *s);
+	/* System calls of every thread. */
+	int (*script_thread)(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
+			     struct script *s);
+	/* System calls of the leader once all threads exist (POSIX timers, credentials last …). */
+	int (*script_last)(struct rebuild *r, const Kcr__Process *p, struct script *s);
+};
+
+extern const struct attribute *const attributes[];	/* NULL-terminated */
+
+#endif /* KCR_RESOURCE_H */
