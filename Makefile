@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+# KCR: the module, the tools and their tests.  `make help` lists the targets.
+#
+# Everything is built under build/: the module in build/<kernel version>/, so
+# that it can be built for several kernels side by side; objects and archives
+# of the user-level rooms in build/user/, programs in build/bin/.
+
+PREFIX  ?= /usr
+BINDIR  ?= $(PREFIX)/bin
+MANDIR  ?= $(PREFIX)/share/man
+INCDIR  ?= $(PREFIX)/include
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+DESTDIR ?=
+
+B := build
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+
+# ---- the kernel to build for --------------------------------------------------
+
+# Headers of the running kernel, else the newest installed ones.
+KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
+	$(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sort -rV))
+KVER := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+KOBJ := $(B)/$(KVER)
+# Some kernels can only be built with the compiler and tools of their own
+# suite: tests/vm/kernel-fetch leaves a wrapper for them.
+KRUN := $(wildcard $(KDIR)/kcr-build-env)
+KMAKE = $(KRUN) $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(STRICT),-Werror)
+STRICT ?= 1
+
+# ---- the user-level rooms -----------------------------------------------------
+
+ROOMS := image resource checkpoint restart device report
+PKGS  := libprotobuf-c libxxhash libzstd liblz4
+
+CC      ?= gcc
+CFLAGS  ?= -O2 -g
+KCR_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
+	-DKCR_VERSION='"$(VERSION)"' -I. -I$(B)/gen -Ikmod/uapi
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+
+# The interpreter that rebuilds an address space from within (restart/restorer.c)
+# runs with no C library, no stack protector and at any address.
+RESTORER_CFLAGS := -fPIC -ffreestanding -fno-builtin -fno-stack-protector \
+	-fno-tree-loop-distribute-patterns -fno-jump-tables \
+	-fcf-protection=none -mgeneral-regs-only -U_FORTIFY_SOURCE
+
+PROTO     := $(wildcard image/proto/*.proto)
+PROTO_GEN := $(PROTO:image/proto/%.proto=$(B)/gen/%.pb-c.c)
+PROTO_HDR := $(PROTO_GEN:.c=.h)
+
+room_src  = $(wildcard $1/*.c)
+room_obj  = $(patsubst %.c,$(B)/user/%.o,$(call room_src,$1))
+room_lib  = $(if $(call room_src,$1),$(B)/user/lib$1.a)
+ROOM_LIBS := $(foreach r,$(ROOMS),$(call room_lib,$r))
+
+# Every util/cr_*.c is a program; the other files of util/ are shared by them.
+PROGS     := $(patsubst util/%.c,$(B)/bin/%,$(wildcard util/cr_*.c))
+UTIL_OBJ  := $(patsubst %.c,$(B)/user/%.o,$(filter-out util/cr_%,$(wildcard util/*.c)))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all module user tests install modules_install clean distclean check \
+	check-kernels check-debug demo bench deps help kmod-farm
+
+all: module user
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+# ---- targets --------------------------------------------------------------
+#: all              the module and the programs
+#: module           build/<kernel>/kcr.ko; KDIR= chooses the headers
+#: user             the programs, in build/bin/
+#: kmod/X.o         one object of the module
+#: tests            the test programs, in build/tests/
+#: install          DESTDIR= PREFIX=/usr: programs, manual pages, completion
+#: modules_install  the module, into the kernel's own folder
+#: check            all tests; the module runs in the emulated machine
+#: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
+#: check-debug      core tests under a kernel with KASAN and lockdep
+#: demo, bench      see tests/demo/ and tests/bench/
+#: deps             installs the Debian packages that all this needs
+
+# ---- module -------------------------------------------------------------------
+
+# A mirror of the sources by links: kbuild puts objects beside its sources.
+kmod-farm:
+	@test -n "$(KVER)" || { echo "No kernel headers: install linux-headers-amd64 or set KDIR=" >&2; exit 1; }
+	@mkdir -p $(KOBJ)
+	@find $(KOBJ) -xtype l -delete
+	@cp -rsf $(CURDIR)/Kbuild $(CURDIR)/kmod $(KOBJ)/
+
+module: kmod-farm
+	+@$(KMAKE) modules
+
+kmod/%.o: kmod-farm
+	+@$(KMAKE) $@
+
+modules_install: module
+	+$(KRUN) $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)/$(KOBJ) \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
+
+# ---- user ---------------------------------------------------------------------
+
+user: $(PROGS)
+
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: image/proto/%.proto
+	@mkdir -p $(B)/gen
+	protoc-c --proto_path=image/proto --c_out=$(B)/gen $<
+
+$(B)/user/%.o: %.c Makefile | $(PROTO_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) $(FILE_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/user/gen/%.o: $(B)/gen/%.c Makefile | $(PROTO_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/user/restart/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS)
+
+PROTO_OBJ := $(PROTO_GEN:$(B)/gen/%.c=$(B)/user/gen/%.o)
+
+define room_rule
+$(B)/user/lib$1.a: $(call room_obj,$1) $(if $(filter image,$1),$(PROTO_OBJ))
+	@rm -f $$@
+	$$(AR) rcs $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(if $(call room_src,$r),$(eval $(call room_rule,$r))))
+
+$(PROGS): $(B)/bin/%: $(B)/user/util/%.o $(UTIL_OBJ) $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lpthread
+
+-include tests/tests.mk
+-include $(wildcard */room.mk)
+
+install: user
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(INCDIR)/linux
+	install -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
+	install -m 644 kmod/uapi/linux/kcr.h $(DESTDIR)$(INCDIR)/linux
+	for page in $(wildcard man/*.[1-9]); do \
+		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
+	done
+	for file in $(wildcard util/completion/*); do \
+		install -D -m 644 $$file $(DESTDIR)$(COMPDIR)/$${file##*/} || exit 1; \
+	done
+
+# ---- tests --------------------------------------------------------------------
+
+deps:
+	tests/deps
+
+check check-kernels check-debug demo bench: export MAKEFLAGS =
+
+check:
+	@tests/deps
+	@tests/run
+
+check-kernels:
+	@tests/deps kernels
+	@tests/run --kernels
+
+check-debug:
+	@tests/deps
+	@tests/run --kernel debug --core
+
+demo:
+	@tests/deps
+	@tests/demo/run
+
+bench:
+	@tests/deps bench
+	@tests/bench/run
+
+# Downloaded and built kernels and system images survive `clean`.
+clean:
+	rm -rf $(B)/user $(B)/gen $(B)/bin $(B)/tests $(filter-out $(B)/kernels $(B)/vm $(B)/apt,$(wildcard $(B)/*))
+
+distclean:
+	rm -rf $(B)
+
+-include $(shell find $(B)/user $(B)/tests -name '*.d' 2>/dev/null)
