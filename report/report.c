@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The record of the first failure, and the lines that the tools print.
+ *
+ * The record lives in a static structure, or, after report_share(), in a page
+ * that forked processes have in common: whoever claims it first fills it in,
+ * all others leave it alone.
+ */
+#include "report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum record_state { RECORD_EMPTY, RECORD_CLAIMED, RECORD_READY };
+
+struct record {
+	_Atomic int state;
+	char text[2048];
+};
+
+static struct record own_record;
+static struct record *record = &own_record;
+static const char *program = "kcr";
+static int level;
+
+static void record_text(int err, bool with_errno, const char *format, va_list args)
+{
+	int expected = RECORD_EMPTY;
+	size_t used;
+
+	if (!atomic_compare_exchange_strong(&record->state, &expected, RECORD_CLAIMED))
+		return;
+	vsnprintf(record->text, sizeof(record->text), format, args);
+	used = strlen(record->text);
+	if (with_errno)
+		snprintf(record->text + used, sizeof(record->text) - used, ": %s",
+			 strerror(-err));
+	atomic_store(&record->state, RECORD_READY);
+}
+
+int report_fail(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	record_text(err, false, format, args);
+	va_end(args);
+	return err;
+}
+
+int report_errno(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	record_text(err, true, format, args);
+	va_end(args);
+	return err;
+}
+
+/* One write per line, so that lines of several processes do not mix. */
+static void print_line(const char *kind, const char *format, va_list args)
+{
+	char text[2048];
+
+	vsnprintf(text, sizeof(text), format, args);
+	fprintf(stderr, "%s: %s%s\n", program, kind, text);
+}
+
+void report_warn(const char *format, ...)
+{
+	va_list args;
+
+	if (level < 0)
+		return;
+	va_start(args, format);
+	print_line("warning: ", format, args);
+	va_end(args);
+}
+
+void report_verbose(const char *format, ...)
+{
+	va_list args;
+
+	if (level < 1)
+		return;
+	va_start(args, format);
+	print_line("", format, args);
+	va_end(args);
+}
+
+void report_set_program(const char *name)
+{
+	program = name;
+}
+
+void report_set_level(int new_level)
+{
+	level = new_level;
+}
+
+const char *report_message(void)
+{
+	return atomic_load(&record->state) == RECORD_READY ? record->text : NULL;
+}
+
+void report_clear(void)
+{
+	atomic_store(&record->state, RECORD_EMPTY);
+}
+
+void report_print(int err)
+{
+	const char *message = report_message();
+
+	fprintf(stderr, "%s: %s\n", program, message ? message : strerror(-err));
+}
+
+int report_share(void)
+{
+	struct record *shared;
+
+	if (record != &own_record)
+		return 0;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return report_errno(-errno, "cannot share messages between processes");
+	memcpy(shared->text, record->text, sizeof(shared->text));
+	atomic_store(&shared->state, atomic_load(&record->state));
+	record = shared;
+	return 0;
+}
