@@ -44,7 +44,7 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # runs with no C library, no stack protector and at any address.
 RESTORER_CFLAGS := -fPIC -ffreestanding -fno-builtin -fno-stack-protector \
 	-fno-tree-loop-distribute-patterns -fno-jump-tables \
-	-fcf-protection=none -mgeneral-regs-only -U_FORTIFY_SOURCE
+	-fcf-protection=none -mgeneral-regs-only -U_FORTIFY_SOURCE -O2
 
 PROTO     := $(wildcard image/proto/*.proto)
 PROTO_GEN := $(PROTO:image/proto/%.proto=$(B)/gen/%.pb-c.c)
