@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One function per ioctl of /dev/kcr: fills in the structure, sizes and grows
+ * the buffers, and turns an errno into a message.  Holds no state: a job is
+ * the descriptor that device_open() returned.  See device.h and kcr(4).
+ */
+#include "device/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/code.h"
+#include "report/report.h"
+
+#define FIRST_COUNT	64u
+#define FIRST_STRINGS	16384u
+
+static int call(int job, unsigned long request, void *argument)
+{
+	return ioctl(job, request, argument) < 0 ? -errno : 0;
+}
+
+/*
+ * Calls an ioctl that fills an array until the array is large enough.
+ * `count` and `array` are fields of `argument`.  Returns the count; *out is
+ * malloc'ed, never NULL.
+ */
+static int call_array(int job, unsigned long request, void *argument, uint32_t *count,
+		      __u64 *array, size_t element, void **out)
+{
+	uint32_t capacity = FIRST_COUNT;
+	void *buffer = NULL;
+
+	for (;;) {
+		void *larger = realloc(buffer, capacity * element);
+		int err;
+
+		if (!larger) {
+			free(buffer);
+			return -ENOMEM;
+		}
+		buffer = larger;
+		*count = capacity;
+		*array = (uintptr_t)buffer;
+		err = call(job, request, argument);
+		if (err && err != -ENOSPC) {
+			free(buffer);
+			return err;
+		}
+		if (!err && *count <= capacity)
+			break;
+		capacity = *count > capacity ? *count : 2 * capacity;
+	}
+	*out = buffer;
+	return *count;
+}
+
+int device_open(struct kcr_info *info)
+{
+	struct kcr_info answer = { .size = sizeof(answer) };
+	int job = open(KCR_DEVICE, O_RDWR | O_CLOEXEC);
+	int err = errno;
+
+	if (job < 0) {
+		if (err == ENOENT || err == ENXIO || err == ENODEV)
+			return report_fail(-ENOSYS, "the kernel module is not loaded: "
+					   "run \"modprobe kcr\" as root");
+		if (err == EACCES || err == EPERM)
+			return report_fail(-err, "no permission to open " KCR_DEVICE
+					   ": ask the administrator for access to it");
+		return report_errno(-err, "cannot open " KCR_DEVICE);
+	}
+	err = call(job, KCR_IOC_INFO, &answer);
+	if (!err && answer.abi != KCR_ABI_VERSION)
+		err = -EINVAL;
+	if (err) {
+		close(job);
+		return report_fail(-CR_EVERSION, "the loaded kernel module kcr does not fit this "
+				   "program: load the module of the same release");
+	}
+	*info = answer;
+	return job;
+}
+
+static int add_message(pid_t pid, int err)
+{
+	switch (-err) {
+	case ESRCH:
+		return report_fail(err, "process %d: no such process", pid);
+	case EPERM:
+		return report_fail(err, "process %d is a kernel thread or belongs to "
+				   "another pid namespace", pid);
+	case EDEADLK:
+		return report_fail(err, "process %d is this program itself", pid);
+	case EBUSY:
+		return report_fail(err, "process %d is being checkpointed by another request", pid);
+	default:
+		return report_errno(err, "process %d: cannot begin a checkpoint", pid);
+	}
+}
+
+int device_add(int job, pid_t pid)
+{
+	struct kcr_add add = { .size = sizeof(add), .pid = pid };
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	add.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (add.mem_fd < 0) {
+		err = -errno;
+		if (err == -ENOENT || err == -ESRCH)
+			return add_message(pid, -ESRCH);
+		if (err == -EACCES || err == -EPERM)
+			return report_fail(-EPERM, "process %d: permission denied: checkpointing "
+					   "needs the right to ptrace it (same user, or "
+					   "CAP_SYS_PTRACE; see "
+					   "/proc/sys/kernel/yama/ptrace_scope)", pid);
+		return report_errno(err, "cannot open %s", path);
+	}
+	err = call(job, KCR_IOC_ADD, &add);
+	close(add.mem_fd);
+	return err ? add_message(pid, err) : 0;
+}
+
+int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
+{
+	struct kcr_park park = { .size = sizeof(park), .timeout_ms = timeout_ms };
+	int err = call(job, KCR_IOC_PARK, &park);
+
+	*result = park;
+	switch (-err) {
+	case 0:
+		return 0;
+	case EBUSY:
+		return report_fail(err, "process %d did not come to rest in time: a thread of it is "
+				   "in an uninterruptible wait; try again or use a longer --time",
+				   park.failed_pid);
+	case EAGAIN:
+		return report_fail(err, "process %d executed another program meanwhile",
+				   park.failed_pid);
+	case ESRCH:
+		return report_fail(err, "no process is left to checkpoint");
+	case EINTR:
+		return report_fail(err, "interrupted");
+	default:
+		return report_errno(err, "cannot stop the processes");
+	}
+}
+
+int device_list(int job, struct kcr_process **out)
+{
+	struct kcr_list list = { .size = sizeof(list) };
+	void *array;
+	int count = call_array(job, KCR_IOC_LIST, &list, &list.count, &list.processes,
+			       sizeof(struct kcr_process), &array);
+
+	if (count < 0)
+		return report_errno(count, "cannot list the stopped processes");
+	*out = array;
+	return count;
+}
+
+int device_threads(int job, pid_t pid, const struct kcr_info *info, void **out, size_t *stride)
+{
+	struct kcr_threads threads = { .size = sizeof(threads), .pid = pid };
+	void *array;
+	int count;
+
+	threads.stride = (sizeof(struct kcr_thread) + info->xstate_size + 63) / 64 * 64;
+	count = call_array(job, KCR_IOC_THREADS, &threads, &threads.count, &threads.buffer,
+			   threads.stride, &array);
+	if (count < 0)
+		return report_errno(count, "process %d: cannot read its threads", pid);
+	*stride = threads.stride;
+	*out = array;
+	return count;
+}
+
+int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out)
+{
+	struct kcr_signals signals = { .size = sizeof(signals), .pid = pid, .tid = tid };
+	void *array;
+	int count = call_array(job, KCR_IOC_SIGNALS, &signals, &signals.count, &signals.siginfo,
+			       sizeof(siginfo_t), &array);
+
+	if (count < 0)
+		return report_errno(count, "process %d: cannot read its pending signals", pid);
+	*out = array;
+	return count;
+}
+
+int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	out->pid = pid;
+	err = call(job, KCR_IOC_SIGACTIONS, out);
+	return err ? report_errno(err, "process %d: cannot read its signal handlers", pid) : 0;
+}
+
+int device_timers(int job, pid_t pid, struct kcr_timer **out)
+{
+	struct kcr_timers timers = { .size = sizeof(timers), .pid = pid };
+	void *array;
+	int count = call_array(job, KCR_IOC_TIMERS, &timers, &timers.count, &timers.timers,
+			       sizeof(struct kcr_timer), &array);
+
+	if (count < 0)
+		return report_errno(count, "process %d: cannot read its timers", pid);
+	*out = array;
+	return count;
+}
+
+int device_mm(int job, pid_t pid, struct kcr_mm *out)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	out->pid = pid;
+	err = call(job, KCR_IOC_MM, out);
+	return err ? report_errno(err, "process %d: cannot read its memory map", pid) : 0;
+}
+
+int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings)
+{
+	uint32_t capacity = 2 * FIRST_COUNT, length = FIRST_STRINGS;
+
+	for (;;) {
+		struct kcr_vmas vmas = {
+			.size = sizeof(vmas), .pid = pid, .count = capacity, .strings_len = length,
+		};
+		char *buffer = malloc(capacity * sizeof(struct kcr_vma) + length);
+		int err;
+
+		if (!buffer)
+			return report_errno(-ENOMEM, "process %d: cannot read its memory map", pid);
+		vmas.vmas = (uintptr_t)buffer;
+		vmas.strings = vmas.vmas + capacity * sizeof(struct kcr_vma);
+		err = call(job, KCR_IOC_VMAS, &vmas);
+		if (!err) {
+			*out = (struct kcr_vma *)buffer;
+			*strings = buffer + capacity * sizeof(struct kcr_vma);
+			return vmas.count;
+		}
+		free(buffer);
+		if (err != -ENOSPC)
+			return report_errno(err, "process %d: cannot read its memory map", pid);
+		capacity = vmas.count > capacity ? vmas.count : capacity;
+		length = vmas.strings_len > length ? vmas.strings_len : length;
+	}
+}
+
+static int mapped_file(int job, pid_t pid, uint32_t flags, uint64_t address)
+{
+	struct kcr_mapped_file mapped = {
+		.size = sizeof(mapped), .flags = flags, .pid = pid, .address = address,
+	};
+	int fd = ioctl(job, KCR_IOC_MAPPED_FILE, &mapped);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int device_mapped_file(int job, pid_t pid, uint64_t address)
+{
+	int fd = mapped_file(job, pid, 0, address);
+
+	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get the file mapped at %#llx",
+					   pid, (unsigned long long)address);
+}
+
+int device_exe_file(int job, pid_t pid)
+{
+	int fd = mapped_file(job, pid, KCR_FILE_EXE, 0);
+
+	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get its executable", pid);
+}
+
+int device_scan(int job, struct kcr_scan *scan)
+{
+	int err;
+
+	scan->size = sizeof(*scan);
+	err = call(job, KCR_IOC_SCAN, scan);
+	return err ? report_errno(err, "process %d: cannot look through its memory at %#llx",
+				  scan->pid, (unsigned long long)scan->start) : 0;
+}
+
+static int move_pages(int job, unsigned long request, struct kcr_pages *pages,
+		      const struct kcr_run *runs, size_t count, uint64_t *sum)
+{
+	int err;
+
+	pages->size = sizeof(*pages);
+	pages->runs = (uintptr_t)runs;
+	pages->count = count;
+	err = call(job, request, pages);
+	if (!err && sum)
+		*sum = pages->sum;
+	return err;
+}
+
+int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
+		 size_t count, uint64_t *sum)
+{
+	struct kcr_pages pages = { .flags = flags, .pid = pid, .fd = fd };
+	int err = move_pages(job, KCR_IOC_WRITE, &pages, runs, count, sum);
+
+	return err ? report_errno(err, "cannot write the memory of process %d", pid) : 0;
+}
+
+int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,
+		size_t count, uint64_t *sum)
+{
+	struct kcr_pages pages = {
+		.flags = flags, .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
+	};
+	int err = move_pages(job, KCR_IOC_READ, &pages, runs, count, sum);
+
+	return err ? report_errno(err, "cannot read the memory of process %d", pid) : 0;
+}
+
+int device_fill(int job, pid_t pid, int fd, const struct kcr_run *runs, size_t count,
+		uint64_t *sum)
+{
+	struct kcr_pages pages = { .pid = pid, .fd = fd };
+	int err = move_pages(job, KCR_IOC_FILL, &pages, runs, count, sum);
+
+	return err ? report_errno(err, "cannot fill the memory of process %d", pid) : 0;
+}
+
+int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *runs,
+		 size_t count, uint64_t *sum)
+{
+	struct kcr_pages pages = { .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer };
+	int err = move_pages(job, KCR_IOC_STORE, &pages, runs, count, sum);
+
+	return err ? report_errno(err, "cannot store the memory of process %d", pid) : 0;
+}
+
+int device_snapshot(int job, uint64_t *elapsed_ns)
+{
+	struct kcr_snapshot snapshot = { .size = sizeof(snapshot) };
+	int err = call(job, KCR_IOC_SNAPSHOT, &snapshot);
+
+	if (err == -EOPNOTSUPP)
+		return report_fail(err, "no snapshot is possible here (the kernel lacks it, or all "
+				   "threads of a process are stopped): leave --snapshot out");
+	if (err)
+		return report_errno(err, "cannot make the snapshot");
+	*elapsed_ns = snapshot.elapsed_ns;
+	return 0;
+}
+
+int device_release(int job, int signal, uint64_t *stopped_ns)
+{
+	struct kcr_release release = { .size = sizeof(release), .signal = signal };
+	int err = call(job, KCR_IOC_RELEASE, &release);
+
+	*stopped_ns = release.stopped_ns;
+	if (err == -EAGAIN)
+		return report_fail(err, "a stopped process was continued during the checkpoint");
+	return err ? report_errno(err, "cannot let the processes run on") : 0;
+}
+
+int device_wait(int job, pid_t pid, unsigned int timeout_ms)
+{
+	struct kcr_wait wait = { .size = sizeof(wait), .pid = pid, .timeout_ms = timeout_ms };
+	int err = call(job, KCR_IOC_WAIT, &wait);
+
+	switch (-err) {
+	case 0:
+		return 0;
+	case ECHILD:
+		return report_fail(err, "process %d died while it was being rebuilt", pid);
+	case ETIMEDOUT:
+		return report_fail(err, "process %d was not rebuilt in time", pid);
+	case EINTR:
+		return report_fail(err, "interrupted");
+	default:
+		return report_errno(err, "cannot wait for process %d", pid);
+	}
+}
+
+int device_resume(int job, unsigned int *nr_threads)
+{
+	struct kcr_resume resume = { .size = sizeof(resume) };
+	int err = call(job, KCR_IOC_RESUME, &resume);
+
+	if (err)
+		return report_errno(err, "cannot let the rebuilt processes run");
+	if (nr_threads)
+		*nr_threads = resume.nr_threads;
+	return 0;
+}
