@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cr_restart: makes running processes from a context file, then stands for
+ * them: passes signals on and ends as the program ends.  Arguments and the
+ * order of steps only; the work is in restart/.  See cr_restart(1).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "report/report.h"
+#include "restart/restart.h"
+#include "util/follow.h"
+#include "util/hooks.h"
+#include "util/relocate.h"
+#include "util/signal_name.h"
+
+#define EXIT_USAGE	255
+
+struct arguments {
+	const char *file;
+	int fd;				/* -F, else -1 */
+	bool json;
+	struct restart_options restart;
+};
+
+enum {
+	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
+	OPT_RELOCATE, OPT_KMSG, OPT_JSON, OPT_VERSION,
+	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
+	OPT_HOOK,			/* + enum hook; last */
+};
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "file", required_argument, NULL, 'f' },
+	{ "fd", required_argument, NULL, 'F' },
+	{ "signal", required_argument, NULL, 'S' },
+	{ "run", no_argument, NULL, OPT_RUN },
+	{ "stop", no_argument, NULL, OPT_STOP },
+	{ "freeze", no_argument, NULL, OPT_STOP },
+	{ "term", no_argument, NULL, OPT_TERM },
+	{ "abort", no_argument, NULL, OPT_ABORT },
+	{ "kill", no_argument, NULL, OPT_KILL },
+	{ "cont", no_argument, NULL, OPT_CONT },
+	{ "omit-maybe", no_argument, NULL, OPT_OMIT },
+	{ "omit-always", no_argument, NULL, OPT_OMIT },
+	{ "omit-never", no_argument, NULL, OPT_OMIT },
+	{ "relocate", required_argument, NULL, OPT_RELOCATE },
+	{ "restore-pid", no_argument, NULL, OPT_PID },
+	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
+	{ "restore-pgid", no_argument, NULL, OPT_PGID },
+	{ "no-restore-pgid", no_argument, NULL, OPT_NO_PGID },
+	{ "restore-sid", no_argument, NULL, OPT_SID },
+	{ "no-restore-sid", no_argument, NULL, OPT_NO_SID },
+	{ "kmsg-none", no_argument, NULL, OPT_KMSG },
+	{ "kmsg-error", no_argument, NULL, OPT_KMSG },
+	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "run-on-success", required_argument, NULL, OPT_HOOK + HOOK_SUCCESS },
+	{ "run-on-fail-args", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ARGS },
+	{ "run-on-fail-temp", required_argument, NULL, OPT_HOOK + HOOK_FAIL_TEMP },
+	{ "run-on-fail-env", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ENV },
+	{ "run-on-fail-perm", required_argument, NULL, OPT_HOOK + HOOK_FAIL_PERM },
+	{ "run-on-failure", required_argument, NULL, OPT_HOOK + HOOK_FAILURE },
+	{ }
+};
+
+static void usage(FILE *out)
+{
+	fputs("Usage: cr_restart [options] FILE\n"
+	      "Restart processes from a context file made by cr_checkpoint.\n\n"
+	      "  -f, --file FILE          the context file (as the argument)\n"
+	      "  -F, --fd N               read it from descriptor N (a pipe or socket will do)\n"
+	      "  -S, --signal N           send signal N to every process first\n"
+	      "      --run                let them run (default)\n"
+	      "      --stop, --freeze     leave them stopped (SIGSTOP)\n"
+	      "      --term --abort --kill --cont   send that signal first\n"
+	      "      --relocate OLD=NEW   look for saved paths below OLD under NEW\n"
+	      "      --[no-]restore-pid   old process numbers (default: yes)\n"
+	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
+	      "      --[no-]restore-sid   old sessions likewise\n"
+	      "      --run-on-success=CMD and --run-on-{fail-args,fail-temp,fail-env,\n"
+	      "                           fail-perm,failure}=CMD: shell command for the outcome\n"
+	      "      --json               print what was done as one JSON line\n"
+	      "      --omit-{maybe,always,never}, --kmsg-{none,error,warning}\n"
+	      "                           accepted for scripts written for BLCR\n"
+	      "  -q, --quiet              no messages\n"
+	      "  -?, -h, --help           this text\n"
+	      "  -v, --version            version\n\n"
+	      "It ends as the restarted program ends; if the restart fails, with an error number.\n",
+	      out);
+}
+
+/* Runs the hook of a failure, whose status replaces ours if it is not zero. */
+static int fail(enum hook class, int code)
+{
+	int status = hook_run(class);
+
+	if (status > 0)
+		return status;
+	report_print(-code);
+	return code;
+}
+
+static int bad_usage(void)
+{
+	fputs("Try 'cr_restart --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+static int parse_number(const char *text, int *out)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || n < 0 || n > 1 << 20)
+		return -EINVAL;
+	*out = (int)n;
+	return 0;
+}
+
+/* Options that choose the numbers; false: none of them. */
+static bool parse_ids(int option, struct restart_options *o)
+{
+	switch (option) {
+	case OPT_PID:
+	case OPT_NO_PID:
+		o->restore_pid = option == OPT_PID;
+		return true;
+	case OPT_PGID:
+	case OPT_NO_PGID:
+		o->restore_pgid = option == OPT_PGID;
+		return true;
+	case OPT_SID:
+	case OPT_NO_SID:
+		o->restore_sid = option == OPT_SID;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Options that choose the signal; false: none of them. */
+static bool parse_signal(int option, struct restart_options *o)
+{
+	static const int signals[] = {
+		[OPT_RUN - OPT_RUN] = 0,	[OPT_STOP - OPT_RUN] = SIGSTOP,
+		[OPT_TERM - OPT_RUN] = SIGTERM,	[OPT_ABORT - OPT_RUN] = SIGABRT,
+		[OPT_KILL - OPT_RUN] = SIGKILL,	[OPT_CONT - OPT_RUN] = SIGCONT,
+	};
+
+	if (option < OPT_RUN || option > OPT_CONT)
+		return false;
+	o->signal = signals[option - OPT_RUN];
+	return true;
+}
+
+/* One option: 0, or -errno with a message. */
+static int parse_one(int option, const char *value, struct arguments *a)
+{
+	if (parse_ids(option, &a->restart) || parse_signal(option, &a->restart))
+		return 0;
+	if (option >= OPT_HOOK) {
+		hook_set(option - OPT_HOOK, value);
+		return 0;
+	}
+	switch (option) {
+	case 'f':
+		a->file = value;
+		return 0;
+	case 'F':
+		if (parse_number(value, &a->fd))
+			return report_fail(-EINVAL, "-F needs the number of an open descriptor, not \"%s\"",
+					   value);
+		return 0;
+	case 'S':
+		a->restart.signal = signal_number(value);
+		if (a->restart.signal < 0)
+			return report_fail(-EINVAL, "\"%s\" is not a signal", value);
+		return 0;
+	case 'q':
+		report_set_level(-1);
+		return 0;
+	case OPT_RELOCATE:
+		a->restart.relocate = relocate_path;
+		return relocate_add(value);
+	case OPT_JSON:
+		a->json = true;
+		return 0;
+	default:			/* OPT_OMIT, OPT_KMSG */
+		return 0;
+	}
+}
+
+/* Returns -1 to go on, or the exit code to end with. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "?hqvf:F:S:", long_options, NULL)) != -1) {
+		if (option == 'h' || (option == '?' && optopt == 0 && !strcmp(argv[optind - 1], "-?"))) {
+			usage(stdout);
+			return 0;
+		}
+		if (option == OPT_VERSION || option == 'v') {
+			puts("cr_restart (KCR) " KCR_VERSION);
+			return 0;
+		}
+		if (option == '?')
+			return fail(HOOK_FAIL_ARGS, bad_usage());
+		if (parse_one(option, optarg, a)) {
+			report_print(-EINVAL);
+			report_clear();
+			return fail(HOOK_FAIL_ARGS, bad_usage());
+		}
+	}
+	if (optind < argc && !a->file)
+		a->file = argv[optind++];
+	if (optind < argc || (a->file && a->fd >= 0) || (!a->file && a->fd < 0)) {
+		report_fail(-EINVAL, "name one context file, or a descriptor with -F");
+		report_print(-EINVAL);
+		report_clear();
+		return fail(HOOK_FAIL_ARGS, bad_usage());
+	}
+	return -1;
+}
+
+static int open_file(const struct arguments *a)
+{
+	struct stat st;
+	int fd = a->fd;
+
+	if (fd < 0) {
+		fd = open(a->file, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return report_errno(-errno, "cannot open the context file %s", a->file);
+	}
+	if (fstat(fd, &st))
+		return report_errno(-errno, "descriptor %d", fd);
+	if (S_ISDIR(st.st_mode))
+		return report_fail(-EISDIR, "%s is a directory, not a context file",
+				   a->file ? a->file : "the descriptor given");
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return fd;
+}
+
+static double milliseconds(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_json(const struct restart_result *r)
+{
+	printf("{\"pid\":%d,\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,"
+	       "\"open_ms\":%.3f,\"skeleton_ms\":%.3f,\"fill_ms\":%.3f}\n",
+	       r->leader, r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
+	       milliseconds(r->open_ns), milliseconds(r->skeleton_ns),
+	       milliseconds(r->fill_ns));
+	fflush(stdout);
+}
+
+/* Reads, rebuilds, lets run. The file is closed again whatever happens. */
+static int restart(const struct arguments *a, int fd, struct restart_result *result)
+{
+	struct context_reader *reader;
+	struct context *context = NULL;
+	int err = context_reader_new(&reader, fd, a->file ? a->file : "the descriptor given");
+
+	if (err)
+		return err;
+	err = context_load(reader, &context);
+	if (!err)
+		err = restart_run(reader, context, &a->restart, result);
+	context_free(context);
+	context_reader_free(reader);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = { .fd = -1, .restart.restore_pid = true };
+	struct restart_result result = { };
+	int code, err, fd, status;
+
+	report_set_program("cr_restart");
+	code = parse(argc, argv, &a);
+	if (code >= 0)
+		return code;
+
+	fd = open_file(&a);
+	if (fd < 0)
+		return fail(HOOK_FAIL_ARGS, -fd & 0xff);
+	follow_begin();
+	err = restart(&a, fd, &result);
+	close(fd);
+	if (err) {
+		follow_end();
+		return fail(hook_class(err), -err & 0xff);
+	}
+	if (a.json)
+		print_json(&result);
+	if (hook_is_set(HOOK_SUCCESS)) {
+		follow_end();
+		return hook_run(HOOK_SUCCESS);
+	}
+	status = follow_leader(result.leader);
+	if (status < 0)
+		return 0;		/* its parent was elsewhere and saw its end */
+	follow_mimic(status);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals in, exit status out.  All signals are taken with sigwaitinfo(2), so
+ * nothing runs in a handler and none is missed between two steps.
+ */
+#include "follow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static sigset_t old_mask;
+static sigset_t followed;
+
+void follow_begin(void)
+{
+	static const int own[] = {	/* faults of our own, and the terminal's brakes */
+		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
+	};
+
+	sigfillset(&followed);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(&followed, own[i]);
+	sigprocmask(SIG_BLOCK, &followed, &old_mask);
+}
+
+void follow_end(void)
+{
+	sigprocmask(SIG_SETMASK, &old_mask, NULL);
+}
+
+/*
+ * The terminal signals a whole foreground group: a program in our own group
+ * has had its copy already.
+ */
+static bool had_its_own(const siginfo_t *info, pid_t leader)
+{
+	return info->si_code == SI_KERNEL && getpgid(leader) == getpgrp();
+}
+
+static void pass_on(const siginfo_t *info, pid_t leader)
+{
+	if (!had_its_own(info, leader)) {
+		if (info->si_code == SI_QUEUE)
+			sigqueue(leader, info->si_signo, info->si_value);
+		else
+			kill(leader, info->si_signo);
+	}
+	if (info->si_signo == SIGTSTP)
+		raise(SIGSTOP);
+}
+
+int follow_leader(pid_t leader)
+{
+	for (;;) {
+		siginfo_t info;
+		int status;
+		pid_t got = waitpid(leader, &status, WNOHANG);
+
+		if (got == leader)
+			return status;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (sigwaitinfo(&followed, &info) < 0)
+			continue;
+		if (info.si_signo != SIGCHLD)
+			pass_on(&info, leader);
+	}
+}
+
+void follow_mimic(int status)
+{
+	if (WIFSIGNALED(status)) {
+		int signal_number = WTERMSIG(status);
+		struct rlimit no_core = { 0, 0 };
+		sigset_t one;
+
+		/* The program has left its core; ours would only overwrite it. */
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(signal_number, SIG_DFL);
+		sigemptyset(&one);
+		sigaddset(&one, signal_number);
+		sigprocmask(SIG_UNBLOCK, &one, NULL);
+		raise(signal_number);
+		exit(128 + signal_number);
+	}
+	exit(WEXITSTATUS(status));
+}

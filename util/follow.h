@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * cr_restart after the restart: it stands for the restarted program towards
+ * whoever started it, passing signals on and ending as the program ends.
+ */
+#ifndef KCR_UTIL_FOLLOW_H
+#define KCR_UTIL_FOLLOW_H
+
+#include <sys/types.h>
+
+/*
+ * Blocks the signals that follow_leader() passes on; call before the restart
+ * so that none is lost meanwhile.  The old mask is kept for follow_end().
+ */
+void follow_begin(void);
+
+/* Puts the signal mask back. */
+void follow_end(void);
+
+/*
+ * Waits until the leader ends, passing signals to it.  Returns its status as
+ * waitpid(2) gives it, or -errno (ECHILD: somebody else reaped it).
+ */
+int follow_leader(pid_t leader);
+
+/* Ends this process as `status` tells: the same exit code or the same signal. */
+void follow_mimic(int status) __attribute__((noreturn));
+
+#endif /* KCR_UTIL_FOLLOW_H */
