@@ -3,7 +3,8 @@
  * A job: one open file of /dev/kcr, the processes it holds and what it made.
  * Read this first; kmod/park.c stops the processes, kmod/fork.c catches forks,
  * kmod/thread.c reads threads, kmod/pages.c moves memory, kmod/snapshot.c
- * copies address spaces, kmod/clone.c and kmod/enter.c restart.
+ * copies address spaces, kmod/clone.c, kmod/enter.c and
+ * kmod/restart.c restart.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except ENTER and
  * CLONE, which are called by its half-made processes.  job->list_lock (spin)
@@ -91,16 +92,16 @@ long kcr_ioc_pages(struct kcr_job *job, unsigned int cmd, void __user *argp);	/*
 long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp);		/* snapshot.c */
 long kcr_ioc_clone(struct kcr_job *job, void __user *argp);		/* clone.c */
 long kcr_ioc_enter(struct kcr_job *job, void __user *argp);		/* enter.c */
-long kcr_ioc_wait(struct kcr_job *job, void __user *argp);		/* enter.c */
-long kcr_ioc_resume(struct kcr_job *job, void __user *argp);		/* enter.c */
+long kcr_ioc_wait(struct kcr_job *job, void __user *argp);		/* restart.c */
+long kcr_ioc_resume(struct kcr_job *job, void __user *argp);		/* restart.c */
 
 /* Drops what a snapshot made; the members' threads may be running. snapshot.c */
 void kcr_snapshot_end(struct kcr_job *job);
-/* The owner went: kills what is half made. enter.c */
+/* The owner went: kills what is half made. restart.c */
 void kcr_restart_abort(struct kcr_job *job);
-/* Frees job->restart, at the last reference. enter.c */
+/* Frees job->restart, at the last reference. restart.c */
 void kcr_restart_free(struct kcr_job *job);
-/* An entered process's address space, for FILL and STORE; as kcr_job_mm(). enter.c */
+/* An entered process's address space, for FILL and STORE; as kcr_job_mm(). restart.c */
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid);
 
 /*

@@ -111,6 +111,10 @@ struct kcr_list {
 #define KCR_RESTART_NANOSLEEP	1	/* data: clock, type, rmtp, ns left */
 #define KCR_RESTART_FUTEX	2	/* data: uaddr, val|flags<<32, bitset, ns left */
 
+#define KCR_FUTEX_SHARED	(1 << 0)	/* flags of KCR_RESTART_FUTEX */
+#define KCR_FUTEX_REALTIME	(1 << 1)
+#define KCR_FUTEX_TIMEOUT	(1 << 2)
+
 struct kcr_restart_block {
 	__u32 kind;		/* KCR_RESTART_* */
 	__u32 pad;
@@ -394,8 +398,10 @@ struct kcr_clone {
  * The calling thread becomes the saved thread: it blocks until RESUME, then
  * runs on with these registers and signal mask (its XSAVE area, FS and GS
  * are those it has at the call).  The last thing every rebuilt thread does.
- * The range unmap_start … is taken away at RESUME (the code that called).
- * exe_fd: becomes /proc/PID/exe (-1: as it is); used of the group leader.
+ * Of the group leader:
+ * exe_fd (-1: none) becomes /proc/PID/exe and is closed at once;
+ * job_fd (-1: none), this job's descriptor, is closed at RESUME;
+ * the range unmap_start … is taken away once all threads have entered.
  * Returns only on an error.
  */
 struct kcr_enter {
@@ -403,15 +409,18 @@ struct kcr_enter {
 	__u32 flags;		/* KCR_ENTER_* */
 	__s32 exe_fd;
 	__u32 nr_threads;	/* of this process, all told */
+	__s32 job_fd;
+	__u32 pad;
 	__u64 unmap_start;
 	__u64 unmap_len;
-	__u64 regs[KCR_NR_REGS];	/* orig_ax, fs, gs, selectors are ignored */
+	__u64 regs[KCR_NR_REGS];	/* orig_ax, bases and selectors are ignored */
 	__u64 sigmask;
 	struct kcr_restart_block restart;
 };
 
 /*
- * Waits until all threads of process pid have entered.
+ * Waits until all threads of process pid have entered; also for a process
+ * that does not exist yet.  timeout_ms 0: 10,000.
  * ETIMEDOUT; ECHILD: the process died; EINTR.
  */
 struct kcr_wait {
@@ -421,7 +430,10 @@ struct kcr_wait {
 	__u32 timeout_ms;
 };
 
-/* Lets all entered threads run: the restart is complete. */
+/*
+ * Lets all entered threads run: the restart is complete.
+ * EBUSY: a living process of the job has not entered; ECHILD: one died.
+ */
 struct kcr_resume {
 	__u32 size;
 	__u32 flags;		/* 0 */

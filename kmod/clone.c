@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KCR_IOC_CLONE: a child with a chosen number.
+ *
+ * Choosing the number needs CAP_CHECKPOINT_RESTORE, which an ordinary user
+ * lacks.  The capability is lent for the one kernel_clone(): the caller runs
+ * it under a copy of its own credentials with that bit added, and takes its
+ * own back at once.  The child inherits the copy and gives the bit back in a
+ * task work, queued before it is woken: neither of them ever executes user
+ * code with it.  Only cap_effective is touched, never cap_permitted, so that
+ * commit_creds() sees no gain and leaves dumpable and the parent-death signal
+ * alone.
+ *
+ * A new process enters restart->processes in the same moment, see restart.h.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/module.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "fork.h"
+#include "job.h"
+#include "lookup.h"
+#include "restart.h"
+
+static bool restore_ids = true;
+module_param(restore_ids, bool, 0644);
+MODULE_PARM_DESC(restore_ids, "Let unprivileged callers restart processes with their old numbers");
+
+#define KNOWN_CLONE_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
+			   CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM)
+
+/* What the child has to do first; it frees this itself. */
+struct newborn {
+	struct callback_head work;
+	struct kcr_job *job;
+	kernel_cap_t effective;		/* what the child must end up with */
+	bool lent;
+};
+
+/* The caller's view of one call, on its stack. */
+struct birth {
+	struct kcr_fork_watch watch;
+	struct kcr_job *job;
+	struct newborn *born;		/* NULL: the child has it */
+	struct kcr_half *half;		/* to register; NULL: a thread, or done */
+};
+
+/* In the child, before its first user instruction. */
+static void settle(struct callback_head *work)
+{
+	struct newborn *born = container_of(work, struct newborn, work);
+	struct kcr_job *job = born->job;
+	struct cred *cred;
+
+	if (born->lent && !(current->flags & PF_EXITING)) {
+		cred = prepare_creds();
+		if (cred) {
+			cred->cap_effective = born->effective;
+			commit_creds(cred);
+		} else {
+			send_sig(SIGKILL, current, 1);
+		}
+	}
+	kfree(born);
+	kcr_job_put(job);
+}
+
+/* In the parent, atomic; the child is not yet woken. */
+static void forked(struct kcr_fork_watch *watch, struct task_struct *child)
+{
+	struct birth *birth = container_of(watch, struct birth, watch);
+	struct kcr_job *job = birth->job;
+	bool doomed;
+
+	if (!birth->born)
+		return;
+	spin_lock(&job->list_lock);
+	doomed = job->restart->aborted;
+	if (birth->half) {
+		birth->half->pid = get_pid(task_pid(child));
+		list_add_tail(&birth->half->node, &job->restart->processes);
+		birth->half = NULL;
+	}
+	spin_unlock(&job->list_lock);
+
+	kcr_job_get(job);
+	if (kcr_task_work_add(child, &birth->born->work, TWA_RESUME)) {
+		/* Only an exiting task refuses a work. */
+		kcr_job_put(job);
+		doomed = true;
+	} else {
+		birth->born = NULL;
+	}
+	if (doomed)
+		send_sig(SIGKILL, child, 1);
+}
+
+static bool may_choose(void)
+{
+	return checkpoint_restore_ns_capable(task_active_pid_ns(current)->user_ns);
+}
+
+/*
+ * kernel_clone() with the capability lent for its duration.  The assignment
+ * is what override_creds() does in every version; its reference counting,
+ * which changed in 6.14, is not needed: `raised` is ours throughout.
+ */
+static pid_t clone_raised(struct kernel_clone_args *args, struct cred *raised)
+{
+	const struct cred *own = current_cred();
+	pid_t pid;
+
+	cap_raise(raised->cap_effective, CAP_CHECKPOINT_RESTORE);
+	rcu_assign_pointer(current->cred, raised);
+	pid = kcr_kernel_clone(args);
+	rcu_assign_pointer(current->cred, own);
+	return pid;
+}
+
+static pid_t clone_watched(struct birth *birth, struct kernel_clone_args *args)
+{
+	struct cred *raised = NULL;
+	pid_t pid;
+
+	if (birth->born->lent) {
+		raised = prepare_creds();
+		if (!raised)
+			return -ENOMEM;
+	}
+	birth->watch.thread = current;
+	birth->watch.forked = forked;
+	kcr_fork_watch(&birth->watch);
+	pid = raised ? clone_raised(args, raised) : kcr_kernel_clone(args);
+	kcr_fork_unwatch(&birth->watch);
+	if (raised)
+		put_cred(raised);
+	return pid;
+}
+
+static int check(const struct kcr_clone *request)
+{
+	if (request->clone_flags & ~(u64)KNOWN_CLONE_FLAGS)
+		return -EINVAL;
+	if (!valid_signal(request->exit_signal) || request->tid < 0)
+		return -EINVAL;
+	if ((request->clone_flags & CLONE_THREAD) && request->exit_signal)
+		return -EINVAL;
+	/* clone3(2) would refuse these two together as well. */
+	if ((request->clone_flags & CLONE_SIGHAND) && !(request->clone_flags & CLONE_VM))
+		return -EINVAL;
+	if (request->tid && !restore_ids && !may_choose())
+		return -EPERM;
+	return 0;
+}
+
+/* The child of this call returns from the ioctl by itself, with 0. */
+static long clone_one(struct kcr_job *job, const struct kcr_clone *request)
+{
+	pid_t tid = request->tid;
+	struct kernel_clone_args args = {
+		.flags = request->clone_flags | CLONE_UNTRACED,
+		.stack = request->stack,
+		.exit_signal = request->exit_signal,
+		.set_tid = &tid,
+		.set_tid_size = tid ? 1 : 0,
+	};
+	struct birth birth = { .job = job };
+	pid_t pid = -ENOMEM;
+
+	birth.born = kzalloc(sizeof(*birth.born), GFP_KERNEL_ACCOUNT);
+	if (!birth.born)
+		return -ENOMEM;
+	init_task_work(&birth.born->work, settle);
+	birth.born->job = job;
+	birth.born->lent = tid && !may_choose();
+	birth.born->effective = current_cred()->cap_effective;
+	if (!(request->clone_flags & CLONE_THREAD)) {
+		birth.half = kzalloc(sizeof(*birth.half), GFP_KERNEL_ACCOUNT);
+		if (!birth.half)
+			goto out;
+	}
+	pid = clone_watched(&birth, &args);
+out:
+	kfree(birth.half);
+	kfree(birth.born);
+	return pid;
+}
+
+/*
+ * In a half-made process or the job's owner; not under job->lock.  The job is
+ * pinned: with CLONE_FILES the child may close the descriptor that the caller
+ * is still using.
+ */
+long kcr_ioc_clone(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_clone request;
+	struct kcr_restart *restart;
+	long ret;
+
+	if (!kcr_have_clone())
+		return -EOPNOTSUPP;
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	ret = check(&request);
+	if (ret)
+		return ret;
+	kcr_job_get(job);
+	restart = kcr_restart_get(job);
+	ret = IS_ERR(restart) ? PTR_ERR(restart) : clone_one(job, &request);
+	kcr_job_put(job);
+	return ret;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mm->exe_file: who may execute a file, and what an mm that holds it does to
+ * the file's writers.
+ */
+#ifndef KCR_COMPAT_EXE_H
+#define KCR_COMPAT_EXE_H
+
+#include <linux/fs.h>
+#include <linux/version.h>
+
+/* 6.13 (0357ef03c94e): files watched by pre-content events are not denied. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define KCR_HAVE_EXE_FILE_DENY_WRITE 1
+#else
+#define KCR_HAVE_EXE_FILE_DENY_WRITE 0
+#endif
+
+/* 5.15 (fe69d560b5bd): exe_file itself denies writing; VM_DENYWRITE did before. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+#define KCR_HAVE_EXE_FILE_DENIES 1
+#else
+#define KCR_HAVE_EXE_FILE_DENIES 0
+#endif
+
+/* 5.12 (02f92b3868a1): file_permission() hides the changing arguments. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
+#define KCR_HAVE_FILE_PERMISSION 1
+#else
+#define KCR_HAVE_FILE_PERMISSION 0
+#endif
+
+static inline int kcr_exe_deny_write(struct file *exe)
+{
+#if KCR_HAVE_EXE_FILE_DENY_WRITE
+	return exe_file_deny_write_access(exe);
+#elif KCR_HAVE_EXE_FILE_DENIES
+	return deny_write_access(exe);
+#else
+	return 0;
+#endif
+}
+
+static inline void kcr_exe_allow_write(struct file *exe)
+{
+#if KCR_HAVE_EXE_FILE_DENY_WRITE
+	exe_file_allow_write_access(exe);
+#elif KCR_HAVE_EXE_FILE_DENIES
+	allow_write_access(exe);
+#endif
+}
+
+static inline int kcr_file_may_exec(struct file *file)
+{
+#if KCR_HAVE_FILE_PERMISSION
+	return file_permission(file, MAY_EXEC);
+#else
+	return inode_permission(file_inode(file), MAY_EXEC);
+#endif
+}
+
+#endif /* KCR_COMPAT_EXE_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The owner's side of a restart: waiting for half-made processes, letting
+ * them go, ending them.  Their own side is kmod/clone.c and kmod/enter.c.
+ * Locks: see restart.h; WAIT and RESUME are called under job->lock as well.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "restart.h"
+
+#define DEFAULT_WAIT_MS	10000
+#define DEATH_POLL_MS	20	/* how often WAIT looks whether a process died */
+
+struct kcr_restart *kcr_restart_get(struct kcr_job *job)
+{
+	struct kcr_restart *restart, *fresh;
+
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&fresh->processes);
+
+	spin_lock(&job->list_lock);
+	if (!list_empty(&job->processes)) {
+		restart = ERR_PTR(-EINVAL);
+	} else if (job->dead || (job->restart && (job->restart->aborted ||
+						  job->restart->resumed))) {
+		restart = ERR_PTR(-ECANCELED);
+	} else {
+		if (!job->restart) {
+			job->restart = fresh;
+			fresh = NULL;
+		}
+		restart = job->restart;
+	}
+	spin_unlock(&job->list_lock);
+	kfree(fresh);
+	return restart;
+}
+
+/* The latest: a number may have been used before by one that died. */
+static struct kcr_half *find_number(struct kcr_restart *restart, pid_t nr)
+{
+	struct kcr_half *half;
+
+	list_for_each_entry_reverse(half, &restart->processes, node)
+		if (pid_vnr(half->pid) == nr)
+			return half;
+	return NULL;
+}
+
+static bool has_died(struct pid *pid)
+{
+	struct task_struct *leader;
+	bool died = true;
+
+	rcu_read_lock();
+	leader = pid_task(pid, PIDTYPE_TGID);
+	if (leader)
+		died = (READ_ONCE(leader->signal->flags) & SIGNAL_GROUP_EXIT) ||
+		       (leader->exit_state && thread_group_empty(leader));
+	rcu_read_unlock();
+	return died;
+}
+
+/* 0: all its threads have entered; -EAGAIN: not yet; -ECHILD: it died. */
+static int look(struct kcr_job *job, pid_t nr)
+{
+	struct kcr_half *half = NULL;
+	int ret = -EAGAIN;
+
+	spin_lock(&job->list_lock);
+	if (job->restart)
+		half = find_number(job->restart, nr);
+	if (half && has_died(half->pid))
+		ret = -ECHILD;
+	else if (half && half->ready)
+		ret = 0;
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
+long kcr_ioc_wait(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_wait request;
+	unsigned long deadline;
+	long ret, left;
+
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	deadline = jiffies + msecs_to_jiffies(request.timeout_ms ?: DEFAULT_WAIT_MS);
+	for (;;) {
+		left = wait_event_interruptible_timeout(job->arrived,
+							look(job, request.pid) != -EAGAIN,
+							msecs_to_jiffies(DEATH_POLL_MS));
+		if (left < 0)
+			return -EINTR;
+		ret = look(job, request.pid);
+		if (ret != -EAGAIN)
+			return ret;
+		if (time_after(jiffies, deadline))
+			return -ETIMEDOUT;
+	}
+}
+
+/* A process that never entered and died is a zombie on purpose. */
+static int check_complete(struct kcr_restart *restart)
+{
+	struct kcr_half *half;
+
+	list_for_each_entry(half, &restart->processes, node) {
+		if (has_died(half->pid)) {
+			if (half->entered)
+				return -ECHILD;
+		} else if (!half->ready) {
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_resume request;
+	long ret;
+
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	spin_lock(&job->list_lock);
+	if (!job->restart || job->restart->aborted || job->restart->resumed) {
+		ret = -EINVAL;
+	} else {
+		ret = check_complete(job->restart);
+		if (!ret) {
+			WRITE_ONCE(job->restart->resumed, true);
+			request.nr_threads = job->restart->nr_threads;
+		}
+	}
+	spin_unlock(&job->list_lock);
+	if (ret)
+		return ret;
+	wake_up_all(&job->released);
+	return copy_to_user(argp, &request, sizeof(request)) ? -EFAULT : 0;
+}
+
+struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)
+{
+	struct mm_struct *mm = ERR_PTR(-ESRCH);
+	struct kcr_half *half = NULL;
+
+	spin_lock(&job->list_lock);
+	if (job->restart && !job->restart->resumed)
+		half = find_number(job->restart, pid);
+	if (half && half->ready && mmget_not_zero(half->mm))
+		mm = half->mm;
+	spin_unlock(&job->list_lock);
+	return mm;
+}
+
+void kcr_restart_abort(struct kcr_job *job)
+{
+	struct kcr_half *half;
+
+	spin_lock(&job->list_lock);
+	job->dead = true;	/* from here on kcr_restart_get() makes none */
+	if (job->restart && !job->restart->resumed) {
+		WRITE_ONCE(job->restart->aborted, true);
+		list_for_each_entry(half, &job->restart->processes, node)
+			kill_pid(half->pid, SIGKILL, 1);
+	}
+	spin_unlock(&job->list_lock);
+	wake_up_all(&job->released);
+}
+
+void kcr_restart_free(struct kcr_job *job)
+{
+	struct kcr_half *half, *next;
+
+	if (!job->restart)
+		return;
+	list_for_each_entry_safe(half, next, &job->restart->processes, node) {
+		if (half->mm)
+			mmdrop(half->mm);
+		if (half->exe)
+			fput(half->exe);
+		put_pid(half->pid);
+		kfree(half);
+	}
+	kfree(job->restart);
+	job->restart = NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a restart job knows of the processes it makes: kmod/clone.c adds them,
+ * kmod/enter.c collects their threads and lets them go.
+ *
+ * job->list_lock guards everything here.  A half-made process is registered
+ * before it is woken for the first time, so that kcr_restart_abort() misses
+ * none; struct pid is referenced, so that a reused number is never hit.
+ */
+#ifndef KCR_RESTART_H
+#define KCR_RESTART_H
+
+#include <linux/list.h>
+#include <linux/pid.h>
+
+#include "job.h"
+
+struct kcr_half {
+	struct list_head node;		/* restart->processes */
+	struct pid *pid;		/* of the group leader, referenced */
+	struct mm_struct *mm;		/* mm_count reference, once a thread entered */
+	struct file *exe;		/* becomes /proc/PID/exe, or NULL */
+	unsigned long unmap_start;	/* the code that entered … */
+	unsigned long unmap_len;	/* … 0: stays */
+	unsigned int nr_threads;	/* expected; 0: none entered yet */
+	unsigned int entered;
+	bool ready;			/* all entered, old code is unmapped */
+};
+
+struct kcr_restart {
+	struct list_head processes;	/* struct kcr_half */
+	unsigned int nr_threads;	/* of all ready processes */
+	bool resumed;
+	bool aborted;
+};
+
+/*
+ * The job's restart state, made at the first call.  ERR_PTR(-EINVAL: it is a
+ * checkpoint job; -ECANCELED: its owner is gone or it is resumed already;
+ * -ENOMEM).  May sleep.
+ */
+struct kcr_restart *kcr_restart_get(struct kcr_job *job);
+
+#endif /* KCR_RESTART_H */
