@@ -40,7 +40,11 @@ enum context_compression { CONTEXT_RAW = 0, CONTEXT_LZ4 = 1, CONTEXT_ZSTD = 2 };
 
 struct context_writer;
 
-/* Starts a context file on `fd` (kept, not closed), at its current offset. */
+/*
+ * Starts a context file on `fd` (kept, not closed), at its current offset.
+ * Any failed write leaves -EPIPE, -ENOSPC … and ends the writer; a program
+ * that writes to pipes or sockets ignores SIGPIPE.
+ */
 int context_writer_new(struct context_writer **out, int fd);
 void context_writer_free(struct context_writer *w);
 
@@ -78,7 +82,7 @@ struct context_reader;
 
 struct context_item {
 	enum context_section type;
-	ProtobufCMessage *message;	/* PREAMBLE, FILE, PROCESS, TRAILER: owned by the caller,
+	ProtobufCMessage *message;	/* PREAMBLE, FILE, PROCESS: owned by the caller,
 					 * free with protobuf_c_message_free_unpacked() */
 	/* CONTENT */
 	uint32_t file_id;
@@ -119,13 +123,16 @@ struct context {
 	size_t nr_files;
 	Kcr__Process **process;
 	size_t nr_processes;
+	const Kcr__Process **by_pid;	/* the same, sorted; for context_process() */
 };
 
 /*
  * Reads the metadata; the item that ended it (CONTENT, MEMORY or TRAILER) is
  * handed out by the next context_read().  Checks that every reference (file
  * ids, pids, mm ids, VMAs sorted and in user space, register counts …) holds,
- * so that later code can rely on them.
+ * so that later code can rely on them.  From then on context_read() also
+ * checks that contents belong to a file and pages to an area of their process:
+ * the context lives as long as the reader.
  */
 int context_load(struct context_reader *r, struct context **out);
 void context_free(struct context *c);

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sense of a context file's messages: that every reference has a target,
+ * every number is in its range and every count is what later code relies on.
+ * What only the kernel can judge (is this path there? may this user do that?)
+ * is left to it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "section.h"
+
+#define USER_END		0x7ffffffff000ull
+#define PID_MAX			(1 << 22)
+#define FD_MAX			(1 << 30)
+#define SIGNALS			64
+#define SIGINFO_SIZE		128
+#define VDSO_MAX		(64u << 10)
+#define AFFINITY_MAX		8192
+#define XSTATE_MAX		(64u << 10)
+#define XSTATE_MIN		576	/* legacy area and header */
+#define XSTATE_HEADER		512
+#define XSTATE_RESERVED		48	/* bytes at the header's offset 16 */
+#define VMA_KNOWN		((KCR_VMA_SEALED << 1) - 1)
+
+static bool valid_pid(int32_t pid)
+{
+	return pid > 0 && pid <= PID_MAX;
+}
+
+static bool file_exists(uint32_t id, size_t nr_files)
+{
+	return id && id <= nr_files;
+}
+
+/* ---- files ------------------------------------------------------------------- */
+
+static const char *check_epoll(const Kcr__Epoll *epoll, size_t nr_files)
+{
+	size_t i;
+
+	for (i = 0; i < epoll->n_entry; i++)
+		if (epoll->entry[i]->fd < 0 || !file_exists(epoll->entry[i]->file_id, nr_files))
+			return "epoll entry without its file";
+	return NULL;
+}
+
+static bool peer_exists(bool given, uint32_t id, size_t nr_files)
+{
+	return !given || !id || file_exists(id, nr_files);
+}
+
+const char *check_file(const Kcr__File *file, size_t nr_files)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND__NOT_SET:
+		return "file of an unknown kind";
+	case KCR__FILE__KIND_EPOLL:
+		return check_epoll(file->epoll, nr_files);
+	case KCR__FILE__KIND_UNIX_SOCKET:
+		if (!peer_exists(file->unix_socket->has_peer_file_id,
+				 file->unix_socket->peer_file_id, nr_files))
+			return "socket without its peer";
+		return NULL;
+	case KCR__FILE__KIND_INET_SOCKET:
+		if (!peer_exists(file->inet_socket->has_peer_file_id,
+				 file->inet_socket->peer_file_id, nr_files))
+			return "socket without its peer";
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- memory ------------------------------------------------------------------ */
+
+static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_files)
+{
+	uint64_t page = CONTEXT_PAGE;
+
+	if (vma->flags & ~VMA_KNOWN)
+		return "memory area with unknown flags";
+	if (vma->flags & KCR_VMA_HUGETLB) {
+		page = vma->page_size;
+		if (!vma->has_page_size || page < CONTEXT_PAGE || page & (page - 1))
+			return "memory area with an impossible page size";
+	}
+	if (vma->start < after || vma->start >= vma->end || vma->end > USER_END ||
+	    vma->start % page || vma->end % page)
+		return "memory area at an impossible address";
+	if (vma->has_file_id && vma->file_id && !file_exists(vma->file_id, nr_files))
+		return "memory area without its file";
+	if (vma->has_offset &&
+	    (vma->offset % CONTEXT_PAGE || vma->offset > INT64_MAX - (vma->end - vma->start)))
+		return "memory area at an impossible file offset";
+	return NULL;
+}
+
+static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
+{
+	const char *wrong = NULL;
+	uint64_t after = 0;
+	size_t i;
+
+	for (i = 0; i < mm->n_vma && !wrong; i++) {
+		wrong = check_vma(mm->vma[i], after, nr_files);
+		after = mm->vma[i]->end;
+	}
+	if (wrong)
+		return wrong;
+	if (mm->has_exe_file_id && mm->exe_file_id && !file_exists(mm->exe_file_id, nr_files))
+		return "address space without its executable";
+	if (mm->has_auxv && (mm->auxv.len > KCR_AUXV_WORDS * 8 || mm->auxv.len % 16))
+		return "auxiliary vector of an impossible length";
+	if (mm->has_vdso_text && mm->vdso_text.len > VDSO_MAX)
+		return "vdso of an impossible length";
+	if (mm->has_vdso && mm->vdso >= USER_END)
+		return "vdso at an impossible address";
+	return NULL;
+}
+
+/* ---- threads ----------------------------------------------------------------- */
+
+static const char *check_xstate(const ProtobufCBinaryData *xstate, const Kcr__Preamble *preamble)
+{
+	static const uint8_t zero[XSTATE_RESERVED];
+	uint64_t header[2];
+
+	if (xstate->len < XSTATE_MIN || xstate->len > XSTATE_MAX || xstate->len % 8 ||
+	    (preamble->has_xstate_size && xstate->len > preamble->xstate_size))
+		return "processor state of an impossible length";
+	memcpy(header, xstate->data + XSTATE_HEADER, sizeof(header));
+	if (header[1] || memcmp(xstate->data + XSTATE_HEADER + sizeof(header), zero, sizeof(zero)))
+		return "processor state in an unknown form";
+	if (preamble->has_xfeatures && header[0] & ~preamble->xfeatures)
+		return "processor state with unexpected features";
+	return NULL;
+}
+
+static const char *check_pending(size_t count, const ProtobufCBinaryData *pending)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (pending[i].len != SIGINFO_SIZE)
+			return "pending signal of an impossible length";
+	return NULL;
+}
+
+static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *preamble)
+{
+	if (!valid_pid(thread->tid))
+		return "impossible thread number";
+	if (thread->n_reg != KCR_NR_REGS)
+		return "thread with a wrong number of registers";
+	if (thread->restart &&
+	    (thread->restart->kind > KCR_RESTART_FUTEX || thread->restart->n_data > 4))
+		return "thread in an unknown system call";
+	if (thread->sched && thread->sched->has_affinity &&
+	    thread->sched->affinity.len > AFFINITY_MAX)
+		return "thread with an impossible affinity";
+	return check_pending(thread->n_pending, thread->pending) ?:
+	       check_xstate(&thread->xstate, preamble);
+}
+
+/* ---- processes --------------------------------------------------------------- */
+
+static int compare_int(const void *a, const void *b)
+{
+	const int32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Sorts; true if a number occurs twice. */
+static bool has_duplicates(int32_t *numbers, size_t count)
+{
+	size_t i;
+
+	qsort(numbers, count, sizeof(*numbers), compare_int);
+	for (i = 1; i < count; i++)
+		if (numbers[i] == numbers[i - 1])
+			return true;
+	return false;
+}
+
+static const char *check_descriptors(const Kcr__Process *p, size_t nr_files)
+{
+	int32_t *fds;
+	size_t i;
+	bool twice;
+
+	if (!p->n_descriptor)
+		return NULL;
+	fds = malloc(p->n_descriptor * sizeof(*fds));
+	if (!fds)
+		return "not enough memory to check it";
+	for (i = 0; i < p->n_descriptor; i++)
+		fds[i] = p->descriptor[i]->fd;
+	twice = has_duplicates(fds, p->n_descriptor);
+	free(fds);
+	if (twice)
+		return "descriptor described twice";
+	for (i = 0; i < p->n_descriptor; i++) {
+		if (p->descriptor[i]->fd < 0 || p->descriptor[i]->fd >= FD_MAX)
+			return "impossible descriptor number";
+		if (!file_exists(p->descriptor[i]->file_id, nr_files))
+			return "descriptor without its file";
+	}
+	return NULL;
+}
+
+static const char *check_timers(const Kcr__Process *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_timer; i++) {
+		const Kcr__Timer *timer = p->timer[i];
+
+		if (timer->kind > KCR_TIMER_POSIX || timer->id < 0 ||
+		    (timer->kind == KCR_TIMER_ITIMER && timer->id > 2))
+			return "timer of an unknown kind";
+	}
+	return NULL;
+}
+
+static const char *check_zombie(const Kcr__Process *p)
+{
+	if (p->n_thread || p->mm || p->n_descriptor || p->n_timer)
+		return "zombie with threads or memory";
+	return NULL;
+}
+
+static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamble,
+			      size_t nr_files)
+{
+	const char *wrong = NULL;
+	size_t i;
+
+	if (!p->n_thread || p->thread[0]->tid != p->pid)
+		return "process without its first thread";
+	if (!p->has_mm_id || !p->has_files_id || !p->has_fs_id || !p->has_sighand_id)
+		return "process without memory or files";
+	if (p->mm && (p->mm->id != p->mm_id || p->mm->pid != p->pid))
+		return "process with another one's address space";
+	if (p->n_action && p->n_action != SIGNALS)
+		return "process with a wrong number of signal handlers";
+	if (p->has_tty_file_id && p->tty_file_id && !file_exists(p->tty_file_id, nr_files))
+		return "process without its terminal";
+	for (i = 0; i < p->n_thread && !wrong; i++)
+		wrong = check_thread(p->thread[i], preamble);
+	if (!wrong && p->mm)
+		wrong = check_mm(p->mm, nr_files);
+	return wrong ?: check_descriptors(p, nr_files) ?: check_timers(p) ?:
+	       check_pending(p->n_pending, p->pending);
+}
+
+const char *check_process(const Kcr__Process *p, const Kcr__Preamble *preamble, size_t nr_files)
+{
+	if (!valid_pid(p->pid) || p->ppid < 0 || p->pgid < 0 || p->sid < 0)
+		return "impossible process number";
+	if (p->has_stop_signal && p->stop_signal > SIGNALS)
+		return "impossible stop signal";
+	if (p->has_exit_signal && p->exit_signal > SIGNALS)
+		return "impossible exit signal";
+	switch (p->state) {
+	case KCR__PROCESS__STATE__ZOMBIE:
+		return check_zombie(p);
+	case KCR__PROCESS__STATE__RUNNING:
+	case KCR__PROCESS__STATE__STOPPED:
+		return check_live(p, preamble, nr_files);
+	default:
+		return "process in an unknown state";
+	}
+}
+
+/* ---- all together ------------------------------------------------------------- */
+
+static bool is_live(const Kcr__Process *p)
+{
+	return p->state != KCR__PROCESS__STATE__ZOMBIE;
+}
+
+/* Process and thread numbers are unique all over the file. */
+static const char *check_numbers(const struct context *c)
+{
+	size_t count = c->nr_processes, used = 0, i, k;
+	int32_t *numbers;
+	bool twice;
+
+	for (i = 0; i < c->nr_processes; i++)
+		count += c->process[i]->n_thread;
+	numbers = malloc(count * sizeof(*numbers) + 1);
+	if (!numbers)
+		return "not enough memory to check it";
+	for (i = 0; i < c->nr_processes; i++) {
+		numbers[used++] = c->process[i]->pid;
+		/* The first thread's number is the process's. */
+		for (k = 1; k < c->process[i]->n_thread; k++)
+			numbers[used++] = c->process[i]->thread[k]->tid;
+	}
+	twice = has_duplicates(numbers, used);
+	free(numbers);
+	return twice ? "process or thread described twice" : NULL;
+}
+
+/*
+ * Follows parents until one is outside or known to lead outside; a way longer
+ * than there are processes is a circle.
+ */
+static const Kcr__Process *parent(const struct context *c, const Kcr__Process *p)
+{
+	return context_process(c, p->ppid);
+}
+
+static bool parents_end(const struct context *c)
+{
+	uint8_t *ends = calloc(PID_MAX / 8 + 1, 1);	/* a bit per pid */
+	bool good = ends;
+	size_t i;
+
+	for (i = 0; i < c->nr_processes && good; i++) {
+		const Kcr__Process *p = c->process[i];
+		size_t steps = 0;
+
+		while (p && !(ends[p->pid / 8] & 1 << p->pid % 8) && steps++ < c->nr_processes)
+			p = parent(c, p);
+		good = !p || ends[p->pid / 8] & 1 << p->pid % 8;
+		for (p = c->process[i]; p && good && steps--; p = parent(c, p))
+			ends[p->pid / 8] |= 1 << p->pid % 8;
+	}
+	free(ends);
+	return good;
+}
+
+static const char *check_parents(const struct context *c)
+{
+	size_t i;
+
+	if (!parents_end(c))
+		return "processes that are each other's parents";
+	for (i = 0; i < c->preamble->n_root; i++) {
+		const Kcr__Process *root = context_process(c, c->preamble->root[i]);
+
+		if (!root || parent(c, root))
+			return "wrong list of topmost processes";
+	}
+	return NULL;
+}
+
+/* A kind of object that processes share: its id, and whether a process describes it. */
+struct sharing {
+	uint32_t (*id)(const Kcr__Process *p);
+	bool (*described)(const Kcr__Process *p);
+	bool required;		/* the first must describe it */
+	const char *wrong;
+};
+
+static uint32_t mm_id(const Kcr__Process *p) { return p->mm_id; }
+static uint32_t files_id(const Kcr__Process *p) { return p->files_id; }
+static uint32_t sighand_id(const Kcr__Process *p) { return p->sighand_id; }
+static bool has_mm(const Kcr__Process *p) { return p->mm; }
+static bool has_descriptors(const Kcr__Process *p) { return p->n_descriptor; }
+static bool has_actions(const Kcr__Process *p) { return p->n_action; }
+
+struct user {
+	uint32_t id;
+	size_t index;
+};
+
+static int compare_user(const void *a, const void *b)
+{
+	const struct user *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Described by the first process that has it, and by no other. */
+static const char *check_sharing(const struct context *c, const struct sharing *kind,
+				 struct user *users)
+{
+	size_t count = 0, i;
+
+	for (i = 0; i < c->nr_processes; i++)
+		if (is_live(c->process[i]))
+			users[count++] = (struct user) { kind->id(c->process[i]), i };
+	qsort(users, count, sizeof(*users), compare_user);
+	for (i = 0; i < count; i++) {
+		bool first = !i || users[i].id != users[i - 1].id;
+		bool described = kind->described(c->process[users[i].index]);
+
+		if (first ? kind->required && !described : described)
+			return kind->wrong;
+	}
+	return NULL;
+}
+
+static const char *check_shared(const struct context *c)
+{
+	static const struct sharing kinds[] = {
+		{ mm_id, has_mm, true, "address space not described exactly once" },
+		{ files_id, has_descriptors, false, "shared descriptors described twice" },
+		{ sighand_id, has_actions, true, "signal handlers not described exactly once" },
+	};
+	struct user *users = calloc(c->nr_processes, sizeof(*users));
+	const char *wrong = users ? NULL : "not enough memory to check it";
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !wrong; i++)
+		wrong = check_sharing(c, &kinds[i], users);
+	free(users);
+	return wrong;
+}
+
+const char *check_context(const struct context *c)
+{
+	if (!c->nr_processes)
+		return "it holds no process";
+	return check_numbers(c) ?: check_parents(c) ?: check_shared(c);
+}
+
+/* ---- sections ------------------------------------------------------------------ */
+
+/* The end of the area that holds `address`; areas that touch count as one. */
+static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
+{
+	size_t low = 0, high = mm->n_vma;
+	uint64_t end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mm->vma[middle]->end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == mm->n_vma || mm->vma[low]->start > address)
+		return 0;
+	for (end = mm->vma[low]->end; ++low < mm->n_vma && mm->vma[low]->start == end;)
+		end = mm->vma[low]->end;
+	return end;
+}
+
+const char *check_memory(const struct context *c, const struct context_item *item)
+{
+	const Kcr__Process *p = context_process(c, item->pid);
+	const Kcr__Mm *mm = p ? p->mm : NULL;
+	size_t i;
+
+	if (!mm)
+		return "memory of an unknown process";
+	for (i = 0; i < item->nr_runs; i++) {
+		const struct kcr_run *run = &item->runs[i];
+
+		if (run->address + run->nr_pages * CONTEXT_PAGE > area_end(mm, run->address))
+			return "memory outside the process's areas";
+	}
+	return NULL;
+}
+
+const char *check_content(const struct context *c, const struct context_item *item)
+{
+	return file_exists(item->file_id, c->nr_files) ? NULL : "contents of an unknown file";
+}

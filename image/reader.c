@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading a context file, front to back, from anything that can be read.
+ * Never a byte more is taken than the file has, so that the pages of a memory
+ * section can be read by the module and other data may follow the trailer.
+ *
+ * Nothing in the file is trusted: a sum is checked before what it covers is
+ * used, lengths are bounded, and buffers grow only as data really arrive.
+ * What the messages say is checked by load.c and check.c.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "reader.h"
+#include "report/report.h"
+
+#define GROW_STEP	(1u << 20)	/* most bytes allocated ahead of data */
+#define SKIP_BUFFER	(256u << 10)
+
+static const char *const section_names[] = {
+	[CONTEXT_PREAMBLE] = "preamble",
+	[CONTEXT_FILE] = "file",
+	[CONTEXT_PROCESS] = "process",
+	[CONTEXT_CONTENT] = "content",
+	[CONTEXT_MEMORY] = "memory",
+	[CONTEXT_TRAILER] = "trailer",
+};
+
+int reader_damaged(struct context_reader *r, const char *what)
+{
+	const char *name = r->head_valid ? section_names[r->head.type] : "section";
+
+	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (%s at byte %llu)",
+			       r->name, what, name, (unsigned long long)r->start);
+	return r->error;
+}
+
+static int no_memory(struct context_reader *r)
+{
+	r->error = report_errno(-ENOMEM, "%s: cannot read the context file", r->name);
+	return r->error;
+}
+
+/* Waits for more if the descriptor does not block. */
+static int wait_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int read_exactly(struct context_reader *r, void *data, size_t length)
+{
+	char *to = data;
+
+	while (length) {
+		ssize_t n = read(r->fd, to, length);
+		int err = 0;
+
+		if (!n) {
+			r->error = report_fail(-EINVAL, "%s: truncated context file: it ends at byte %llu",
+					       r->name, (unsigned long long)r->position);
+			return r->error;
+		}
+		if (n < 0 && errno == EAGAIN)
+			err = wait_readable(r->fd);
+		else if (n < 0 && errno != EINTR)
+			err = -errno;
+		if (err) {
+			r->error = report_errno(err, "%s: cannot read", r->name);
+			return err;
+		}
+		if (n > 0) {
+			r->position += n;
+			to += n;
+			length -= n;
+		}
+	}
+	return 0;
+}
+
+/* Reads into a buffer that grows with what arrives, not with what is promised. */
+static int read_growing(struct context_reader *r, struct reader_buffer *b, size_t length)
+{
+	size_t have = 0;
+
+	while (have < length) {
+		size_t step = length - have;
+		int err;
+
+		if (b->capacity - have < step && b->capacity < have + GROW_STEP) {
+			size_t capacity = 2 * b->capacity;
+			void *bigger;
+
+			if (capacity < have + GROW_STEP)
+				capacity = have + GROW_STEP;
+			bigger = realloc(b->data, capacity);
+			if (!bigger)
+				return no_memory(r);
+			b->data = bigger;
+			b->capacity = capacity;
+		}
+		if (step > b->capacity - have)
+			step = b->capacity - have;
+		err = read_exactly(r, b->data + have, step);
+		if (err)
+			return err;
+		have += step;
+	}
+	return 0;
+}
+
+static bool all_zero(const uint8_t *data, size_t length)
+{
+	return !length || (!data[0] && !memcmp(data, data + 1, length - 1));
+}
+
+static int read_file_head(struct context_reader *r)
+{
+	struct context_head head;
+	int err;
+
+	err = read_exactly(r, &head, sizeof(head.magic));
+	if (!err && memcmp(head.magic, CONTEXT_MAGIC, sizeof(head.magic)))
+		err = report_fail(-EINVAL, "%s: not a context file", r->name);
+	if (!err)
+		err = read_exactly(r, (char *)&head + sizeof(head.magic),
+				   sizeof(head) - sizeof(head.magic));
+	if (err)
+		return err;
+	if (head.sum != context_head_sum(&head))
+		return reader_damaged(r, "wrong checksum of the file head");
+	if (head.version != CONTEXT_VERSION)
+		return report_fail(-EINVAL, "%s: context file of format version %u; this program reads version %u",
+				   r->name, head.version, CONTEXT_VERSION);
+	if (head.required & ~CONTEXT_REQUIRED_KNOWN)
+		return report_fail(-EINVAL, "%s: context file needs features %#llx that this program does not have",
+				   r->name, (unsigned long long)(head.required & ~CONTEXT_REQUIRED_KNOWN));
+	if (head.page != CONTEXT_PAGE)
+		return report_fail(-EINVAL, "%s: context file with pages of %u bytes", r->name,
+				   head.page);
+	if (head.reserved[0] || head.reserved[1])
+		return reader_damaged(r, "reserved bytes in use");
+	r->id = head.id;
+	return 0;
+}
+
+int context_reader_new(struct context_reader **out, int fd, const char *name)
+{
+	struct context_reader *r = calloc(1, sizeof(*r));
+	int err = -ENOMEM;
+
+	if (!r)
+		return report_errno(err, "%s: cannot read the context file", name);
+	r->fd = fd;
+	r->name = strdup(name);
+	r->codec = codec_new();
+	if (!r->name || !r->codec)
+		report_errno(err, "%s: cannot read the context file", name);
+	else
+		err = read_file_head(r);
+	if (err) {
+		context_reader_free(r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
+void context_reader_free(struct context_reader *r)
+{
+	if (!r)
+		return;
+	codec_free(r->codec);
+	free(r->meta.data);
+	free(r->data.data);
+	free(r->name);
+	free(r);
+}
+
+/* ---- heads ----------------------------------------------------------------- */
+
+static bool in_order(const struct context_reader *r, uint32_t type)
+{
+	if (type < CONTEXT_PREAMBLE || type > CONTEXT_TRAILER)
+		return false;
+	if (!r->sections || !r->last_type)
+		return type == CONTEXT_PREAMBLE && !r->sections;
+	if (type == CONTEXT_PREAMBLE)
+		return false;
+	/* Contents and memory may alternate. */
+	return type >= r->last_type || section_has_data(type) == section_has_data(r->last_type);
+}
+
+static int check_lengths(struct context_reader *r)
+{
+	const struct section_head *h = &r->head;
+	const size_t runs_max = CONTEXT_CHUNK_RUNS * sizeof(struct kcr_run);
+
+	switch (h->type) {
+	case CONTEXT_CONTENT:
+		if (h->meta_length != sizeof(struct content_meta) ||
+		    !h->data_length || h->data_length > CONTEXT_CONTENT_MAX)
+			return reader_damaged(r, "impossible length");
+		break;
+	case CONTEXT_MEMORY:
+		if (h->meta_length <= sizeof(struct memory_meta) ||
+		    h->meta_length > sizeof(struct memory_meta) + runs_max ||
+		    !h->data_length || h->data_length > CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
+			return reader_damaged(r, "impossible length");
+		break;
+	default:
+		if (h->data_length || h->meta_length > CONTEXT_MESSAGE_MAX)
+			return reader_damaged(r, "impossible length");
+	}
+	return 0;
+}
+
+/* Checks r->head, which starts at r->start. */
+static int check_head(struct context_reader *r)
+{
+	const struct section_head *h = &r->head;
+
+	r->head_valid = false;
+	if (h->magic != CONTEXT_SECTION_MAGIC || h->sum != section_head_sum(h, r->id))
+		return reader_damaged(r, "wrong checksum of a section's head");
+	if (h->sequence != r->sections || h->position != r->start || !in_order(r, h->type))
+		return reader_damaged(r, "section in a wrong place");
+	r->head_valid = true;
+	if (h->reserved || (h->compression && h->type != CONTEXT_MEMORY) ||
+	    h->compression > CONTEXT_ZSTD)
+		return reader_damaged(r, "unknown kind of compression");
+	r->sections++;
+	r->last_type = h->type;
+	return check_lengths(r);
+}
+
+static int read_head(struct context_reader *r)
+{
+	int err;
+
+	r->start = r->position;
+	if (r->next_read) {
+		r->start -= sizeof(r->head);
+		r->head = r->next_head;
+		r->next_read = false;
+	} else {
+		err = read_exactly(r, &r->head, sizeof(r->head));
+		if (err)
+			return err;
+	}
+	return check_head(r);
+}
+
+static int read_meta(struct context_reader *r)
+{
+	size_t length = r->head.meta_length, padding = 0;
+	int err;
+
+	if (section_has_data(r->head.type))
+		padding = section_padding(r->position + length);
+	err = read_growing(r, &r->meta, length + padding);
+	if (err)
+		return err;
+	if (XXH64(r->meta.data, length + padding, 0) != r->head.meta_sum)
+		return reader_damaged(r, "wrong checksum");
+	if (!all_zero(r->meta.data + length, padding))
+		return reader_damaged(r, "padding is not zero");
+	return 0;
+}
+
+/*
+ * The data have passed and their sum is `sum`: checks the tail.  The next
+ * section's head is read along with it: there always is one.
+ */
+static int read_tail(struct context_reader *r, uint64_t sum)
+{
+	struct {
+		struct section_tail tail;
+		struct section_head head;
+	} next;
+	int err;
+
+	r->data_follow = false;
+	err = read_exactly(r, &next, sizeof(next));
+	if (err)
+		return err;
+	if (next.tail.sum != section_tail_sum(&next.tail, r->id, r->head.position) ||
+	    next.tail.data_sum != sum)
+		return reader_damaged(r, "wrong checksum of the data");
+	r->next_head = next.head;
+	r->next_read = true;
+	return 0;
+}
+
+/* ---- sections ---------------------------------------------------------------- */
+
+/*
+ * Memory for one message.  A hostile message can ask for much more memory than
+ * it has bytes (a repeated message of two bytes becomes a structure of a
+ * hundred): what it may take is bounded by its length.
+ */
+#define MESSAGE_GROWTH	64
+#define MESSAGE_EXTRA	65536
+
+static void *message_alloc(void *data, size_t size)
+{
+	size_t *left = data;
+
+	if (size > *left)
+		return NULL;
+	*left -= size;
+	return malloc(size);
+}
+
+static void message_free(void *data, void *pointer)
+{
+	(void)data;
+	free(pointer);
+}
+
+static const ProtobufCMessageDescriptor *descriptor(uint32_t type)
+{
+	switch (type) {
+	case CONTEXT_PREAMBLE:
+		return &kcr__preamble__descriptor;
+	case CONTEXT_FILE:
+		return &kcr__file__descriptor;
+	case CONTEXT_PROCESS:
+		return &kcr__process__descriptor;
+	default:
+		return &kcr__trailer__descriptor;
+	}
+}
+
+static int take_message(struct context_reader *r, struct context_item *item)
+{
+	size_t left = r->head.meta_length * MESSAGE_GROWTH + MESSAGE_EXTRA;
+	ProtobufCAllocator allocator = {
+		.alloc = message_alloc,
+		.free = message_free,
+		.allocator_data = &left,
+	};
+
+	item->message = protobuf_c_message_unpack(descriptor(item->type), &allocator,
+						  r->head.meta_length, r->meta.data);
+	return item->message ? 0 : reader_damaged(r, "malformed message");
+}
+
+static int take_content(struct context_reader *r, struct context_item *item)
+{
+	const struct content_meta *meta = (const void *)r->meta.data;
+	const char *wrong;
+	int err;
+
+	item->file_id = meta->file_id;
+	item->offset = meta->offset;
+	item->length = r->head.data_length;
+	if (meta->reserved || meta->offset > INT64_MAX - item->length)
+		return reader_damaged(r, "malformed contents");
+	wrong = r->context ? check_content(r->context, item) : NULL;
+	if (wrong)
+		return reader_damaged(r, wrong);
+	err = read_growing(r, &r->data, item->length);
+	if (err)
+		return err;
+	item->data = r->data.data;
+	return read_tail(r, XXH64(item->data, item->length, 0));
+}
+
+static int check_runs(struct context_reader *r, const struct context_item *item)
+{
+	uint64_t end = 0, pages = 0;
+	size_t i;
+
+	for (i = 0; i < item->nr_runs; i++) {
+		const struct kcr_run *run = &item->runs[i];
+
+		if (run->address % CONTEXT_PAGE || run->address < end || !run->nr_pages ||
+		    run->nr_pages > CONTEXT_CHUNK_PAGES ||
+		    run->address > UINT64_MAX - run->nr_pages * CONTEXT_PAGE)
+			return reader_damaged(r, "malformed memory runs");
+		end = run->address + run->nr_pages * CONTEXT_PAGE;
+		pages += run->nr_pages;
+	}
+	if (pages != item->nr_pages || pages > CONTEXT_CHUNK_PAGES)
+		return reader_damaged(r, "malformed memory runs");
+	return 0;
+}
+
+static int take_memory(struct context_reader *r, struct context_item *item)
+{
+	const struct memory_meta *meta = (const void *)r->meta.data;
+	const uint64_t stored = r->head.data_length;
+	const char *wrong;
+	int err;
+
+	item->pid = meta->pid;
+	item->nr_runs = meta->nr_runs;
+	item->nr_pages = meta->nr_pages;
+	item->runs = (const struct kcr_run *)(meta + 1);
+	item->compression = r->head.compression;
+	if (r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run))
+		return reader_damaged(r, "malformed memory runs");
+	err = check_runs(r, item);
+	if (err)
+		return err;
+	if (item->compression ? stored >= item->nr_pages * CONTEXT_PAGE :
+				stored != item->nr_pages * CONTEXT_PAGE)
+		return reader_damaged(r, "impossible length");
+	wrong = r->context ? check_memory(r->context, item) : NULL;
+	if (wrong)
+		return reader_damaged(r, wrong);
+	r->pages += item->nr_pages;
+	r->data_follow = true;
+	return 0;
+}
+
+static int take_trailer(struct context_reader *r, struct context_item *item)
+{
+	const Kcr__Trailer *trailer;
+	int err = take_message(r, item);
+
+	if (err)
+		return err;
+	trailer = (const Kcr__Trailer *)item->message;
+	if (trailer->nr_sections != r->sections - 1 || trailer->nr_pages != r->pages ||
+	    trailer->bytes != r->start)
+		err = reader_damaged(r, "sections are missing");
+	protobuf_c_message_free_unpacked(item->message, NULL);
+	item->message = NULL;
+	return err;
+}
+
+/* Verifies pages that nobody wanted. */
+static int skip_data(struct context_reader *r)
+{
+	XXH64_state_t *state = XXH64_createState();
+	size_t left = r->head.data_length;
+	int err = 0;
+
+	if (!state)
+		return no_memory(r);
+	XXH64_reset(state, 0);
+	while (left && !err) {
+		size_t step = left < SKIP_BUFFER ? left : SKIP_BUFFER;
+
+		err = read_growing(r, &r->data, step);
+		if (!err)
+			XXH64_update(state, r->data.data, step);
+		left -= step;
+	}
+	if (!err)
+		err = read_tail(r, XXH64_digest(state));
+	XXH64_freeState(state);
+	return err;
+}
+
+int reader_next(struct context_reader *r)
+{
+	int err = r->error;
+
+	r->item = (struct context_item) { 0 };
+	if (!err && r->last_type == CONTEXT_TRAILER)
+		return 0;
+	if (!err && r->data_follow)
+		err = skip_data(r);
+	if (!err)
+		err = read_head(r);
+	if (!err)
+		err = read_meta(r);
+	if (err)
+		return err;
+	r->item.type = r->head.type;
+	switch (r->item.type) {
+	case CONTEXT_CONTENT:
+		return take_content(r, &r->item) ?: 1;
+	case CONTEXT_MEMORY:
+		return take_memory(r, &r->item) ?: 1;
+	case CONTEXT_TRAILER:
+		return take_trailer(r, &r->item);
+	default:
+		return take_message(r, &r->item) ?: 1;
+	}
+}
+
+int context_read(struct context_reader *r, struct context_item *item)
+{
+	int ret = r->held ? r->held_result : reader_next(r);
+
+	r->held = false;
+	*item = r->item;
+	r->item.message = NULL;
+	return ret;
+}
+
+int context_reader_fd(const struct context_reader *r)
+{
+	return r->fd;
+}
+
+int context_memory_taken(struct context_reader *r, uint64_t sum)
+{
+	if (r->error)
+		return r->error;
+	if (!r->data_follow || r->head.compression)
+		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
+	r->position += r->head.data_length;
+	return read_tail(r, sum);
+}
+
+int context_memory_read(struct context_reader *r, void *buffer)
+{
+	const size_t stored = r->head.data_length;
+	const void *data = buffer;
+	int err = r->error;
+
+	if (err)
+		return err;
+	if (!r->data_follow)
+		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
+	if (!r->head.compression) {
+		err = read_exactly(r, buffer, stored);
+	} else {
+		err = read_growing(r, &r->data, stored);
+		data = r->data.data;
+	}
+	if (!err)
+		err = read_tail(r, XXH64(data, stored, 0));
+	if (err || !r->head.compression)
+		return err;
+	err = codec_decompress(r->codec, r->head.compression, data, stored, buffer,
+			       r->item.nr_pages * CONTEXT_PAGE);
+	if (err == -ENOMEM)
+		return no_memory(r);
+	return err ? reader_damaged(r, "malformed compression") : 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A reader's inside, for reader.c and load.c. */
+#ifndef KCR_IMAGE_READER_H
+#define KCR_IMAGE_READER_H
+
+#include "section.h"
+
+struct reader_buffer {
+	uint8_t *data;
+	size_t capacity;
+};
+
+struct context_reader {
+	int fd;
+	int error;			/* the first failure: later calls return it too */
+	char *name;
+	uint64_t id;
+	uint64_t position;		/* bytes taken from fd */
+	uint64_t sections;		/* heads seen */
+	uint64_t pages;
+	uint32_t last_type;
+	uint64_t start;			/* of the current section */
+	bool head_valid;		/* for messages */
+	bool next_read;			/* next_head was read along with a tail */
+	bool data_follow;		/* pages of a memory section not taken yet */
+	bool held;			/* item was read ahead by context_load() … */
+	int held_result;		/* … with this result */
+	struct section_head head;	/* of the current section */
+	struct section_head next_head;
+	struct reader_buffer meta;	/* and its padding */
+	struct reader_buffer data;
+	struct codec *codec;
+	struct context_item item;
+	const struct context *context;	/* set by context_load(): checks references */
+};
+
+/* Reads the next section into r->item; result as of context_read(). */
+int reader_next(struct context_reader *r);
+/* Refuses the file: "NAME: damaged context file: WHAT (SECTION at byte N)". */
+int reader_damaged(struct context_reader *r, const char *what);
+
+#endif /* KCR_IMAGE_READER_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The bytes of a context file, all little-endian; kcr-context(5) describes
+ * them for people.  Private to image/.
+ *
+ *	file head
+ *	section:  head, meta                       (PREAMBLE FILE PROCESS TRAILER)
+ *	section:  head, meta, padding, data, tail  (CONTENT MEMORY)
+ *
+ * The data start at a multiple of CONTEXT_PAGE from the start of the file.
+ * Every byte is covered: heads and tails by sums of their own (seeded with the
+ * file's id, so that no section of another file passes), meta and padding by
+ * meta_sum, data by data_sum.
+ */
+#ifndef KCR_IMAGE_SECTION_H
+#define KCR_IMAGE_SECTION_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xxhash.h>
+
+#include "context.h"
+
+#define CONTEXT_MAGIC		"KCR\x1a" "ctx\n"
+#define CONTEXT_VERSION		1u
+#define CONTEXT_SECTION_MAGIC	0x5352434bu	/* "KCRS" */
+
+/* Features that a reader has to know to understand this file: none so far. */
+#define CONTEXT_REQUIRED_KNOWN	0ull
+
+/* Most bytes of one message; a process with 4,000 threads needs 12 MB. */
+#define CONTEXT_MESSAGE_MAX	(256u << 20)
+
+struct context_head {
+	char magic[8];
+	uint32_t version;
+	uint32_t page;		/* CONTEXT_PAGE */
+	uint64_t required;	/* feature bits: refuse unknown ones */
+	uint64_t optional;	/* feature bits: ignore unknown ones */
+	uint64_t id;		/* chosen at random for every file */
+	uint64_t reserved[2];	/* 0 */
+	uint64_t sum;		/* XXH64, seed 0, of all above */
+};
+
+struct section_head {
+	uint32_t magic;		/* CONTEXT_SECTION_MAGIC */
+	uint32_t type;		/* enum context_section */
+	uint64_t sequence;	/* sections before this one */
+	uint64_t position;	/* bytes of the file before this head */
+	uint32_t compression;	/* enum context_compression, of the data */
+	uint32_t reserved;	/* 0 */
+	uint64_t meta_length;
+	uint64_t data_length;	/* as stored */
+	uint64_t meta_sum;	/* XXH64, seed 0, of meta and padding */
+	uint64_t sum;		/* XXH64, seed id, of all above */
+};
+
+struct section_tail {
+	uint64_t data_sum;	/* XXH64, seed 0, of the data as stored */
+	uint64_t sum;		/* XXH64, seed id + position of the head, of data_sum */
+};
+
+/* Meta of a CONTENT section. */
+struct content_meta {
+	uint32_t file_id;
+	uint32_t reserved;	/* 0 */
+	uint64_t offset;
+};
+
+/* Meta of a MEMORY section; struct kcr_run[nr_runs] follows. */
+struct memory_meta {
+	int32_t pid;
+	uint32_t nr_runs;
+	uint64_t nr_pages;
+};
+
+static_assert(sizeof(struct context_head) == 64, "on disk");
+static_assert(sizeof(struct section_head) == 64, "on disk");
+static_assert(sizeof(struct section_tail) == 16, "on disk");
+static_assert(sizeof(struct content_meta) == 16, "on disk");
+static_assert(sizeof(struct memory_meta) == 16, "on disk");
+static_assert(sizeof(struct kcr_run) == 16, "on disk");
+
+static inline uint64_t context_head_sum(const struct context_head *head)
+{
+	return XXH64(head, offsetof(struct context_head, sum), 0);
+}
+
+static inline uint64_t section_head_sum(const struct section_head *head, uint64_t id)
+{
+	return XXH64(head, offsetof(struct section_head, sum), id);
+}
+
+static inline uint64_t section_tail_sum(const struct section_tail *tail, uint64_t id,
+					uint64_t position)
+{
+	return XXH64(&tail->data_sum, sizeof(tail->data_sum), id + position);
+}
+
+/* Zero bytes between a section's meta, which ends at `position`, and its data. */
+static inline size_t section_padding(uint64_t position)
+{
+	return -position & (CONTEXT_PAGE - 1);
+}
+
+static inline int section_has_data(uint32_t type)
+{
+	return type == CONTEXT_CONTENT || type == CONTEXT_MEMORY;
+}
+
+/* ---- compress.c ----------------------------------------------------------- */
+
+struct codec;			/* contexts and buffers of one writer or reader */
+
+struct codec *codec_new(void);
+void codec_free(struct codec *c);
+
+/*
+ * Compresses `length` bytes; *out stays valid until the next call.  Returns
+ * the length of the result, or 0 if it would not be shorter (store it raw), or
+ * -errno.
+ */
+ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,
+		       size_t length, const void **out);
+/* -EINVAL unless the result is exactly `length` bytes. */
+int codec_decompress(struct codec *c, enum context_compression how, const void *data,
+		     size_t stored, void *out, size_t length);
+
+/* ---- check.c: sense of what passed the checksums ---------------------------- */
+
+/* Each returns NULL or the reason to refuse, valid until the next call. */
+const char *check_file(const Kcr__File *file, size_t nr_files);
+const char *check_process(const Kcr__Process *process, const Kcr__Preamble *preamble,
+			  size_t nr_files);
+/* Relations between processes. */
+const char *check_context(const struct context *c);
+/* Of MEMORY and CONTENT sections. */
+const char *check_memory(const struct context *c, const struct context_item *item);
+const char *check_content(const struct context *c, const struct context_item *item);
+
+#endif /* KCR_IMAGE_SECTION_H */
