@@ -39,6 +39,9 @@ struct file_probe {
 	bool mapped_exec_or_private;	/* its contents matter for a mapping */
 };
 
+/* How a mapping uses a file. FILE_MAPPED: clean pages are read from it again. */
+enum file_mapping { FILE_NOT_MAPPED = 0, FILE_MAPPED = 1, FILE_MAPPED_SHARED = 2 };
+
 struct file_table;			/* resource/file_table.c */
 
 struct file_table *file_table_new(bool skip_unsupported);
@@ -49,14 +52,19 @@ void file_table_free(struct file_table *t);
  * Files are one where kcmp(2) says so.  *id gets the File's id.  Nothing is
  * saved yet.
  */
-int file_table_add(struct file_table *t, int fd, pid_t pid, int number, bool mapped, uint32_t *id);
+int file_table_add(struct file_table *t, int fd, pid_t pid, int number, enum file_mapping mapped,
+		   uint32_t *id);
 
 /*
  * After all files are registered: saves every one by its kind's save().
  * -EOPNOTSUPP: a file of a kind that cannot be saved (and no skip_unsupported).
- * May be called in a dry run (before anything is stopped) to find out.
  */
 int file_table_save(struct file_table *t);
+/*
+ * The dry run, before anything is stopped: as file_table_save(), but leaves
+ * queues and counters of the running programs alone.
+ */
+int file_table_check(struct file_table *t);
 size_t file_table_count(const struct file_table *t);
 const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
 
@@ -64,6 +72,8 @@ const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
 uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino, uint32_t except_id);
 uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number);
 const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id);
+/* Fills p->posix_lock: the locks that process p->pid holds through registered descriptors. */
+int file_table_posix_locks(const struct file_table *t, Kcr__Process *p);
 
 /* Writes the CONTENT sections of all files that have contents (sparse). */
 int file_table_write_contents(struct file_table *t, struct context_writer *w);
@@ -83,6 +93,11 @@ struct rebuild {
 	bool restore_ids;		/* processes have their old numbers */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */
+	/* Set by files_open(), which also makes file_fd and content_fd: */
+	int high_fd;			/* no saved descriptor has this number or more; ours do */
+	int stdio[3];			/* high duplicates of cr_restart's own, -1: closed */
+	bool *borrowed;			/* file_fd[i] is one of these: its flags are not ours */
+	int dead_pidfd;			/* pidfd of a process that is gone, -1: not made yet */
 };
 
 struct file_kind {
@@ -121,6 +136,14 @@ int files_complete(struct rebuild *r);
  * all saved ones and are close-on-exec.  Then the kinds' install().
  */
 int files_install(struct rebuild *r, const Kcr__Process *process);
+/*
+ * What must come last of all: POSIX locks, which any close of the same file
+ * would drop, and seals that forbid new mappings.  For the leader's script,
+ * after the descriptors from r->high_fd on are closed.
+ */
+void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s);
+/* In cr_restart once every process has its files: closes everything opened for them. */
+void files_close(struct rebuild *r);
 
 /* ---- attributes of a process ------------------------------------------------- */
 
