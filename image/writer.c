@@ -2,7 +2,7 @@
 /*
  * Writing a context file, front to back.  Nothing is ever sought or read
  * back; each section goes out in one writev(2) straight from the caller's
- * data.  A memory section's tail waits for the next section's head, so that
+ * data.  A tail waits for the next section's head, so that
  * pages that the module writes cost one system call of ours.
  *
  * After a failed write the file is useless: every later call fails alike.
@@ -31,7 +31,8 @@ struct context_writer {
 	bool finished;
 	bool tail_waits;
 	struct section_head head;	/* of the current section */
-	struct section_tail tail;
+	struct section_tail tail;	/* of the last section, if tail_waits */
+	struct section_tail going;	/* on its way out with the current section */
 	struct codec *codec;
 	uint8_t *message;		/* packed */
 	size_t message_capacity;
@@ -110,8 +111,9 @@ static void begin_section(struct context_writer *w, struct parts *p,
 			  enum context_section type)
 {
 	p->count = 0;
+	w->going = w->tail;
 	if (w->tail_waits)
-		add(p, &w->tail, sizeof(w->tail));
+		add(p, &w->going, sizeof(w->going));
 	w->tail_waits = false;
 	w->head = (struct section_head) {
 		.magic = CONTEXT_SECTION_MAGIC,
