@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kernel's memory interfaces look like in the version this is built
+ * for: walking a process's VMAs, taking pages of another address space, names
+ * of flags that came later than the oldest supported kernel (5.10).
+ * Used by mm.c, vma.c, scan.c and pages.c only.
+ */
+#ifndef KCR_COMPAT_MM_H
+#define KCR_COMPAT_MM_H
+
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+#include <linux/version.h>
+
+/* 6.1: the maple tree replaced the list of VMAs (763ecb035029). */
+#define KCR_HAVE_VMA_ITERATOR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0))
+/* 6.5: get_user_pages_remote() lost its vmas argument (ca5e863233e8). */
+#define KCR_HAVE_GUP_VMAS	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0))
+/* 5.19: PTE markers, entries that stand for no page (679d10331910). */
+#define KCR_HAVE_PTE_MARKER	(LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0))
+/* 6.7: get_file_rcu() takes the pointer's address and is exported (0ede61d8589c). */
+#define KCR_HAVE_FILE_RCU_PTR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
+
+#if KCR_HAVE_VMA_ITERATOR
+#define kcr_for_each_vma(mm, vma)					\
+	for (VMA_ITERATOR(kcr_vmi, mm, 0); (vma = vma_next(&kcr_vmi)); )
+#else
+#define kcr_for_each_vma(mm, vma)					\
+	for (vma = (mm)->mmap; vma; vma = vma->vm_next)
+#endif
+
+/* Takes up to nr pages to read them; the caller holds mmap_lock and puts them. */
+static inline long kcr_get_pages(struct mm_struct *mm, unsigned long address,
+				 unsigned long nr, struct page **pages)
+{
+#if KCR_HAVE_GUP_VMAS
+	return get_user_pages_remote(mm, address, nr, FOLL_FORCE, pages, NULL, NULL);
+#else
+	return get_user_pages_remote(mm, address, nr, FOLL_FORCE, pages, NULL);
+#endif
+}
+
+/* Takes up to nr pages to overwrite them; to be unpinned as dirty. */
+static inline long kcr_pin_pages(struct mm_struct *mm, unsigned long address,
+				 unsigned long nr, struct page **pages)
+{
+#if KCR_HAVE_GUP_VMAS
+	return pin_user_pages_remote(mm, address, nr, FOLL_WRITE | FOLL_FORCE,
+				     pages, NULL, NULL);
+#else
+	return pin_user_pages_remote(mm, address, nr, FOLL_WRITE | FOLL_FORCE,
+				     pages, NULL);
+#endif
+}
+
+/* An entry without content: a guard, a poisoned or a write-protect marker. */
+static inline bool kcr_pte_is_marker(pte_t pte)
+{
+#if KCR_HAVE_PTE_MARKER
+	return is_pte_marker(pte);
+#else
+	return false;
+#endif
+}
+
+/* The executable, to be fput(), or NULL. */
+static inline struct file *kcr_mm_exe_file(struct mm_struct *mm)
+{
+	struct file *file;
+
+#if KCR_HAVE_FILE_RCU_PTR
+	rcu_read_lock();
+	file = get_file_rcu(&mm->exe_file);
+	rcu_read_unlock();
+#else
+	rcu_read_lock();
+	file = rcu_dereference(mm->exe_file);
+	if (file && !get_file_rcu(file))
+		file = NULL;
+	rcu_read_unlock();
+#endif
+	return file;
+}
+
+#ifdef VM_UFFD_MINOR		/* 5.13 (7677f7fd8be7) */
+#define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP | VM_UFFD_MINOR)
+#else
+#define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP)
+#endif
+
+#ifdef VM_SEALED		/* 6.10 (8be7258aad44) */
+#define KCR_VM_SEALED	VM_SEALED
+#else
+#define KCR_VM_SEALED	0UL
+#endif
+
+#endif /* KCR_COMPAT_MM_H */

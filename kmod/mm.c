@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The landmarks of a process's address space: where code, data, heap, stack,
+ * arguments and vdso lie, and its auxiliary vector (KCR_IOC_MM).
+ * The fields are read of a stopped process; mmap_lock and arg_lock guard them
+ * against what others may do to it through /proc.
+ * See vma.c for the mappings, scan.c and pages.c for what is in them.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "compat/mm.h"
+#include "job.h"
+
+static void describe(struct mm_struct *mm, struct kcr_mm *out)
+{
+	BUILD_BUG_ON(sizeof(mm->saved_auxv) > sizeof(out->auxv));
+
+	out->nr_vmas = mm->map_count;
+	spin_lock(&mm->arg_lock);
+	out->start_code = mm->start_code;
+	out->end_code = mm->end_code;
+	out->start_data = mm->start_data;
+	out->end_data = mm->end_data;
+	out->start_brk = mm->start_brk;
+	out->brk = mm->brk;
+	out->start_stack = mm->start_stack;
+	out->arg_start = mm->arg_start;
+	out->arg_end = mm->arg_end;
+	out->env_start = mm->env_start;
+	out->env_end = mm->env_end;
+	spin_unlock(&mm->arg_lock);
+	out->vdso = (unsigned long)mm->context.vdso;
+	memset(out->auxv, 0, sizeof(out->auxv));
+	memcpy(out->auxv, mm->saved_auxv, sizeof(mm->saved_auxv));
+}
+
+long kcr_ioc_mm(struct kcr_job *job, void __user *argp)
+{
+	struct mm_struct *mm;
+	struct kcr_mm *req;
+	long err;
+
+	req = kmalloc(sizeof(*req), GFP_KERNEL);
+	if (!req)
+		return -ENOMEM;
+	err = kcr_request_get(req, sizeof(*req), 0, argp);
+	if (err)
+		goto err_free;
+	mm = kcr_job_mm(job, req->pid, false);
+	if (IS_ERR(mm)) {
+		err = PTR_ERR(mm);
+		goto err_free;
+	}
+	err = mmap_read_lock_killable(mm);
+	if (!err) {
+		describe(mm, req);
+		mmap_read_unlock(mm);
+		if (copy_to_user(argp, req, sizeof(*req)))
+			err = -EFAULT;
+	}
+	mmput(mm);
+err_free:
+	kfree(req);
+	return err;
+}

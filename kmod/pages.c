@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moving the content of pages: WRITE and READ take it out of a process or of
+ * a snapshot, FILL and STORE put it into a process that is being restarted.
+ *
+ * Pages are taken in batches, across runs, and moved from or to the file
+ * without a copy in between.  mmap_lock of the process is only held while a
+ * batch is taken, the file's position lock during the whole call.  A page that
+ * others may write to meanwhile (shared memory) is copied first, so that the
+ * checksum is that of the bytes moved.
+ */
+#include <linux/bvec.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <linux/xxhash.h>
+
+#include "compat/fileio.h"
+#include "compat/mm.h"
+#include "job.h"
+
+#define BATCH		512u	/* pages */
+#define RUNS		256u	/* runs copied from the caller at a time */
+
+struct mover {
+	struct mm_struct *mm;
+	struct file *file;	/* or NULL: `buffer` */
+	u8 __user *buffer;
+	loff_t pos;
+	bool into;		/* the process is written to */
+	const struct kcr_run __user *next_runs;
+	u32 runs_left;		/* not yet copied */
+	u32 nr_runs;		/* copied … */
+	u32 run;		/* … and the one in hand */
+	u32 nr_pages;		/* in the batch */
+	u64 bytes;
+	struct xxh64_state sum;
+	struct kcr_run runs[RUNS];
+	struct page *pages[BATCH];	/* taken */
+	struct page *copies[BATCH];	/* for shared ones, made when needed */
+	struct bio_vec bvec[BATCH];	/* to move: pages or copies */
+};
+
+static bool run_is_valid(const struct kcr_run *run)
+{
+	return PAGE_ALIGNED(run->address) && run->address < TASK_SIZE_MAX &&
+	       run->nr_pages <= (TASK_SIZE_MAX - run->address) >> PAGE_SHIFT;
+}
+
+/* The run in hand, or NULL after the last one, or an error. */
+static struct kcr_run *current_run(struct mover *m)
+{
+	u32 i;
+
+	while (m->run < m->nr_runs && !m->runs[m->run].nr_pages)
+		m->run++;
+	if (m->run < m->nr_runs)
+		return &m->runs[m->run];
+	if (!m->runs_left)
+		return NULL;
+	m->nr_runs = min(m->runs_left, RUNS);
+	if (copy_from_user(m->runs, m->next_runs, m->nr_runs * sizeof(*m->runs)))
+		return ERR_PTR(-EFAULT);
+	for (i = 0; i < m->nr_runs; i++)
+		if (!run_is_valid(&m->runs[i]))
+			return ERR_PTR(-EINVAL);
+	m->next_runs += m->nr_runs;
+	m->runs_left -= m->nr_runs;
+	m->run = 0;
+	return current_run(m);
+}
+
+static long take(struct mover *m, struct kcr_run *run)
+{
+	unsigned long nr = min_t(u64, run->nr_pages, BATCH - m->nr_pages);
+	struct page **pages = m->pages + m->nr_pages;
+	long taken;
+
+	taken = mmap_read_lock_killable(m->mm);
+	if (taken)
+		return taken;
+	if (m->into)
+		taken = kcr_pin_pages(m->mm, run->address, nr, pages);
+	else
+		taken = kcr_get_pages(m->mm, run->address, nr, pages);
+	mmap_read_unlock(m->mm);
+	return taken ? taken : -EFAULT;
+}
+
+/* Takes the pages of the next batch; nr_pages 0: there are no more. */
+static int take_batch(struct mover *m)
+{
+	while (m->nr_pages < BATCH) {
+		struct kcr_run *run = current_run(m);
+		long taken;
+
+		if (IS_ERR_OR_NULL(run))
+			return PTR_ERR_OR_ZERO(run);
+		taken = take(m, run);
+		if (taken < 0)
+			return taken;
+		m->nr_pages += taken;
+		run->address += taken * PAGE_SIZE;
+		run->nr_pages -= taken;
+	}
+	return 0;
+}
+
+static void drop_batch(struct mover *m)
+{
+	u32 i;
+
+	if (m->into)
+		unpin_user_pages_dirty_lock(m->pages, m->nr_pages, true);
+	else
+		for (i = 0; i < m->nr_pages; i++)
+			put_page(m->pages[i]);
+	m->nr_pages = 0;
+}
+
+/* The page itself, or a copy of it if it may change at any time. */
+static struct page *stable_page(struct mover *m, u32 i)
+{
+	struct page *page = m->pages[i];
+
+	if (m->into || PageAnon(page))
+		return page;
+	if (!m->copies[i])
+		m->copies[i] = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (m->copies[i])
+		copy_highpage(m->copies[i], page);
+	return m->copies[i];
+}
+
+static int prepare_batch(struct mover *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_pages; i++) {
+		struct page *page = stable_page(m, i);
+
+		if (!page)
+			return -ENOMEM;
+		m->bvec[i].bv_page = page;
+		m->bvec[i].bv_len = PAGE_SIZE;
+		m->bvec[i].bv_offset = 0;
+	}
+	return 0;
+}
+
+static void sum_batch(struct mover *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_pages; i++) {
+		void *data = kmap_local_page(m->bvec[i].bv_page);
+
+		xxh64_update(&m->sum, data, PAGE_SIZE);
+		kunmap_local(data);
+	}
+}
+
+static int move_file(struct mover *m)
+{
+	size_t len = (size_t)m->nr_pages * PAGE_SIZE;
+	struct iov_iter iter;
+	ssize_t n;
+
+	iov_iter_bvec(&iter, m->into ? KCR_ITER_DEST : KCR_ITER_SOURCE,
+		      m->bvec, m->nr_pages, len);
+	while (iov_iter_count(&iter)) {
+		if (m->into)
+			n = vfs_iter_read(m->file, &iter, &m->pos, 0);
+		else
+			n = kcr_file_write(m->file, &iter, &m->pos);
+		if (n == -ERESTARTSYS || n == -ERESTARTNOINTR ||
+		    n == -ERESTARTNOHAND || n == -ERESTART_RESTARTBLOCK)
+			return -EINTR;
+		if (n < 0)
+			return n;
+		if (!n)
+			return m->into ? -ENODATA : -EIO;
+		m->bytes += n;
+	}
+	return 0;
+}
+
+static int move_buffer(struct mover *m)
+{
+	unsigned long left;
+	u32 i;
+
+	for (i = 0; i < m->nr_pages; i++) {
+		void *data = kmap_local_page(m->bvec[i].bv_page);
+
+		if (m->into)
+			left = copy_from_user(data, m->buffer + m->bytes, PAGE_SIZE);
+		else
+			left = copy_to_user(m->buffer + m->bytes, data, PAGE_SIZE);
+		kunmap_local(data);
+		if (left)
+			return -EFAULT;
+		m->bytes += PAGE_SIZE;
+	}
+	return 0;
+}
+
+/* Out of a process the sum goes first and leaves the data in the cache. */
+static int move_batch(struct mover *m)
+{
+	int err;
+
+	err = prepare_batch(m);
+	if (err)
+		return err;
+	if (!m->into)
+		sum_batch(m);
+	err = m->file ? move_file(m) : move_buffer(m);
+	if (!err && m->into)
+		sum_batch(m);
+	return err;
+}
+
+static int move_all(struct mover *m)
+{
+	int err;
+
+	do {
+		err = take_batch(m);
+		if (!err && !m->nr_pages)
+			return 0;
+		if (!err)
+			err = move_batch(m);
+		drop_batch(m);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	} while (!err);
+	return err;
+}
+
+/* A file's position is shared: as read(2) and write(2), one mover at a time. */
+static int move_at_position(struct mover *m, int fd)
+{
+	bool lock;
+	int err;
+
+	m->file = fget(fd);
+	if (!m->file)
+		return -EBADF;
+	lock = m->file->f_mode & FMODE_ATOMIC_POS;
+	if (lock)
+		mutex_lock(&m->file->f_pos_lock);
+	m->pos = m->file->f_pos;
+	err = move_all(m);
+	if (!(m->file->f_mode & FMODE_STREAM))
+		m->file->f_pos = m->pos;
+	if (lock)
+		mutex_unlock(&m->file->f_pos_lock);
+	fput(m->file);
+	return err;
+}
+
+static struct mover *mover_new(const struct kcr_pages *req, bool into)
+{
+	struct mover *m = kvzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	m->into = into;
+	m->next_runs = u64_to_user_ptr(req->runs);
+	m->runs_left = req->count;
+	m->buffer = u64_to_user_ptr(req->buffer);
+	xxh64_reset(&m->sum, 0);
+	return m;
+}
+
+static void mover_free(struct mover *m)
+{
+	u32 i;
+
+	for (i = 0; i < BATCH; i++)
+		if (m->copies[i])
+			__free_page(m->copies[i]);
+	kvfree(m);
+}
+
+long kcr_ioc_pages(struct kcr_job *job, unsigned int cmd, void __user *argp)
+{
+	bool into = cmd == KCR_IOC_FILL || cmd == KCR_IOC_STORE;
+	struct kcr_pages req;
+	struct mover *m;
+	long err;
+
+	err = kcr_request_get(&req, sizeof(req), into ? 0 : KCR_PAGES_SNAPSHOT, argp);
+	if (err)
+		return err;
+	m = mover_new(&req, into);
+	if (!m)
+		return -ENOMEM;
+	if (into)
+		m->mm = kcr_restart_mm(job, req.pid);
+	else
+		m->mm = kcr_job_mm(job, req.pid, req.flags & KCR_PAGES_SNAPSHOT);
+	if (IS_ERR(m->mm)) {
+		err = PTR_ERR(m->mm);
+		goto err_free;
+	}
+	if (cmd == KCR_IOC_WRITE || cmd == KCR_IOC_FILL)
+		err = move_at_position(m, req.fd);
+	else
+		err = move_all(m);
+	mmput(m->mm);
+	req.bytes = m->bytes;
+	req.sum = xxh64_digest(&m->sum);
+	if (copy_to_user(argp, &req, sizeof(req)))
+		err = -EFAULT;
+err_free:
+	mover_free(m);
+	return err;
+}

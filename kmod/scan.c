@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Finding the pages worth saving (KCR_IOC_SCAN) by reading page tables: what
+ * was never touched costs one look per table, not per page.
+ *
+ * Locks: mmap_lock of the address space, shared, for the whole scan; the lock
+ * of one page table, under RCU, while its entries are read, so that a page
+ * whose content is looked at cannot be reclaimed meanwhile.  An entry without
+ * a page in memory (swapped out, being migrated) is always worth saving.
+ * See pages.c for the saving.
+ */
+#include <linux/highmem.h>
+#include <linux/hugetlb.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "compat/mm.h"
+#include "job.h"
+
+#define MAX_RUNS	65536u	/* of one call: bounds its memory */
+
+struct scan {
+	struct mm_struct *mm;
+	struct kcr_run *runs;
+	u32 max_runs;
+	u32 nr_runs;
+	u64 max_pages;
+	u64 nr_pages;
+	bool anon_only;		/* private file mapping */
+	bool drop_zero;
+	bool dirty_only;
+	unsigned long next;	/* set when there is no more room */
+};
+
+/* False when the page found no room. */
+static bool add_page(struct scan *s, unsigned long address)
+{
+	struct kcr_run *run = s->nr_runs ? &s->runs[s->nr_runs - 1] : NULL;
+
+	if (s->nr_pages == s->max_pages)
+		goto full;
+	if (!run || run->address + run->nr_pages * PAGE_SIZE != address) {
+		if (s->nr_runs == s->max_runs)
+			goto full;
+		run = &s->runs[s->nr_runs++];
+		run->address = address;
+		run->nr_pages = 0;
+	}
+	run->nr_pages++;
+	s->nr_pages++;
+	return true;
+full:
+	s->next = address;
+	return false;
+}
+
+static bool add_all(struct scan *s, unsigned long address, unsigned long end)
+{
+	for (; address < end; address += PAGE_SIZE)
+		if (!add_page(s, address))
+			return false;
+	return true;
+}
+
+static bool page_is_zero(struct page *page)
+{
+	u64 *data = kmap_local_page(page);
+	bool zero = !data[0] && !memchr_inv(data, 0, PAGE_SIZE);
+
+	kunmap_local(data);
+	return zero;
+}
+
+/* The lock of the entry that maps the page is held. */
+static bool is_worth(struct scan *s, unsigned long pfn)
+{
+	struct page *page;
+
+	if (is_zero_pfn(pfn))
+		return !s->drop_zero;
+	if (!pfn_valid(pfn))
+		return false;
+	page = pfn_to_page(pfn);
+	if (s->anon_only && !PageAnon(page))
+		return false;
+	return !s->drop_zero || !page_is_zero(page);
+}
+
+static bool scan_pte(struct scan *s, unsigned long address, pte_t pte)
+{
+	if (pte_none(pte))
+		return true;
+	if (!pte_present(pte)) {
+		if (kcr_pte_is_marker(pte))
+			return true;
+		if (s->dirty_only && !pte_swp_soft_dirty(pte))
+			return true;
+		return add_page(s, address);
+	}
+	if (s->dirty_only && !pte_soft_dirty(pte))
+		return true;
+	if (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))
+		return true;
+	return !is_worth(s, pte_pfn(pte)) || add_page(s, address);
+}
+
+/* Pages of one table.  False: no more room; *again: as scan_pmd(). */
+static bool scan_table(struct scan *s, pmd_t *pmd, pmd_t seen,
+		       unsigned long address, unsigned long end, bool *again)
+{
+	spinlock_t *lock = pte_lockptr(s->mm, &seen);
+	bool room = true;
+	pte_t *pte;
+
+	spin_lock(lock);
+	if (pmd_val(READ_ONCE(*pmd)) == pmd_val(seen)) {
+		pte = pte_offset_kernel(&seen, address);
+		for (; room && address < end; address += PAGE_SIZE, pte++)
+			room = scan_pte(s, address, READ_ONCE(*pte));
+	} else {
+		*again = true;
+	}
+	spin_unlock(lock);
+	return room;
+}
+
+/*
+ * One huge entry; `pfn` is the page of `address`.  An entry that is not
+ * present (swapped, migrating) is worth saving as a whole.
+ */
+static bool scan_huge(struct scan *s, unsigned long pfn, bool present,
+		      unsigned long address, unsigned long end)
+{
+	if (!present)
+		return add_all(s, address, end);
+	for (; address < end; address += PAGE_SIZE, pfn++)
+		if (is_worth(s, pfn) && !add_page(s, address))
+			return false;
+	return true;
+}
+
+static bool is_huge(unsigned long entry)
+{
+	return entry & _PAGE_PSE;
+}
+
+static bool is_dirty_pmd(struct scan *s, pmd_t pmd)
+{
+	if (!s->dirty_only)
+		return true;
+	return is_huge(pmd_val(pmd)) ? pmd_soft_dirty(pmd) : pmd_swp_soft_dirty(pmd);
+}
+
+/* Called under RCU.  False: no more room; *again: the entry changed, repeat. */
+static bool scan_pmd(struct scan *s, pmd_t *pmd, unsigned long address,
+		     unsigned long end, bool *again)
+{
+	pmd_t seen = READ_ONCE(*pmd);
+	bool huge = is_huge(pmd_val(seen));
+	bool room = true;
+	spinlock_t *lock;
+
+	*again = false;
+	if (pmd_none(seen))
+		return true;
+	if (!huge && (pmd_val(seen) & _PAGE_PRESENT))
+		return scan_table(s, pmd, seen, address, end, again);
+	lock = pmd_lockptr(s->mm, pmd);
+	spin_lock(lock);
+	if (pmd_val(READ_ONCE(*pmd)) != pmd_val(seen))
+		*again = true;
+	else if (is_dirty_pmd(s, seen))
+		room = scan_huge(s, pmd_pfn(seen) + ((address & ~PMD_MASK) >> PAGE_SHIFT),
+				 huge, address, end);
+	spin_unlock(lock);
+	return room;
+}
+
+/* A gigantic page (hugetlb).  False: no more room. */
+static bool scan_pud(struct scan *s, pud_t *pud, unsigned long address,
+		     unsigned long end)
+{
+	bool room = true;
+	pud_t seen;
+
+	spin_lock(&s->mm->page_table_lock);
+	seen = READ_ONCE(*pud);
+	if (!pud_none(seen))
+		room = scan_huge(s, pud_pfn(seen) + ((address & ~PUD_MASK) >> PAGE_SHIFT),
+				 is_huge(pud_val(seen)), address, end);
+	spin_unlock(&s->mm->page_table_lock);
+	return room;
+}
+
+/*
+ * Scans [address, end) up to the end of the next lower-level table and
+ * returns where to go on.
+ */
+static unsigned long scan_step(struct scan *s, unsigned long address,
+			       unsigned long end, bool *room)
+{
+	unsigned long next;
+	bool again = false;
+	pgd_t *pgd;
+	p4d_t *p4d;
+	pud_t *pud, seen;
+
+	*room = true;
+	pgd = pgd_offset(s->mm, address);
+	next = pgd_addr_end(address, end);
+	if (pgd_none(*pgd))
+		return next;
+	p4d = p4d_offset(pgd, address);
+	next = p4d_addr_end(address, end);
+	if (p4d_none(*p4d))
+		return next;
+	pud = pud_offset(p4d, address);
+	next = pud_addr_end(address, end);
+	seen = READ_ONCE(*pud);
+	if (pud_none(seen))
+		return next;
+	if (is_huge(pud_val(seen)) || !(pud_val(seen) & _PAGE_PRESENT)) {
+		*room = scan_pud(s, pud, address, next);
+		return next;
+	}
+	next = pmd_addr_end(address, end);
+	*room = scan_pmd(s, pmd_offset(&seen, address), address, next, &again);
+	return again ? address : next;
+}
+
+static int scan_range(struct scan *s, unsigned long address, unsigned long end)
+{
+	bool room = true;
+
+	while (address < end && room) {
+		rcu_read_lock();
+		address = scan_step(s, address, end, &room);
+		rcu_read_unlock();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Every page, touched or not, as far as there is room. */
+static void take_all(struct scan *s, unsigned long address, unsigned long end)
+{
+	s->nr_pages = min_t(u64, (end - address) >> PAGE_SHIFT, s->max_pages);
+	s->nr_runs = 1;
+	s->runs[0].address = address;
+	s->runs[0].nr_pages = s->nr_pages;
+	s->next = address + s->nr_pages * PAGE_SIZE;
+}
+
+/* mmap_lock held. */
+static int scan_vma(struct scan *s, const struct kcr_scan *req)
+{
+	struct vm_area_struct *vma = find_vma(s->mm, req->start);
+
+	if (!vma || vma->vm_start > req->start || vma->vm_end < req->end)
+		return -EINVAL;
+	if (req->flags & KCR_SCAN_ALL) {
+		take_all(s, req->start, req->end);
+		return 0;
+	}
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		return 0;
+	/* New since the bits were cleared, or of a kind that is never cleared. */
+	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
+		s->dirty_only = false;
+	return scan_range(s, req->start, req->end);
+}
+
+static int scan_mm(struct scan *s, const struct kcr_scan *req)
+{
+	int err;
+
+	err = mmap_read_lock_killable(s->mm);
+	if (err)
+		return err;
+	err = scan_vma(s, req);
+	mmap_read_unlock(s->mm);
+	return err;
+}
+
+static int check_request(const struct kcr_scan *req)
+{
+	if (!PAGE_ALIGNED(req->start) || !PAGE_ALIGNED(req->end) ||
+	    req->start >= req->end || req->end > TASK_SIZE_MAX ||
+	    !req->count || !req->max_pages)
+		return -EINVAL;
+	return 0;
+}
+
+long kcr_ioc_scan(struct kcr_job *job, void __user *argp)
+{
+	struct scan s = {};
+	struct kcr_scan req;
+	long err;
+
+	err = kcr_request_get(&req, sizeof(req), KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE |
+			      KCR_SCAN_DIRTY | KCR_SCAN_ALL | KCR_SCAN_KEEP_ZERO, argp);
+	if (!err)
+		err = check_request(&req);
+	if (err)
+		return err;
+	s.max_runs = min(req.count, MAX_RUNS);
+	s.max_pages = req.max_pages;
+	s.next = req.end;
+	s.anon_only = req.flags & KCR_SCAN_PRIVATE;
+	/* A copied page that is zero now differs from the file all the same. */
+	s.drop_zero = !(req.flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
+	s.dirty_only = req.flags & KCR_SCAN_DIRTY;
+	s.mm = kcr_job_mm(job, req.pid, req.flags & KCR_SCAN_SNAPSHOT);
+	if (IS_ERR(s.mm))
+		return PTR_ERR(s.mm);
+	s.runs = kvmalloc_array(s.max_runs, sizeof(*s.runs), GFP_KERNEL_ACCOUNT);
+	err = s.runs ? scan_mm(&s, &req) : -ENOMEM;
+	mmput(s.mm);
+	req.count = s.nr_runs;
+	req.nr_pages = s.nr_pages;
+	req.next = s.next;
+	if (!err && (copy_to_user(argp, &req, sizeof(req)) ||
+		     copy_to_user(u64_to_user_ptr(req.runs), s.runs,
+				  s.nr_runs * sizeof(*s.runs))))
+		err = -EFAULT;
+	kvfree(s.runs);
+	return err;
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KCR_IOC_SNAPSHOT: copy-on-write copies of the address spaces of a parked
+ * job, to be read while the programs run on.
+ *
+ * A parked thread forks.  The child exists only to carry the copy: before it
+ * is woken for the first time, the fork watch takes a users reference to its
+ * mm and sends it SIGKILL, so it dies without executing one instruction of
+ * the program, and the thread reaps it before the call returns.  What stays
+ * is an address space without a process, held by member->snapshot, which goes
+ * when the job does.  Nothing is left to kill, to reap or to wait for.
+ *
+ * The program can't notice: the child sends no signal (exit_signal 0), shares
+ * its descriptor table and its directories (no copy that would keep a pipe
+ * open), and what it adds to the usage of children is taken off again.
+ */
+#include <linux/nsproxy.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/uaccess.h>
+
+#include "compat/mm.h"
+#include "fork.h"
+#include "job.h"
+#include "lookup.h"
+
+#define CLONE_TRIES	3
+
+struct snapshot {
+	struct kcr_fork_watch watch;
+	struct mm_struct *mm;		/* the copy */
+};
+
+/* What wait4() adds of a dead child to its parent. */
+struct child_usage {
+	u64 utime, stime, gtime;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt, inblock, oublock, maxrss;
+	struct task_io_accounting ioac;
+};
+
+/* In the parent, before the child is woken. */
+static void catch_child(struct kcr_fork_watch *watch, struct task_struct *child)
+{
+	struct snapshot *snapshot = container_of(watch, struct snapshot, watch);
+
+	snapshot->mm = child->mm;
+	mmget(snapshot->mm);
+	send_sig(SIGKILL, child, 1);
+}
+
+static void usage_save(struct child_usage *usage)
+{
+	struct signal_struct *sig = current->signal;
+
+	spin_lock_irq(&current->sighand->siglock);
+	usage->utime = sig->cutime;
+	usage->stime = sig->cstime;
+	usage->gtime = sig->cgtime;
+	usage->nvcsw = sig->cnvcsw;
+	usage->nivcsw = sig->cnivcsw;
+	usage->min_flt = sig->cmin_flt;
+	usage->maj_flt = sig->cmaj_flt;
+	usage->inblock = sig->cinblock;
+	usage->oublock = sig->coublock;
+	usage->maxrss = sig->cmaxrss;
+	usage->ioac = sig->ioac;
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
+/* All threads of the process are parked: nobody else has reaped meanwhile. */
+static void usage_restore(const struct child_usage *usage)
+{
+	struct signal_struct *sig = current->signal;
+
+	spin_lock_irq(&current->sighand->siglock);
+	write_seqlock(&sig->stats_lock);
+	sig->cutime = usage->utime;
+	sig->cstime = usage->stime;
+	sig->cgtime = usage->gtime;
+	sig->cnvcsw = usage->nvcsw;
+	sig->cnivcsw = usage->nivcsw;
+	sig->cmin_flt = usage->min_flt;
+	sig->cmaj_flt = usage->maj_flt;
+	sig->cinblock = usage->inblock;
+	sig->coublock = usage->oublock;
+	sig->cmaxrss = usage->maxrss;
+	sig->ioac = usage->ioac;
+	write_sequnlock(&sig->stats_lock);
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
+/*
+ * Waits for the dead child.  Signals are blocked, so only our own death or a
+ * work queued for this thread can interrupt: after the former init reaps.
+ */
+static void reap(pid_t pid)
+{
+	struct child_usage usage;
+
+	usage_save(&usage);
+	while (kcr_kernel_wait4(pid, __WALL) == -ERESTARTSYS) {
+		if (fatal_signal_pending(current))
+			return;
+		schedule_timeout_uninterruptible(1);
+		if (kcr_kernel_wait4(pid, __WALL | WNOHANG))
+			break;
+	}
+	usage_restore(&usage);
+}
+
+/* clone(2) fails with a pending signal; the child inherits the mask. */
+static void block_signals(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGKILL);
+	sigprocmask(SIG_SETMASK, &all, old);
+}
+
+/* The child would become the init of a namespace that its parent prepared. */
+static bool forks_elsewhere(void)
+{
+	struct nsproxy *ns = current->nsproxy;
+
+	if (ns->pid_ns_for_children != task_active_pid_ns(current))
+		return true;
+#ifdef CONFIG_TIME_NS
+	if (ns->time_ns_for_children != ns->time_ns)
+		return true;
+#endif
+	return false;
+}
+
+/*
+ * A userfaultfd may have asked for an event of each fork, which would then
+ * wait for a monitor that may be parked.
+ */
+static bool has_userfault(struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+	bool found = false;
+
+	mmap_read_lock(mm);
+	kcr_for_each_vma(mm, vma) {
+		found = vma->vm_flags & KCR_VM_UFFD;
+		if (found)
+			break;
+	}
+	mmap_read_unlock(mm);
+	return found;
+}
+
+/* In a parked thread. */
+static int copy_mm(void *arg)
+{
+	struct kernel_clone_args args = {
+		.flags = CLONE_UNTRACED | CLONE_FILES | CLONE_FS,
+	};
+	struct snapshot *snapshot = arg;
+	int tries = CLONE_TRIES;
+	sigset_t mask;
+	pid_t pid;
+
+	if (forks_elsewhere() || has_userfault(current->mm))
+		return -EOPNOTSUPP;
+	snapshot->watch.thread = current;
+	snapshot->watch.forked = catch_child;
+	kcr_fork_watch(&snapshot->watch);
+	block_signals(&mask);
+	do {
+		pid = kcr_kernel_clone(&args);
+	} while (pid == -ERESTARTNOINTR && --tries);
+	if (pid > 0)
+		reap(pid);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	kcr_fork_unwatch(&snapshot->watch);
+	if (pid == -ERESTARTNOINTR)
+		return -EAGAIN;
+	return pid < 0 ? pid : 0;
+}
+
+/* The copy that an earlier member with the same address space has. */
+static struct mm_struct *shared_copy(struct kcr_job *job, struct kcr_member *member)
+{
+	struct kcr_member *other;
+
+	list_for_each_entry(other, &job->processes, node) {
+		if (other == member)
+			return NULL;
+		if (other->mm == member->mm && other->snapshot) {
+			mmget(other->snapshot);
+			return other->snapshot;
+		}
+	}
+	return NULL;
+}
+
+static int snapshot_member(struct kcr_job *job, struct kcr_member *member)
+{
+	struct snapshot snapshot = {};
+	int err;
+
+	member->snapshot = shared_copy(job, member);
+	if (member->snapshot)
+		return 0;
+	err = kcr_member_run(member, copy_mm, &snapshot);
+	member->snapshot = snapshot.mm;
+	/* One that was killed meanwhile is none of the job's any more. */
+	return err == -ESRCH ? 0 : err;
+}
+
+static int snapshot_all(struct kcr_job *job)
+{
+	struct kcr_member *member;
+	int err;
+
+	list_for_each_entry(member, &job->processes, node) {
+		err = snapshot_member(job, member);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool has_snapshot(struct kcr_job *job)
+{
+	struct kcr_member *member;
+
+	list_for_each_entry(member, &job->processes, node)
+		if (member->snapshot)
+			return true;
+	return false;
+}
+
+void kcr_snapshot_end(struct kcr_job *job)
+{
+	struct kcr_member *member;
+
+	list_for_each_entry(member, &job->processes, node) {
+		if (member->snapshot)
+			mmput(member->snapshot);
+		member->snapshot = NULL;
+	}
+}
+
+long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp)
+{
+	u64 start = ktime_get_ns();
+	struct kcr_snapshot req;
+	long err;
+
+	err = kcr_request_get(&req, sizeof(req), 0, argp);
+	if (err)
+		return err;
+	if (!kcr_have_clone())
+		return -EOPNOTSUPP;
+	if (!job->parked)
+		return -EINVAL;
+	if (has_snapshot(job))
+		return -EEXIST;
+	err = snapshot_all(job);
+	if (err) {
+		kcr_snapshot_end(job);
+		return err;
+	}
+	req.elapsed_ns = ktime_get_ns() - start;
+	return copy_to_user(argp, &req, sizeof(req)) ? -EFAULT : 0;
+}
