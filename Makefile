@@ -23,9 +23,12 @@ KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 KVER := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 KOBJ := $(B)/$(KVER)
 # Some kernels can only be built with the compiler and tools of their own
-# suite: tests/vm/kernel-fetch leaves a wrapper for them.
+# suite: tests/vm/kernel-fetch leaves a wrapper that runs them in a root of
+# its own.
 KRUN := $(wildcard $(KDIR)/kcr-build-env)
-KMAKE = $(KRUN) $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(STRICT),-Werror)
+# That root has its own /usr/src.
+KPATH := $(if $(KRUN),/usr/src/$(notdir $(abspath $(KDIR))),$(abspath $(KDIR)))
+KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(STRICT),-Werror)
 STRICT ?= 1
 
 # ---- the user-level rooms -----------------------------------------------------
@@ -99,8 +102,7 @@ kmod/%.o: kmod-farm
 	+@$(KMAKE) $@
 
 modules_install: module
-	+$(KRUN) $(MAKE) -C $(abspath $(KDIR)) M=$(CURDIR)/$(KOBJ) \
-		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
+	+$(KMAKE) $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
 
 # ---- user ---------------------------------------------------------------------
 
