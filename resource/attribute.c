@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The attributes of a process, in the order in which they are rebuilt.  Two
+ * things decide it: what needs privileges comes before `credentials`, which
+ * gives them up; what credentials or numbers of processes disturb (dumpable,
+ * parent-death signal) comes after it.  Limits are raised first and lowered
+ * last.
+ */
+#include "resource/attribute.h"
+
+const struct attribute *const attributes[] = {
+	&attribute_namespace,
+	&attribute_cwd,
+	&attribute_sigaction,
+	&attribute_name,
+	&attribute_personality,
+	&attribute_sched,
+	&attribute_credentials,
+	&attribute_prctl,
+	&attribute_terminal,
+	&attribute_pending,
+	&attribute_timer,
+	&attribute_rlimit,
+	NULL,
+};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The working folder, the root folder's name and the file mode mask.
+ */
+#include "resource/attribute.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	char path[64], target[PATH_MAX];
+	struct stat st;
+	ssize_t length;
+
+	length = proc_link(probe->pid, "cwd", target, sizeof(target));
+	if (length < 0)
+		return report_errno(length, "process %d: cannot see its working folder", probe->pid);
+	snprintf(path, sizeof(path), "/proc/%d/cwd", probe->pid);
+	if (stat(path, &st) < 0)
+		return report_errno(-errno, "process %d: working folder %s", probe->pid, target);
+	if (!st.st_nlink)
+		return report_fail(-EOPNOTSUPP, "process %d: its working folder %s has been "
+				   "removed: a restart could not enter it", probe->pid, target);
+	if (target[0] != '/')
+		return report_fail(-EOPNOTSUPP, "process %d: its working folder %s is out of reach",
+				   probe->pid, target);
+	p->cwd = strdup(target);
+	p->root = strdup("/");
+	if (!p->cwd || !p->root)
+		return report_errno(-ENOMEM, "process %d: working folder", probe->pid);
+	p->has_umask = true;
+	p->umask = status_number(probe->status, "Umask", 8, 022);
+	return 0;
+}
+
+static int cwd_rebuild(struct rebuild *r, const Kcr__Process *p)
+{
+	const char *path = p->cwd;
+
+	if (p->has_umask)
+		umask(p->umask);
+	if (!path)
+		return 0;
+	if (r->relocate)
+		path = r->relocate(path);
+	if (chdir(path) < 0)
+		return report_errno(-errno, "process %d: cannot enter its working folder %s",
+				    p->pid, path);
+	return 0;
+}
+
+const struct attribute attribute_cwd = {
+	.name = "working folder",
+	.save = cwd_save,
+	.rebuild = cwd_rebuild,
+};

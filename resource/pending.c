@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queued signals, with what they carry.  A thread may queue any siginfo for
+ * itself, so every thread queues its own and the leader those of the process,
+ * all signals being blocked.  A stop signal that has already taken effect is
+ * not here: the process is saved as stopped.
+ */
+#include "resource/attribute.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "device/device.h"
+#include "report/report.h"
+#include "restart/script.h"
+
+static int save_queue(const struct process_probe *probe, pid_t tid, size_t *n,
+		      ProtobufCBinaryData **out)
+{
+	siginfo_t *info = NULL;
+	int count, err = 0;
+
+	if (*out)
+		return 0;
+	count = device_signals(probe->job, probe->pid, tid, &info);
+	if (count <= 0) {
+		free(info);
+		return count;
+	}
+	*out = calloc(count, sizeof(**out));
+	if (!*out)
+		err = -ENOMEM;
+	for (int i = 0; !err && i < count; i++) {
+		(*out)[i].data = malloc(sizeof(*info));
+		if (!(*out)[i].data) {
+			err = -ENOMEM;
+			break;
+		}
+		memcpy((*out)[i].data, &info[i], sizeof(*info));
+		(*out)[i].len = sizeof(*info);
+		*n = i + 1;
+	}
+	free(info);
+	return err ? report_errno(err, "process %d: queued signals", probe->pid) : 0;
+}
+
+static int pending_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	return save_queue(probe, 0, &p->n_pending, &p->pending);
+}
+
+static int pending_save_thread(const struct process_probe *probe, Kcr__Thread *t)
+{
+	return save_queue(probe, t->tid, &t->n_pending, &t->pending);
+}
+
+/* Copies the siginfo for a script; its signal number, or -EINVAL. */
+static int siginfo_of(pid_t pid, const ProtobufCBinaryData *from, siginfo_t *info)
+{
+	if (from->len == sizeof(*info)) {
+		memcpy(info, from->data, sizeof(*info));
+		if (info->si_signo > 0 && info->si_signo <= 64 &&
+		    info->si_signo != SIGKILL && info->si_signo != SIGSTOP)
+			return info->si_signo;
+	}
+	return report_fail(-EINVAL, "process %d: the context file has a bad queued signal", pid);
+}
+
+static int pending_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
+				 struct script *s)
+{
+	pid_t pid = rebuilt_tid(r, p, p->pid), tid = rebuilt_tid(r, p, t->tid);
+	siginfo_t info;
+
+	if (t->n_pending && !tid) {
+		report_warn("thread %d has a new number: its queued signals are lost", t->tid);
+		return 0;
+	}
+	for (size_t i = 0; i < t->n_pending; i++) {
+		int signal = siginfo_of(p->pid, &t->pending[i], &info);
+
+		if (signal < 0)
+			return signal;
+		script_call(s, "rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo, pid, tid, signal,
+			    script_data(s, &info, sizeof(info)), 0, 0);
+	}
+	return 0;
+}
+
+static int pending_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
+{
+	pid_t pid = rebuilt_tid(r, p, p->pid);
+	siginfo_t info;
+
+	for (size_t i = 0; i < p->n_pending; i++) {
+		int signal = siginfo_of(p->pid, &p->pending[i], &info);
+
+		if (signal < 0)
+			return signal;
+		script_call(s, "rt_sigqueueinfo", SYS_rt_sigqueueinfo, pid, signal,
+			    script_data(s, &info, sizeof(info)), 0, 0, 0);
+	}
+	return 0;
+}
+
+const struct attribute attribute_pending = {
+	.name = "queued signals",
+	.save = pending_save,
+	.save_thread = pending_save_thread,
+	.script_thread = pending_script_thread,
+	.script_last = pending_script_last,
+};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Smaller settings of a process: those of prctl(2), the core dump filter and
+ * the out-of-memory score.  After the credentials, which disturb the first two
+ * of a thread: dumpable and the parent-death signal.
+ */
+#include "resource/attribute.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "report/report.h"
+#include "restart/script.h"
+
+static int check_seccomp(pid_t tid, const char *status)
+{
+	uint64_t mode = status_number(status, "Seccomp", 10, 0);
+
+	if (!mode)
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d has %s: such a program cannot be checkpointed",
+			   tid, mode == 1 ? "strict seccomp mode" : "seccomp filters");
+}
+
+static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	char text[32];
+	ssize_t got;
+	int err = check_seccomp(probe->pid, probe->status);
+
+	if (err)
+		return err;
+	p->has_dumpable = p->has_subreaper = p->has_thp_disable = true;
+	p->dumpable = probe->info->dumpable;
+	p->subreaper = probe->info->flags & KCR_PROCESS_SUBREAPER;
+	p->thp_disable = !status_number(probe->status, "THP_enabled", 10, 1);
+
+	got = proc_read(probe->pid, "oom_score_adj", text, sizeof(text));
+	if (got < 0)
+		return report_errno(got, "process %d: cannot read its oom_score_adj", probe->pid);
+	p->has_oom_score_adj = true;
+	p->oom_score_adj = strtol(text, NULL, 10);
+
+	got = proc_read(probe->pid, "coredump_filter", text, sizeof(text));
+	if (got > 0) {		/* not there without CONFIG_ELF_CORE */
+		p->has_coredump_filter = true;
+		p->coredump_filter = strtoul(text, NULL, 16);
+	}
+	return 0;
+}
+
+static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
+{
+	const char *status = proc_thread_status(probe, t->tid);
+
+	return status ? check_seccomp(t->tid, status) : -EIO;
+}
+
+/* Writes /proc/self/NAME unless it says so already. */
+static int set_file(const Kcr__Process *p, const char *name, int base, long value, bool must)
+{
+	char text[32];
+	ssize_t err = proc_read(0, name, text, sizeof(text));
+
+	if (err > 0 && strtol(text, NULL, base) == value)
+		return 0;
+	snprintf(text, sizeof(text), base == 16 ? "0x%lx" : "%ld", value);
+	err = proc_write_self(name, text);
+	if (!err)
+		return 0;
+	if (must)
+		return report_errno(err, "process %d: cannot set %s to %s", p->pid, name, text);
+	report_warn("process %d: not allowed to set its %s to %s", p->pid, name, text);
+	return 0;
+}
+
+static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
+{
+	int err = 0;
+
+	(void)r;
+	if (p->has_oom_score_adj)
+		err = set_file(p, "oom_score_adj", 10, p->oom_score_adj, false);
+	if (!err && p->has_coredump_filter)
+		err = set_file(p, "coredump_filter", 16, p->coredump_filter, true);
+	if (err)
+		return err;
+	if (prctl(PR_SET_CHILD_SUBREAPER, p->has_subreaper && p->subreaper, 0, 0, 0) < 0)
+		return report_errno(-errno, "process %d: child subreaper", p->pid);
+	if (p->has_thp_disable &&
+	    p->thp_disable != (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0) &&
+	    prctl(PR_SET_THP_DISABLE, p->thp_disable, 0, 0, 0) < 0)
+		return report_errno(-errno, "process %d: transparent huge pages", p->pid);
+	return 0;
+}
+
+/*
+ * A change of credentials makes the whole process not dumpable: so every
+ * thread sets this after its own change, and whichever comes last is right.
+ * What is neither 0 nor 1 cannot be set and becomes the stricter 0.
+ */
+static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
+			       struct script *s)
+{
+	(void)r;
+	if (p->has_dumpable)
+		script_call(s, "prctl(PR_SET_DUMPABLE)", SYS_prctl, PR_SET_DUMPABLE,
+			    p->dumpable == 1, 0, 0, 0, 0);
+	script_call(s, "prctl(PR_SET_PDEATHSIG)", SYS_prctl, PR_SET_PDEATHSIG,
+		    t->has_pdeath_signal ? t->pdeath_signal : 0, 0, 0, 0, 0);
+	return 0;
+}
+
+const struct attribute attribute_prctl = {
+	.name = "prctl",
+	.save = prctl_save,
+	.save_thread = prctl_save_thread,
+	.rebuild = prctl_rebuild,
+	.script_thread = prctl_script_thread,
+};

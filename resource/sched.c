@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scheduling of every thread: policy, priorities, processors, timer slack and
+ * I/O priority.  What the caller of cr_restart may not set, or this machine
+ * does not have, is a warning: a program runs on without it.
+ */
+#include "resource/attribute.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/ioprio.h>
+#include <linux/types.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "restart/script.h"
+
+#define CPU_BYTES	1024	/* 8,192 processors */
+
+/* As <linux/sched/types.h>, which cannot be included beside <sched.h>. */
+struct sched_parameters {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+/* ---- save --------------------------------------------------------------------- */
+
+/* The processors that are online: a thread that may use all of them is not bound. */
+static const uint8_t *online_cpus(void)
+{
+	static uint8_t mask[CPU_BYTES];
+	static bool known;
+	unsigned int first, last;
+	FILE *f;
+
+	if (known)
+		return mask;
+	f = fopen("/sys/devices/system/cpu/online", "re");
+	while (f && fscanf(f, "%u", &first) == 1) {
+		int next = fgetc(f);
+
+		last = first;
+		if (next == '-') {
+			if (fscanf(f, "%u", &last) != 1)
+				break;
+			next = fgetc(f);
+		}
+		for (unsigned int cpu = first; cpu <= last && cpu < 8 * CPU_BYTES; cpu++)
+			mask[cpu / 8] |= 1 << cpu % 8;
+		if (next != ',')
+			break;
+	}
+	if (f)
+		fclose(f);
+	known = true;
+	return mask;
+}
+
+static int save_affinity(Kcr__Sched *sched, pid_t tid)
+{
+	uint8_t mask[CPU_BYTES] = { 0 };
+	long length = syscall(SYS_sched_getaffinity, tid, sizeof(mask), mask);
+
+	if (length < 0)
+		return report_errno(-errno, "thread %d: cannot read its processors", tid);
+	if (!memcmp(mask, online_cpus(), sizeof(mask)))
+		return 0;
+	while (length > 1 && !mask[length - 1])
+		length--;
+	sched->affinity.data = malloc(length);
+	if (!sched->affinity.data)
+		return report_errno(-ENOMEM, "thread %d: processors", tid);
+	memcpy(sched->affinity.data, mask, length);
+	sched->affinity.len = length;
+	sched->has_affinity = true;
+	return 0;
+}
+
+static void save_slack(Kcr__Sched *sched, pid_t tid)
+{
+	char text[32];
+
+	/* Others' may be read with CAP_SYS_NICE only. */
+	if (proc_read(tid, "timerslack_ns", text, sizeof(text)) <= 0)
+		return;
+	sched->timer_slack_ns = strtoull(text, NULL, 10);
+	sched->has_timer_slack_ns = true;
+}
+
+static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
+{
+	struct sched_parameters now = { .size = sizeof(now) };
+	Kcr__Sched *sched = malloc(sizeof(*sched));
+	int io;
+
+	(void)probe;
+	if (!sched)
+		return report_errno(-ENOMEM, "thread %d: scheduling", t->tid);
+	kcr__sched__init(sched);
+	t->sched = sched;
+	if (syscall(SYS_sched_getattr, t->tid, &now, sizeof(now), 0) < 0)
+		return report_errno(-errno, "thread %d: cannot read its scheduling", t->tid);
+	sched->policy = now.policy;
+	sched->has_nice = sched->has_priority = sched->has_flags = true;
+	sched->nice = now.nice;
+	sched->priority = now.priority;
+	sched->flags = now.flags;
+	if (now.policy == SCHED_DEADLINE) {
+		sched->has_runtime = sched->has_deadline = sched->has_period = true;
+		sched->runtime = now.runtime;
+		sched->deadline = now.deadline;
+		sched->period = now.period;
+	}
+	io = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, t->tid);
+	if (io >= 0 && IOPRIO_PRIO_CLASS(io) != IOPRIO_CLASS_NONE) {
+		sched->has_io_priority = true;
+		sched->io_priority = io;
+	}
+	save_slack(sched, t->tid);
+	return save_affinity(sched, t->tid);
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+/* Warns once per process about what cannot be had. */
+static bool warn_once(const Kcr__Process *p, const char *what)
+{
+	static char warned[4][16];
+	static pid_t pid;
+
+	if (pid != p->pid)
+		memset(warned, 0, sizeof(warned));
+	pid = p->pid;
+	for (size_t i = 0; i < 4; i++) {
+		if (!strncmp(warned[i], what, sizeof(*warned) - 1))
+			return false;
+		if (!warned[i][0]) {
+			strncpy(warned[i], what, sizeof(*warned) - 1);
+			break;
+		}
+	}
+	return true;
+}
+
+static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
+{
+	struct sched_parameters now = { .size = sizeof(now) };
+	struct sched_parameters wanted = {
+		.size = sizeof(wanted), .policy = sched->policy, .flags = sched->flags,
+		.nice = sched->nice, .priority = sched->priority, .runtime = sched->runtime,
+		.deadline = sched->deadline, .period = sched->period,
+	};
+	uint64_t data;
+
+	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0) {
+		if (now.policy != SCHED_DEADLINE)
+			now.runtime = now.deadline = now.period = 0;
+		if (!memcmp(&now, &wanted, sizeof(now)))
+			return;
+	}
+	data = script_data(s, &wanted, sizeof(wanted));
+	if (have_capability(CAP_SYS_NICE) && sched->policy != SCHED_DEADLINE) {
+		script_call(s, "sched_setattr", SYS_sched_setattr, 0, data, 0, 0, 0, 0);
+		return;
+	}
+	script_call_try(s, "sched_setattr", SYS_sched_setattr, 0, data, 0, 0, 0, 0);
+	if ((sched->policy != now.policy || wanted.nice < now.nice) &&
+	    sched->policy != SCHED_BATCH && sched->policy != SCHED_IDLE &&
+	    warn_once(p, "policy"))
+		report_warn("process %d: its scheduling policy or priority may need privileges: "
+			    "it runs on without if so", p->pid);
+}
+
+static void script_affinity(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
+{
+	uint8_t mask[CPU_BYTES] = { 0 }, now[CPU_BYTES] = { 0 };
+	const uint8_t *online = online_cpus();
+	bool lost = false, some = false;
+
+	if (!sched->has_affinity || sched->affinity.len > sizeof(mask))
+		return;
+	for (size_t i = 0; i < sched->affinity.len; i++) {
+		mask[i] = sched->affinity.data[i] & online[i];
+		lost |= mask[i] != sched->affinity.data[i];
+		some |= mask[i];
+	}
+	if (lost && warn_once(p, "processors"))
+		report_warn("process %d was bound to processors that are not here%s", p->pid,
+			    some ? "" : ": it is not bound any more");
+	if (!some || (syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0 &&
+		      !memcmp(now, mask, sizeof(mask))))
+		return;
+	script_call_try(s, "sched_setaffinity", SYS_sched_setaffinity, 0, sizeof(mask),
+			script_data(s, mask, sizeof(mask)), 0, 0, 0);
+}
+
+static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
+			       struct script *s)
+{
+	const Kcr__Sched *sched = t->sched;
+
+	(void)r;
+	if (!sched)
+		return 0;
+	script_affinity(p, sched, s);
+	if (sched->has_timer_slack_ns && sched->timer_slack_ns &&
+	    sched->timer_slack_ns != (uint64_t)prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0))
+		script_call_try(s, "prctl(PR_SET_TIMERSLACK)", SYS_prctl, PR_SET_TIMERSLACK,
+				sched->timer_slack_ns, 0, 0, 0, 0);
+	if (sched->has_io_priority &&
+	    sched->io_priority != syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0))
+		script_call_try(s, "ioprio_set", SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+				sched->io_priority, 0, 0, 0);
+	script_policy(p, sched, s);
+	return 0;
+}
+
+const struct attribute attribute_sched = {
+	.name = "scheduling",
+	.save_thread = sched_save_thread,
+	.script_thread = sched_script_thread,
+};

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attributes of a process, without the module: a child sets them, they are
+ * saved from outside, a second child rebuilds them (the script's calls are made
+ * at once), and what is saved of that one must be the same bytes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/ioprio.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+#include "restart/script.h"
+
+/* ---- what the module and the script do in a restart ------------------------------ */
+
+static siginfo_t canned_signal;
+static int nr_canned_signals;
+static struct kcr_timer canned_timer[2];
+static int nr_canned_timers;
+
+int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out)
+{
+	(void)job;
+	(void)pid;
+	if (tid || !nr_canned_signals)
+		return 0;
+	*out = malloc(sizeof(**out));
+	**out = canned_signal;
+	return 1;
+}
+
+int device_timers(int job, pid_t pid, struct kcr_timer **out)
+{
+	(void)job;
+	(void)pid;
+	*out = malloc(sizeof(canned_timer));
+	memcpy(*out, canned_timer, sizeof(canned_timer));
+	return nr_canned_timers;
+}
+
+static long make_call(const char *label, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	long result = syscall(nr, a0, a1, a2, a3, a4, a5);
+
+	if (result < 0)
+		fprintf(stderr, "# %s: %s\n", label, strerror(errno));
+	return result;
+}
+
+static bool script_failed;
+
+void script_call(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
+		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	(void)s;
+	script_failed |= make_call(label, nr, a0, a1, a2, a3, a4, a5) < 0;
+}
+
+void script_call_expect(struct script *s, const char *label, uint64_t expected, long nr,
+			uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			uint64_t a5)
+{
+	(void)s;
+	script_failed |= (uint64_t)make_call(label, nr, a0, a1, a2, a3, a4, a5) != expected;
+}
+
+void script_call_try(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
+		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	(void)s;
+	(void)label;
+	syscall(nr, a0, a1, a2, a3, a4, a5);
+}
+
+void script_timer_create(struct script *s, const char *label, int32_t clock, uint64_t event,
+			 int32_t id)
+{
+	int got = -1;
+
+	(void)s;
+	for (int i = 0; i <= id && got != id; i++)
+		script_failed |= make_call(label, SYS_timer_create, clock, event, (uintptr_t)&got,
+					   0, 0, 0) < 0;
+	script_failed |= got != id;
+}
+
+uint64_t script_data(struct script *s, const void *data, size_t length)
+{
+	void *copy = malloc(length);
+
+	(void)s;
+	memcpy(copy, data, length);
+	return (uintptr_t)copy;
+}
+
+/* ---- children ------------------------------------------------------------------- */
+
+struct child {
+	pid_t pid;
+	int release;
+};
+
+/* Forks a child that runs work(argument), says so, and stays until it is released. */
+static struct child start(void (*work)(void *), void *argument)
+{
+	struct child child;
+	int ready[2], release[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(release), 0);
+	child.pid = fork();
+	assert_true(child.pid >= 0);
+	if (!child.pid) {
+		close(release[1]);
+		work(argument);
+		if (write(ready[1], "", 1) < 0)
+			_exit(2);
+		if (read(release[0], &byte, 1) < 0)
+			_exit(2);
+		_exit(0);
+	}
+	close(ready[1]);
+	close(release[0]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	child.release = release[1];
+	return child;
+}
+
+static void finish(struct child child)
+{
+	int status;
+
+	close(child.release);
+	assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+	assert_int_equal(status, 0);
+}
+
+static int save_child(pid_t pid, Kcr__Process **out)
+{
+	static char status[1 << 16], stat[4096];
+	struct kcr_process info = { .pid = pid, .dumpable = 1 };
+	struct process_probe probe = { .job = -1, .pid = pid, .info = &info, .status = status,
+				       .stat = stat };
+	Kcr__Process *p = malloc(sizeof(*p));
+	Kcr__Thread *t = malloc(sizeof(*t));
+	int err = 0;
+
+	assert_true(proc_read(pid, "status", status, sizeof(status)) > 0);
+	assert_true(proc_read(pid, "stat", stat, sizeof(stat)) > 0);
+	kcr__process__init(p);
+	kcr__thread__init(t);
+	t->tid = p->pid = pid;
+	p->thread = malloc(sizeof(t));
+	p->thread[0] = t;
+	p->n_thread = 1;
+	for (const struct attribute *const *a = attributes; *a && !err; a++) {
+		if ((*a)->save)
+			err = (*a)->save(&probe, p);
+		if (!err && (*a)->save_thread)
+			err = (*a)->save_thread(&probe, t);
+	}
+	*out = p;
+	return err;
+}
+
+struct remake {
+	Kcr__Process *p;
+	int err;
+};
+
+static void rebuild_child(void *argument)
+{
+	struct remake *m = argument;
+	struct context context = { .process = &m->p, .nr_processes = 1 };
+	struct rebuild r = { .context = &context, .restore_ids = false };
+	int32_t pid = getpid();
+	sigset_t all;
+
+	r.new_pid = &pid;
+	m->err = 0;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
+		if ((*a)->rebuild)
+			m->err = (*a)->rebuild(&r, m->p);
+	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
+		if ((*a)->script)
+			m->err = (*a)->script(&r, m->p, NULL);
+	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
+		if ((*a)->script_thread)
+			m->err = (*a)->script_thread(&r, m->p, m->p->thread[0], NULL);
+	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
+		if ((*a)->script_last)
+			m->err = (*a)->script_last(&r, m->p, NULL);
+	if (m->err || script_failed) {
+		fprintf(stderr, "# rebuild: %d %s\n", m->err,
+			report_message() ? report_message() : "");
+		_exit(1);
+	}
+}
+
+static void assert_same(Kcr__Process *a, Kcr__Process *b)
+{
+	size_t length = kcr__process__get_packed_size(a);
+	uint8_t *x = malloc(length), *y;
+
+	b->pid = a->pid;
+	b->thread[0]->tid = a->thread[0]->tid;
+	assert_int_equal(kcr__process__get_packed_size(b), length);
+	y = malloc(length);
+	kcr__process__pack(a, x);
+	kcr__process__pack(b, y);
+	assert_memory_equal(x, y, length);
+	free(x);
+	free(y);
+}
+
+/* Whatever work() sets must be found again after save and rebuild. */
+static void round_trip(void (*work)(void *))
+{
+	struct child first, second;
+	struct remake remake;
+	Kcr__Process *again;
+
+	first = start(work, NULL);
+	assert_int_equal(save_child(first.pid, &remake.p), 0);
+	finish(first);
+	second = start(rebuild_child, &remake);
+	assert_int_equal(save_child(second.pid, &again), 0);
+	finish(second);
+	assert_same(remake.p, again);
+	kcr__process__free_unpacked(remake.p, NULL);
+	kcr__process__free_unpacked(again, NULL);
+}
+
+static void need(bool ok)
+{
+	if (!ok) {
+		perror("# setting up");
+		_exit(2);
+	}
+}
+
+/* ---- tests ---------------------------------------------------------------------- */
+
+static void nothing(void *argument)
+{
+	(void)argument;
+}
+
+static void plain(void **state)
+{
+	(void)state;
+	round_trip(nothing);
+}
+
+static void set_simple(void *argument)
+{
+	struct rlimit limit = { 100, 200 };
+
+	(void)argument;
+	need(prctl(PR_SET_NAME, ") a\\b\n") == 0);
+	need(personality(ADDR_NO_RANDOMIZE) >= 0);
+	need(chdir("/usr") == 0);
+	umask(0137);
+	need(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max = 7;
+	need(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
+	need(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
+	need(prctl(PR_SET_TIMERSLACK, 77777, 0, 0, 0) == 0);
+	need(proc_write_self("coredump_filter", "0x11") == 0);
+	need(proc_write_self("oom_score_adj", "500") == 0);
+}
+
+static void simple(void **state)
+{
+	struct child child = start(set_simple, NULL);
+	Kcr__Process *p;
+
+	(void)state;
+	assert_int_equal(save_child(child.pid, &p), 0);
+	finish(child);
+	assert_string_equal(p->name, ") a\\b\n");
+	assert_string_equal(p->thread[0]->name, ") a\\b\n");
+	assert_string_equal(p->cwd, "/usr");
+	assert_int_equal(p->umask, 0137);
+	assert_int_equal(p->personality, ADDR_NO_RANDOMIZE);
+	assert_int_equal(p->limit[RLIMIT_NOFILE]->soft, 100);
+	assert_int_equal(p->limit[RLIMIT_NOFILE]->hard, 200);
+	assert_true(p->thp_disable);
+	assert_int_equal(p->coredump_filter, 0x11);
+	assert_int_equal(p->oom_score_adj, 500);
+	kcr__process__free_unpacked(p, NULL);
+	round_trip(set_simple);
+}
+
+static void set_sched(void *argument)
+{
+	struct sched_param parameter = { .sched_priority = 0 };
+	cpu_set_t cpus;
+
+	(void)argument;
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	need(sched_setaffinity(0, sizeof(cpus), &cpus) == 0);
+	need(setpriority(PRIO_PROCESS, 0, 7) == 0);
+	need(sched_setscheduler(0, SCHED_BATCH, &parameter) == 0);
+	need(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+		     IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 6)) == 0);
+}
+
+static void scheduling(void **state)
+{
+	(void)state;
+	round_trip(set_sched);
+}
+
+static void set_realtime(void *argument)
+{
+	struct sched_param parameter = { .sched_priority = 3 };
+
+	(void)argument;
+	need(sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0);
+}
+
+static void realtime(void **state)
+{
+	(void)state;
+	if (!have_capability(CAP_SYS_NICE))
+		skip();
+	round_trip(set_realtime);
+}
+
+static void set_user(void *argument)
+{
+	const gid_t groups[] = { 3, 4, 5000 };
+
+	(void)argument;
+	need(setgroups(3, groups) == 0);
+	need(setresgid(1001, 1002, 1003) == 0);
+	need(setresuid(2001, 2002, 2003) == 0);
+	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+static void set_capabilities(void *argument)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ 1 << CAP_CHOWN, 1 << CAP_CHOWN | 1 << CAP_KILL, 1 << CAP_CHOWN | 1 << CAP_KILL },
+	};
+
+	(void)argument;
+	need(prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT) == 0);
+	need(prctl(PR_SET_KEEPCAPS, 1) == 0);
+	need(setgroups(0, NULL) == 0);
+	need(setresuid(2001, 2001, 2001) == 0);
+	need(syscall(SYS_capset, &header, data) == 0);
+	need(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0) == 0);
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+static void privileged_credentials(void **state)
+{
+	(void)state;
+	if (geteuid() || !have_capability(CAP_SETPCAP))
+		skip();
+	round_trip(set_user);
+	round_trip(set_capabilities);
+}
+
+/* Saved as root, restarted by an ordinary user: refused before anything happens. */
+static void become_user(void *argument)
+{
+	struct remake *m = argument;
+	struct context context = { .process = &m->p, .nr_processes = 1 };
+	struct rebuild r = { .context = &context };
+
+	set_user(NULL);
+	if (attribute_credentials.rebuild(&r, m->p) != -EPERM)
+		_exit(1);
+	if (!report_message())
+		_exit(1);
+}
+
+static void no_raise(void **state)
+{
+	struct child child;
+	struct remake remake;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child = start(nothing, NULL);
+	assert_int_equal(save_child(child.pid, &remake.p), 0);
+	finish(child);
+	finish(start(become_user, &remake));
+	kcr__process__free_unpacked(remake.p, NULL);
+}
+
+static void go_to_lost_folder(void *argument)
+{
+	char path[] = "/tmp/kcr-attribute.XXXXXX";
+
+	(void)argument;
+	need(mkdtemp(path) && chdir(path) == 0 && rmdir(path) == 0);
+}
+
+static void lost_folder(void **state)
+{
+	struct child child = start(go_to_lost_folder, NULL);
+	Kcr__Process *p;
+
+	(void)state;
+	report_clear();
+	assert_int_equal(save_child(child.pid, &p), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), "removed"));
+	report_clear();
+	finish(child);
+	kcr__process__free_unpacked(p, NULL);
+}
+
+static void change_root(void *argument)
+{
+	(void)argument;
+	need(chroot("/usr") == 0);
+}
+
+static void other_root(void **state)
+{
+	struct child child;
+	Kcr__Process *p;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child = start(change_root, NULL);
+	report_clear();
+	assert_int_equal(save_child(child.pid, &p), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), "chroot"));
+	report_clear();
+	finish(child);
+	kcr__process__free_unpacked(p, NULL);
+}
+
+/* Rebuilds, then looks at itself. */
+static void rebuild_and_look(void *argument)
+{
+	struct remake *m = argument;
+	const struct timespec now = { 0, 0 };
+	struct itimerspec posix;
+	struct itimerval real;
+	struct sigaction action;
+	siginfo_t info;
+	sigset_t set;
+
+	rebuild_child(m);
+	need(sigaction(SIGUSR1, NULL, &action) == 0);
+	need(action.sa_handler == SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 3);
+	need(sigtimedwait(&set, &info, &now) == SIGRTMIN + 3);
+	need(info.si_code == SI_QUEUE && info.si_pid == 4711 && info.si_uid == 12 &&
+	     info.si_value.sival_int == 815);
+	need(getitimer(ITIMER_REAL, &real) == 0);
+	need(real.it_interval.tv_sec == 3 && real.it_value.tv_sec >= 998 &&
+	     real.it_value.tv_sec <= 1000);
+	need(syscall(SYS_timer_gettime, 2, &posix) == 0);
+	need(posix.it_interval.tv_nsec == 500 && posix.it_value.tv_sec >= 1998 &&
+	     posix.it_value.tv_sec <= 2000);
+}
+
+static void signals_and_timers(void **state)
+{
+	struct child child;
+	struct remake remake;
+
+	(void)state;
+	memset(&canned_signal, 0, sizeof(canned_signal));
+	canned_signal.si_signo = SIGRTMIN + 3;
+	canned_signal.si_code = SI_QUEUE;
+	canned_signal.si_pid = 4711;
+	canned_signal.si_uid = 12;
+	canned_signal.si_value.sival_int = 815;
+	canned_timer[0] = (struct kcr_timer){ .kind = KCR_TIMER_ITIMER, .id = ITIMER_REAL,
+		.remaining_ns = 1000000000000, .interval_ns = 3000000000 };
+	canned_timer[1] = (struct kcr_timer){ .kind = KCR_TIMER_POSIX, .id = 2,
+		.clock = CLOCK_MONOTONIC, .notify = SIGEV_SIGNAL, .signal = SIGUSR2, .value = 99,
+		.remaining_ns = 2000000000000, .interval_ns = 500 };
+	nr_canned_signals = 1;
+	nr_canned_timers = 2;
+	child = start(nothing, NULL);
+	assert_int_equal(save_child(child.pid, &remake.p), 0);
+	finish(child);
+	assert_int_equal(remake.p->n_pending, 1);
+	assert_int_equal(remake.p->n_timer, 2);
+	remake.p->n_action = SIGUSR1;
+	remake.p->action = calloc(SIGUSR1, sizeof(*remake.p->action));
+	for (size_t i = 0; i < remake.p->n_action; i++) {
+		remake.p->action[i] = malloc(sizeof(**remake.p->action));
+		kcr__sig_action__init(remake.p->action[i]);
+	}
+	remake.p->action[SIGUSR1 - 1]->handler = (uintptr_t)SIG_IGN;
+	finish(start(rebuild_and_look, &remake));
+	kcr__process__free_unpacked(remake.p, NULL);
+	nr_canned_signals = nr_canned_timers = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain),
+		cmocka_unit_test(simple),
+		cmocka_unit_test(scheduling),
+		cmocka_unit_test(realtime),
+		cmocka_unit_test(privileged_credentials),
+		cmocka_unit_test(no_raise),
+		cmocka_unit_test(lost_folder),
+		cmocka_unit_test(other_root),
+		cmocka_unit_test(signals_and_timers),
+	};
+
+	report_set_level(-1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
