@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One process of a context file as an ELF core: headers, notes, then every
+ * memory area at full length in a sparse file.  Pages are put where they
+ * belong as the context file delivers them, so memory needed is one chunk.
+ *
+ * What the context file leaves to the mapped files is copied from them first,
+ * if they are still what they were; an area of which nothing is known gets no
+ * room in the core, and the debugger takes it from its own copy of the file.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "view.h"
+
+#define COPY_BUFFER	(256u << 10)
+
+struct core {
+	const struct context *context;
+	const Kcr__Process *process;
+	const Kcr__Mm *mm;
+	const char *path;
+	int fd;
+	Elf64_Phdr *segment;		/* [0]: notes; then one per area */
+	char *buffer;			/* a chunk of pages */
+};
+
+static int write_at(struct core *core, const void *data, size_t length, uint64_t offset)
+{
+	const char *from = data;
+
+	while (length) {
+		ssize_t n = pwrite(core->fd, from, length, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return report_errno(n ? -errno : -EIO, "cannot write %s", core->path);
+		from += n;
+		offset += n;
+		length -= n;
+	}
+	return 0;
+}
+
+/* The same, leaving holes for pages of zeros. */
+static int write_sparse(struct core *core, const char *data, size_t length, uint64_t offset)
+{
+	size_t done, step;
+	int err = 0;
+
+	for (done = 0; done < length && !err; done += step) {
+		const char *page = data + done;
+
+		step = length - done < CONTEXT_PAGE ? length - done : CONTEXT_PAGE;
+		if (page[0] || memcmp(page, page + 1, step - 1))
+			err = write_at(core, page, step, offset + done);
+	}
+	return err;
+}
+
+/* ---- places ---------------------------------------------------------------------- */
+
+static uint32_t segment_flags(uint64_t flags)
+{
+	return (flags & KCR_VMA_READ ? PF_R : 0) | (flags & KCR_VMA_WRITE ? PF_W : 0) |
+	       (flags & KCR_VMA_EXEC ? PF_X : 0);
+}
+
+static uint64_t page_up(uint64_t offset)
+{
+	return (offset + CONTEXT_PAGE - 1) & ~(uint64_t)(CONTEXT_PAGE - 1);
+}
+
+/* Pages of it that were never touched are zero: holes in the core. */
+static bool reads_as_zero(const Kcr__Vma *vma)
+{
+	return (!vma->has_file_id || !vma->file_id) && vma->flags & KCR_VMA_READ &&
+	       !(vma->flags & KCR_VMA_VVAR);
+}
+
+/* Gives every area its place; p_filesz tells later whether it has any data. */
+static int lay_out(struct core *core, size_t notes_length)
+{
+	const Kcr__Mm *mm = core->mm;
+	uint64_t offset = sizeof(Elf64_Ehdr) + (mm->n_vma + 1) * sizeof(Elf64_Phdr);
+	size_t i;
+
+	if (mm->n_vma + 1 >= PN_XNUM)
+		return report_fail(-E2BIG, "process %d has too many memory areas for a core",
+				   core->process->pid);
+	core->segment = calloc(mm->n_vma + 1, sizeof(*core->segment));
+	if (!core->segment)
+		return report_errno(-ENOMEM, "cannot write the core");
+	core->segment[0] = (Elf64_Phdr) {
+		.p_type = PT_NOTE,
+		.p_offset = offset,
+		.p_filesz = notes_length,
+		.p_align = 4,
+	};
+	offset = page_up(offset + notes_length);
+	for (i = 0; i < mm->n_vma; i++) {
+		const Kcr__Vma *vma = mm->vma[i];
+		uint64_t length = vma->end - vma->start;
+
+		core->segment[i + 1] = (Elf64_Phdr) {
+			.p_type = PT_LOAD,
+			.p_flags = segment_flags(vma->flags),
+			.p_offset = offset,
+			.p_vaddr = vma->start,
+			.p_memsz = length,
+			.p_filesz = reads_as_zero(vma) ? length : 0,
+			.p_align = CONTEXT_PAGE,
+		};
+		offset += length;
+	}
+	return 0;
+}
+
+/* The first area that ends beyond `address`. */
+static size_t find_area(const Kcr__Mm *mm, uint64_t address)
+{
+	size_t low = 0, high = mm->n_vma;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mm->vma[middle]->end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Puts memory at its address, which may reach over several areas. */
+static int put_memory(struct core *core, uint64_t address, const char *data, uint64_t length)
+{
+	size_t i = find_area(core->mm, address);
+	int err = 0;
+
+	for (; length && i < core->mm->n_vma && !err; i++) {
+		Elf64_Phdr *segment = &core->segment[i + 1];
+		uint64_t into, step;
+
+		if (address < segment->p_vaddr)
+			break;
+		into = address - segment->p_vaddr;
+		step = segment->p_memsz - into < length ? segment->p_memsz - into : length;
+		/* Not sparse: these pages lie over what the mapped file has. */
+		err = write_at(core, data, step, segment->p_offset + into);
+		segment->p_filesz = segment->p_memsz;
+		address += step;
+		data += step;
+		length -= step;
+	}
+	return err;
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+/* Contents of a file from the context file, wherever they are mapped. */
+static int put_contents(struct core *core, const struct context_item *item)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < core->mm->n_vma && !err; i++) {
+		const Kcr__Vma *vma = core->mm->vma[i];
+		Elf64_Phdr *segment = &core->segment[i + 1];
+		uint64_t from = item->offset, to = item->offset + item->length;
+		uint64_t end = vma->offset + segment->p_memsz;
+
+		if (!vma->has_file_id || vma->file_id != item->file_id)
+			continue;
+		if (from < vma->offset)
+			from = vma->offset;
+		if (to > end)
+			to = end;
+		if (from >= to)
+			continue;
+		err = write_sparse(core, (const char *)item->data + (from - item->offset),
+				   to - from, segment->p_offset + (from - vma->offset));
+		segment->p_filesz = segment->p_memsz;
+	}
+	return err;
+}
+
+/* The file if it is still what it was, else -1. Nothing but regular files is opened. */
+static int open_unchanged(const Kcr__RegularFile *file)
+{
+	struct stat st;
+	int fd;
+
+	if (file->deleted || stat(file->path, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->size &&
+	    st.st_mtim.tv_sec == file->mtime_sec &&
+	    (uint32_t)st.st_mtim.tv_nsec == file->mtime_nsec)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int copy_file(struct core *core, int fd, const Kcr__Vma *vma, Elf64_Phdr *segment)
+{
+	uint64_t done = 0;
+	int err = 0;
+
+	while (done < segment->p_memsz && !err) {
+		uint64_t left = segment->p_memsz - done;
+		ssize_t n = pread(fd, core->buffer, left < COPY_BUFFER ? left : COPY_BUFFER,
+				  vma->offset + done);
+
+		/* The end, or a file that cannot be read: the rest stays zero. */
+		if (n <= 0)
+			break;
+		err = write_sparse(core, core->buffer, n, segment->p_offset + done);
+		done += n;
+	}
+	segment->p_filesz = segment->p_memsz;
+	return err;
+}
+
+static int copy_mapped_files(struct core *core)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < core->mm->n_vma && !err; i++) {
+		const Kcr__Vma *vma = core->mm->vma[i];
+		const Kcr__File *file = vma->has_file_id ?
+			context_file(core->context, vma->file_id) : NULL;
+		int fd;
+
+		if (!file || file->kind_case != KCR__FILE__KIND_REGULAR)
+			continue;
+		fd = open_unchanged(file->regular);
+		if (fd < 0)
+			continue;
+		err = copy_file(core, fd, vma, &core->segment[i + 1]);
+		close(fd);
+	}
+	return err;
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
+
+static int put_pages(struct core *core, struct context_reader *r, const struct context_item *item)
+{
+	const char *data = core->buffer;
+	int err = context_memory_read(r, core->buffer);
+	size_t i;
+
+	for (i = 0; i < item->nr_runs && !err; i++) {
+		uint64_t length = item->runs[i].nr_pages * CONTEXT_PAGE;
+
+		err = put_memory(core, item->runs[i].address, data, length);
+		data += length;
+	}
+	return err;
+}
+
+static int put_sections(struct core *core, struct context_reader *r)
+{
+	struct context_item item;
+	int ret;
+
+	while ((ret = context_read(r, &item)) > 0) {
+		int err = 0;
+
+		if (item.type == CONTEXT_CONTENT)
+			err = put_contents(core, &item);
+		else if (item.pid == core->mm->pid)
+			err = put_pages(core, r, &item);
+		if (err)
+			return err;
+	}
+	return ret;
+}
+
+static int put_vdso(struct core *core)
+{
+	const Kcr__Mm *mm = core->mm;
+
+	if (!mm->has_vdso || !mm->vdso || !mm->has_vdso_text)
+		return 0;
+	return put_memory(core, mm->vdso, (const char *)mm->vdso_text.data, mm->vdso_text.len);
+}
+
+/* Holes at the end count, too. */
+static int set_length(struct core *core)
+{
+	uint64_t length = 0;
+	size_t i;
+
+	for (i = 0; i <= core->mm->n_vma; i++)
+		if (core->segment[i].p_filesz)
+			length = core->segment[i].p_offset + core->segment[i].p_filesz;
+	if (ftruncate(core->fd, length))
+		return report_errno(-errno, "cannot write %s", core->path);
+	return 0;
+}
+
+static int write_headers(struct core *core)
+{
+	const Elf64_Ehdr head = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT, ELFOSABI_NONE },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(head),
+		.e_ehsize = sizeof(head),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = core->mm->n_vma + 1,
+	};
+
+	return write_at(core, &head, sizeof(head), 0) ?:
+	       write_at(core, core->segment, head.e_phnum * sizeof(Elf64_Phdr), head.e_phoff);
+}
+
+static int fill_core(struct core *core, struct context_reader *r)
+{
+	size_t length;
+	void *notes;
+	int err;
+
+	core->buffer = malloc(CONTEXT_CHUNK_PAGES * CONTEXT_PAGE);
+	if (!core->buffer)
+		return report_errno(-ENOMEM, "cannot write the core");
+	err = core_notes(core->context, core->process, core->mm, &notes, &length);
+	if (err)
+		return err;
+	err = lay_out(core, length);
+	if (!err)
+		err = write_at(core, notes, length, core->segment[0].p_offset);
+	free(notes);
+	if (!err)
+		err = copy_mapped_files(core);
+	if (!err)
+		err = put_vdso(core);
+	if (!err)
+		err = put_sections(core, r);
+	return err ?: set_length(core) ?: write_headers(core);
+}
+
+static const Kcr__Mm *find_mm(const struct context *c, const Kcr__Process *p)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->mm && c->process[i]->mm->id == p->mm_id)
+			return c->process[i]->mm;
+	return NULL;
+}
+
+int core_write(struct context_reader *r, const struct context *c, int32_t pid, const char *path)
+{
+	struct core core = { .context = c, .path = path, .process = context_process(c, pid) };
+	struct stat st;
+	bool is_file;
+	int err;
+
+	if (!core.process)
+		return report_fail(-ESRCH, "there is no process %d in the context file", pid);
+	if (!core.process->n_thread)
+		return report_fail(-ESRCH, "process %d is a zombie: it has no memory", pid);
+	core.mm = find_mm(c, core.process);
+	core.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (core.fd < 0)
+		return report_errno(-errno, "cannot create %s", path);
+	is_file = !fstat(core.fd, &st) && S_ISREG(st.st_mode);
+	err = fill_core(&core, r);
+	if (close(core.fd) && !err)
+		err = report_errno(-errno, "cannot write %s", path);
+	if (err && is_file)
+		unlink(path);
+	free(core.segment);
+	free(core.buffer);
+	return err;
+}

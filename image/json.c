@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A context file's metadata as JSON.  The messages' own descriptors say what
+ * there is to print, so a new field needs nothing here.  Bytes are printed as
+ * hexadecimal digits, 64-bit numbers as numbers; a byte of a string that is
+ * not UTF-8 becomes \udcXX, as Python's surrogateescape has it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "view.h"
+
+static void write_message(FILE *out, const ProtobufCMessage *message);
+
+/* Bytes of the UTF-8 character at s, 0 if it is none. */
+static size_t utf8_length(const uint8_t *s)
+{
+	size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
+			(s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t i;
+
+	for (i = 1; i < length; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Too long forms, surrogates, beyond U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+static void write_string(FILE *out, const char *text)
+{
+	const uint8_t *s = (const uint8_t *)text;
+
+	putc('"', out);
+	while (*s) {
+		size_t length = utf8_length(s);
+
+		if (!length)
+			fprintf(out, "\\udc%02x", *s);
+		else if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else if (*s < 0x20 || *s == 0x7f)
+			fprintf(out, "\\u%04x", *s);
+		else
+			fwrite(s, 1, length, out);
+		s += length ? length : 1;
+	}
+	putc('"', out);
+}
+
+static void write_bytes(FILE *out, const ProtobufCBinaryData *bytes)
+{
+	size_t i;
+
+	putc('"', out);
+	for (i = 0; i < bytes->len; i++)
+		fprintf(out, "%02x", bytes->data[i]);
+	putc('"', out);
+}
+
+static void write_enum(FILE *out, const ProtobufCFieldDescriptor *field, int number)
+{
+	const ProtobufCEnumValue *value =
+		protobuf_c_enum_descriptor_get_value(field->descriptor, number);
+
+	if (value)
+		write_string(out, value->name);
+	else
+		fprintf(out, "%d", number);
+}
+
+static void write_value(FILE *out, const ProtobufCFieldDescriptor *field, const void *value)
+{
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_SINT32:
+	case PROTOBUF_C_TYPE_SFIXED32:
+		fprintf(out, "%" PRId32, *(const int32_t *)value);
+		break;
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_FIXED32:
+		fprintf(out, "%" PRIu32, *(const uint32_t *)value);
+		break;
+	case PROTOBUF_C_TYPE_INT64:
+	case PROTOBUF_C_TYPE_SINT64:
+	case PROTOBUF_C_TYPE_SFIXED64:
+		fprintf(out, "%" PRId64, *(const int64_t *)value);
+		break;
+	case PROTOBUF_C_TYPE_UINT64:
+	case PROTOBUF_C_TYPE_FIXED64:
+		fprintf(out, "%" PRIu64, *(const uint64_t *)value);
+		break;
+	case PROTOBUF_C_TYPE_FLOAT:
+		fprintf(out, "%.9g", (double)*(const float *)value);
+		break;
+	case PROTOBUF_C_TYPE_DOUBLE:
+		fprintf(out, "%.17g", *(const double *)value);
+		break;
+	case PROTOBUF_C_TYPE_BOOL:
+		fputs(*(const protobuf_c_boolean *)value ? "true" : "false", out);
+		break;
+	case PROTOBUF_C_TYPE_ENUM:
+		write_enum(out, field, *(const int *)value);
+		break;
+	case PROTOBUF_C_TYPE_STRING:
+		write_string(out, *(const char *const *)value);
+		break;
+	case PROTOBUF_C_TYPE_BYTES:
+		write_bytes(out, value);
+		break;
+	case PROTOBUF_C_TYPE_MESSAGE:
+		write_message(out, *(const ProtobufCMessage *const *)value);
+		break;
+	}
+}
+
+static size_t value_size(const ProtobufCFieldDescriptor *field)
+{
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_SINT32:
+	case PROTOBUF_C_TYPE_SFIXED32:
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_FIXED32:
+	case PROTOBUF_C_TYPE_FLOAT:
+		return 4;
+	case PROTOBUF_C_TYPE_BOOL:
+		return sizeof(protobuf_c_boolean);
+	case PROTOBUF_C_TYPE_ENUM:
+		return sizeof(int);
+	case PROTOBUF_C_TYPE_BYTES:
+		return sizeof(ProtobufCBinaryData);
+	default:
+		return 8;	/* 64-bit numbers and pointers */
+	}
+}
+
+static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+	const char *base = (const char *)message;
+	const void *value = base + field->offset;
+	bool is_pointer = field->type == PROTOBUF_C_TYPE_STRING ||
+			  field->type == PROTOBUF_C_TYPE_MESSAGE;
+
+	if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+		return *(const uint32_t *)(base + field->quantifier_offset) == field->id;
+	if (field->label == PROTOBUF_C_LABEL_REQUIRED)
+		return true;
+	if (is_pointer)
+		return *(const void *const *)value != NULL;
+	return *(const protobuf_c_boolean *)(base + field->quantifier_offset);
+}
+
+static void write_repeated(FILE *out, const ProtobufCMessage *message,
+			   const ProtobufCFieldDescriptor *field)
+{
+	const char *base = (const char *)message;
+	size_t count = *(const size_t *)(base + field->quantifier_offset), i;
+	const char *array = *(const char *const *)(base + field->offset);
+
+	putc('[', out);
+	for (i = 0; i < count; i++) {
+		if (i)
+			putc(',', out);
+		write_value(out, field, array + i * value_size(field));
+	}
+	putc(']', out);
+}
+
+/* The fields of a message that are there; repeated ones always. */
+static void write_fields(FILE *out, const ProtobufCMessage *message)
+{
+	const char *separator = "";
+	unsigned int i;
+
+	for (i = 0; i < message->descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+		bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+
+		if (!repeated && !is_present(message, field))
+			continue;
+		fprintf(out, "%s\"%s\":", separator, field->name);
+		separator = ",";
+		if (repeated)
+			write_repeated(out, message, field);
+		else
+			write_value(out, field, (const char *)message + field->offset);
+	}
+}
+
+static void write_message(FILE *out, const ProtobufCMessage *message)
+{
+	putc('{', out);
+	write_fields(out, message);
+	putc('}', out);
+}
+
+void json_write(FILE *out, const struct context *c, const struct summary *summary)
+{
+	size_t i;
+
+	fputs("{\"format\":\"KCR context file\",\"format_version\":1,\n\"preamble\":", out);
+	write_message(out, &c->preamble->base);
+	fputs(",\n\"file\":[", out);
+	for (i = 0; i < c->nr_files; i++) {
+		fputs(i ? ",\n{" : "\n{", out);
+		write_fields(out, &c->file[i]->base);
+		if (summary)
+			fprintf(out, ",\"content_bytes\":%" PRIu64, summary->content[i]);
+		putc('}', out);
+	}
+	fputs("],\n\"process\":[", out);
+	for (i = 0; i < c->nr_processes; i++) {
+		fputs(i ? ",\n{" : "\n{", out);
+		write_fields(out, &c->process[i]->base);
+		if (summary)
+			fprintf(out, ",\"memory\":{\"sections\":%" PRIu64 ",\"runs\":%" PRIu64
+				",\"pages\":%" PRIu64 "}", summary->memory[i].sections,
+				summary->memory[i].runs, summary->memory[i].pages);
+		putc('}', out);
+	}
+	putc(']', out);
+	if (summary)
+		fprintf(out, ",\n\"complete\":true,\"pages\":%" PRIu64, summary->pages);
+	fputs("}\n", out);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A context file for people: where it comes from, the tree of its processes,
+ * their registers and, if asked for, their threads, areas and descriptors.
+ * Strings come from a file that anyone may have made: what could steer a
+ * terminal is printed as `?`.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/report.h"
+#include "view.h"
+
+/* ---- what follows the metadata -------------------------------------------------- */
+
+static size_t process_index(const struct context *c, int32_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_processes && c->process[i]->pid != pid; i++)
+		;
+	return i;
+}
+
+int summary_read(struct context_reader *r, const struct context *c, struct summary *out)
+{
+	struct summary s = {
+		.memory = calloc(c->nr_processes + 1, sizeof(*s.memory)),
+		.content = calloc(c->nr_files + 1, sizeof(*s.content)),
+	};
+	struct context_item item;
+	int err = -ENOMEM;
+
+	if (!s.memory || !s.content) {
+		report_errno(err, "cannot read the context file");
+		goto err_free;
+	}
+	while ((err = context_read(r, &item)) > 0) {
+		s.sections++;
+		if (item.type == CONTEXT_MEMORY) {
+			struct summary_memory *m = &s.memory[process_index(c, item.pid)];
+
+			m->sections++;
+			m->runs += item.nr_runs;
+			m->pages += item.nr_pages;
+			s.pages += item.nr_pages;
+		} else {
+			s.content[item.file_id - 1] += item.length;
+		}
+	}
+	if (err)
+		goto err_free;
+	*out = s;
+	return 0;
+
+err_free:
+	summary_free(&s);
+	return err;
+}
+
+void summary_free(struct summary *s)
+{
+	free(s->memory);
+	free(s->content);
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+const char *view_file_kind(const Kcr__File *file)
+{
+	const ProtobufCFieldDescriptor *field =
+		protobuf_c_message_descriptor_get_field(&kcr__file__descriptor, file->kind_case);
+
+	return field ? field->name : "unknown";
+}
+
+const char *view_file_name(const Kcr__File *file)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_REGULAR:
+		return file->regular->path;
+	case KCR__FILE__KIND_DIRECTORY:
+		return file->directory->path;
+	case KCR__FILE__KIND_DEVICE:
+		return file->device->path;
+	case KCR__FILE__KIND_TERMINAL:
+		return file->terminal->path;
+	case KCR__FILE__KIND_MEMFD:
+		return file->memfd->name;
+	case KCR__FILE__KIND_PIPE:
+		return file->pipe->fifo_path ?: "";
+	case KCR__FILE__KIND_CLOSED:
+		return file->closed;
+	default:
+		return "";
+	}
+}
+
+/* ---- text ------------------------------------------------------------------------- */
+
+static void put(FILE *out, const char *text)
+{
+	for (; text && *text; text++)
+		putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+static void line(FILE *out, const char *label, const char *text)
+{
+	fprintf(out, "%-14s ", label);
+	put(out, text);
+	putc('\n', out);
+}
+
+static const char *state_name(const Kcr__Process *p)
+{
+	switch (p->state) {
+	case KCR__PROCESS__STATE__STOPPED:
+		return "stopped";
+	case KCR__PROCESS__STATE__ZOMBIE:
+		return "zombie";
+	default:
+		return "running";
+	}
+}
+
+static const char *command(const Kcr__Process *p)
+{
+	return p->command && *p->command ? p->command : p->name ? p->name : "";
+}
+
+static const Kcr__Mm *process_mm(const struct context *c, const Kcr__Process *p)
+{
+	size_t i;
+
+	if (p->mm || !p->has_mm_id)
+		return p->mm;
+	for (i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->mm && c->process[i]->mm->id == p->mm_id)
+			return c->process[i]->mm;
+	return NULL;
+}
+
+static uint64_t address_space_bytes(const Kcr__Mm *mm)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; mm && i < mm->n_vma; i++)
+		bytes += mm->vma[i]->end - mm->vma[i]->start;
+	return bytes;
+}
+
+static size_t descriptor_count(const struct context *c, const Kcr__Process *p)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_processes && !p->n_descriptor && p->has_files_id; i++)
+		if (c->process[i]->n_descriptor && c->process[i]->has_files_id &&
+		    c->process[i]->files_id == p->files_id)
+			return c->process[i]->n_descriptor;
+	return p->n_descriptor;
+}
+
+static void write_origin(FILE *out, const struct context *c, const struct summary *summary)
+{
+	static const char *const scopes[] = { "process", "process group", "session", "tree" };
+	const Kcr__Preamble *p = c->preamble;
+	time_t seconds = p->time_sec;
+	char when[64] = "?";
+	struct tm tm;
+	size_t threads = 0, i;
+
+	for (i = 0; i < c->nr_processes; i++)
+		threads += c->process[i]->n_thread;
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
+	fputs("Format:        KCR context file, version 1, by KCR ", out);
+	put(out, p->kcr_version);
+	putc('\n', out);
+	fputs("Kernel:        ", out);
+	put(out, p->kernel_release);
+	putc(' ', out);
+	put(out, p->kernel_version);
+	putc('\n', out);
+	line(out, "Architecture:", p->machine);
+	line(out, "Host:", p->host);
+	line(out, "Time:", when);
+	line(out, "Command:", command(c->process[0]));
+	fprintf(out, "PID:           %" PRId32 "\n", c->process[0]->pid);
+	fprintf(out, "Scope:         %s %" PRId32 ", asked for by process %" PRId32 "\n",
+		p->scope < 4 ? scopes[p->scope] : "scope", p->target, p->requester);
+	fprintf(out, "Contents:      %zu processes, %zu threads, %zu open files\n",
+		c->nr_processes, threads, c->nr_files);
+	if (summary)
+		fprintf(out, "Memory:        %" PRIu64 " pages (%" PRIu64 " KiB); complete and undamaged\n",
+			summary->pages, summary->pages * 4);
+}
+
+static void write_row(FILE *out, const struct context *c, const struct summary *summary,
+		      size_t index, int depth)
+{
+	const Kcr__Process *p = c->process[index];
+	const Kcr__Mm *mm = process_mm(c, p);
+
+	fprintf(out, "%8" PRId32 " %8" PRId32 "  %-8s %7zu %12" PRIu64, p->pid, p->ppid,
+		state_name(p), p->n_thread, address_space_bytes(mm) / 1024);
+	if (summary)
+		fprintf(out, " %12" PRIu64, summary->memory[index].pages * 4);
+	fprintf(out, " %5zu  %*s", descriptor_count(c, p), 2 * (depth < 20 ? depth : 20), "");
+	put(out, command(p));
+	putc('\n', out);
+}
+
+/* A process and, below it, its children; 0 for those whose parent is outside. */
+static void write_tree(FILE *out, const struct context *c, const struct summary *summary,
+		       int32_t parent, int depth)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_processes; i++) {
+		const Kcr__Process *p = c->process[i];
+
+		if (parent ? p->ppid != parent : context_process(c, p->ppid) != NULL)
+			continue;
+		write_row(out, c, summary, i, depth);
+		/* Deeper ones than this are seen in the JSON. */
+		if (depth < 1000)
+			write_tree(out, c, summary, p->pid, depth + 1);
+	}
+}
+
+static void write_registers(FILE *out, const Kcr__Thread *t)
+{
+	static const char *const names[KCR_NR_REGS] = {
+		"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax",
+		"rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss",
+		"fs_base", "gs_base", "ds", "es", "fs", "gs",
+	};
+	static const uint8_t order[] = { 10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0,
+					 16, 18, 21, 22 };
+	size_t i;
+
+	for (i = 0; i < sizeof(order); i++)
+		fprintf(out, "%s%8s %016" PRIx64 "%s", i % 4 ? " " : "  ", names[order[i]],
+			t->reg[order[i]], i % 4 == 3 ? "\n" : "");
+}
+
+static void write_thread(FILE *out, const Kcr__Thread *t)
+{
+	fprintf(out, "  thread %" PRId32 " ", t->tid);
+	put(out, t->name);
+	fprintf(out, "  signal mask %016" PRIx64 "\n", t->sigmask);
+	write_registers(out, t);
+}
+
+static void write_areas(FILE *out, const Kcr__Mm *mm)
+{
+	size_t i;
+
+	for (i = 0; i < mm->n_vma; i++) {
+		const Kcr__Vma *v = mm->vma[i];
+
+		fprintf(out, "  %012" PRIx64 "-%012" PRIx64 " %c%c%c%c ", v->start, v->end,
+			v->flags & KCR_VMA_READ ? 'r' : '-', v->flags & KCR_VMA_WRITE ? 'w' : '-',
+			v->flags & KCR_VMA_EXEC ? 'x' : '-', v->flags & KCR_VMA_SHARED ? 's' : 'p');
+		put(out, v->name);
+		putc('\n', out);
+	}
+}
+
+static void write_descriptors(FILE *out, const struct context *c, const Kcr__Process *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_descriptor; i++) {
+		const Kcr__File *file = context_file(c, p->descriptor[i]->file_id);
+
+		fprintf(out, "  fd %-5" PRId32 " file %-5" PRIu32 " %s ", p->descriptor[i]->fd,
+			file->id, view_file_kind(file));
+		put(out, view_file_name(file));
+		putc('\n', out);
+	}
+}
+
+static void write_process(FILE *out, const struct context *c, const Kcr__Process *p, bool all)
+{
+	size_t i;
+
+	fprintf(out, "\nProcess %" PRId32 ": ", p->pid);
+	put(out, command(p));
+	putc('\n', out);
+	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
+		fprintf(out, "  zombie with status %#" PRIx32 "\n", p->exit_code);
+	for (i = 0; i < p->n_thread && (all || !i); i++)
+		write_thread(out, p->thread[i]);
+	if (i < p->n_thread)
+		fprintf(out, "  and %zu more threads\n", p->n_thread - i);
+	if (!all)
+		return;
+	if (p->mm)
+		write_areas(out, p->mm);
+	write_descriptors(out, c, p);
+}
+
+void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all)
+{
+	size_t i;
+
+	write_origin(out, c, summary);
+	fprintf(out, "\n%8s %8s  %-8s %7s %12s%s %5s  %s\n", "PID", "PPID", "STATE", "THREADS",
+		"VIRTUAL KiB", summary ? "    SAVED KiB" : "", "FILES", "COMMAND");
+	write_tree(out, c, summary, 0, 0);
+	for (i = 0; i < c->nr_processes; i++)
+		write_process(out, c, c->process[i], all);
+}

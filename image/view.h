@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What cr_info shows of a context file: text for people, JSON for programs, an
+ * ELF core for debuggers.
+ */
+#ifndef KCR_IMAGE_VIEW_H
+#define KCR_IMAGE_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "context.h"
+
+/* What follows the metadata; counted by summary_read(). */
+struct summary {
+	struct summary_memory {
+		uint64_t sections, runs, pages;
+	} *memory;			/* by index of context->process */
+	uint64_t *content;		/* bytes, by file id - 1 */
+	uint64_t sections;		/* of contents and memory */
+	uint64_t pages;
+};
+
+/* Reads to the trailer, verifying everything, and counts. */
+int summary_read(struct context_reader *r, const struct context *c, struct summary *out);
+void summary_free(struct summary *s);
+
+/* `summary` may be NULL; `all`: also every thread, memory area and descriptor. */
+void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all);
+/* One object with all metadata; see cr_info(1). */
+void json_write(FILE *out, const struct context *c, const struct summary *summary);
+
+/* "regular", "pipe" …: what `file` is. */
+const char *view_file_kind(const Kcr__File *file);
+/* Its path or other name; "" if it has none. */
+const char *view_file_name(const Kcr__File *file);
+
+/*
+ * Writes process `pid` as an ELF core to `path`, which is replaced; the file
+ * is read to its trailer.  Memory that the context file leaves to the mapped
+ * files is copied from these if they are still what they were.
+ */
+int core_write(struct context_reader *r, const struct context *c, int32_t pid,
+	       const char *path);
+
+/* The notes of the core, in one allocation. */
+int core_notes(const struct context *c, const Kcr__Process *p, const Kcr__Mm *mm, void **out,
+	       size_t *length);
+
+#endif /* KCR_IMAGE_VIEW_H */

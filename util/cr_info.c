@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cr_info: shows a context file.  See cr_info(1) and image/view.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "image/view.h"
+#include "report/report.h"
+
+#define EXIT_USAGE	255
+
+enum { OPTION_VERSION = 256, OPTION_JSON, OPTION_CORE, OPTION_VERIFY };
+
+struct options {
+	const char *file;
+	const char *output;
+	bool all, json, verify, core;
+	int32_t pid;
+};
+
+static const char usage[] =
+	"Usage: cr_info [OPTION...] FILE\n"
+	"Shows what a context file holds; - is standard input.\n\n"
+	"  -a, --all          also all threads, memory areas and descriptors\n"
+	"      --json         everything but the memory itself, for programs\n"
+	"      --verify       read the whole file and check it\n"
+	"      --core=PID     write that process as an ELF core for a debugger\n"
+	"  -o, --output=FILE  name of the core (core.PID)\n"
+	"  -?, -h, --help     show this\n"
+	"      --version      show the version\n\n"
+	"Exit status: 0; 255 wrong usage; 1 internal error; else the low byte of\n"
+	"the errno of the failure, 22 for a damaged file.\n";
+
+static int usage_error(void)
+{
+	fputs("Try cr_info --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+static bool parse_pid(const char *text, int32_t *pid)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	*pid = number;
+	return !errno && *text && !*end && number > 0 && number <= INT32_MAX;
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct options *o)
+{
+	static const struct option options[] = {
+		{ "all", no_argument, NULL, 'a' },
+		{ "json", no_argument, NULL, OPTION_JSON },
+		{ "verify", no_argument, NULL, OPTION_VERIFY },
+		{ "core", required_argument, NULL, OPTION_CORE },
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, OPTION_VERSION },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "ao:h?", options, NULL)) != -1) {
+		switch (c) {
+		case 'a':
+			o->all = true;
+			break;
+		case OPTION_JSON:
+			o->json = true;
+			break;
+		case OPTION_VERIFY:
+			o->verify = true;
+			break;
+		case OPTION_CORE:
+			o->core = true;
+			if (!parse_pid(optarg, &o->pid)) {
+				fprintf(stderr, "cr_info: %s is not a process number\n", optarg);
+				return usage_error();
+			}
+			break;
+		case 'o':
+			o->output = optarg;
+			break;
+		case OPTION_VERSION:
+			puts("cr_info (KCR) " KCR_VERSION);
+			return 0;
+		case '?':
+			/* Also the answer to a wrong option: optopt names that. */
+			if (optopt != '?')
+				return usage_error();
+			/* fall through */
+		default:
+			fputs(usage, stdout);
+			return 0;
+		}
+	}
+	if (argc - optind != 1 || (o->output && !o->core) || (o->core && (o->json || o->all))) {
+		fputs("cr_info: one FILE, and either a listing or a core\n", stderr);
+		return usage_error();
+	}
+	o->file = argv[optind];
+	return -1;
+}
+
+static int show(struct context_reader *r, const struct context *c, const struct options *o)
+{
+	struct summary summary = { 0 };
+	bool whole = o->json || o->verify;
+	int err = whole ? summary_read(r, c, &summary) : 0;
+
+	if (err)
+		return err;
+	if (o->json)
+		json_write(stdout, c, &summary);
+	else
+		text_write(stdout, c, whole ? &summary : NULL, o->all);
+	summary_free(&summary);
+	if (fflush(stdout) || ferror(stdout))
+		return report_errno(-errno, "cannot write");
+	return 0;
+}
+
+static int run(const struct options *o)
+{
+	struct context_reader *r = NULL;
+	struct context *c = NULL;
+	char name[32];
+	int fd = 0, err;
+
+	if (strcmp(o->file, "-")) {
+		fd = open(o->file, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return report_errno(-errno, "cannot open %s", o->file);
+	}
+	err = context_reader_new(&r, fd, o->file);
+	if (!err)
+		err = context_load(r, &c);
+	snprintf(name, sizeof(name), "core.%d", o->pid);
+	if (!err)
+		err = o->core ? core_write(r, c, o->pid, o->output ? o->output : name) :
+				show(r, c, o);
+	context_reader_free(r);
+	context_free(c);
+	close(fd);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { 0 };
+	int status, err;
+
+	report_set_program("cr_info");
+	status = parse(argc, argv, &options);
+	if (status >= 0)
+		return status;
+	err = run(&options);
+	if (!err)
+		return 0;
+	report_print(err);
+	return -err & 0xff ? -err & 0xff : 1;
+}
