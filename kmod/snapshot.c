@@ -178,7 +178,7 @@ static int copy_mm(void *arg)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	kcr_fork_unwatch(&snapshot->watch);
 	if (pid == -ERESTARTNOINTR)
-		return -EAGAIN;
+		return fatal_signal_pending(current) ? -ESRCH : -EAGAIN;
 	return pid < 0 ? pid : 0;
 }
 
