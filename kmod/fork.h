@@ -19,6 +19,8 @@ struct kcr_fork_watch {
 
 /* After kcr_fork_unwatch() returns, `forked` is not running and will not run. */
 void kcr_fork_watch(struct kcr_fork_watch *watch);
+/* The same from within `forked`. */
+void kcr_fork_watch_nested(struct kcr_fork_watch *watch);
 void kcr_fork_unwatch(struct kcr_fork_watch *watch);
 
 int kcr_fork_init(void);

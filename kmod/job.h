@@ -14,6 +14,7 @@
 #ifndef KCR_JOB_H
 #define KCR_JOB_H
 
+#include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -21,40 +22,59 @@
 #include <linux/task_work.h>
 #include <linux/wait.h>
 
+#include "fork.h"
 #include "uapi/linux/kcr.h"
 
 struct file;
 struct mm_struct;
 struct kcr_restart;
 
+#define KCR_THREAD_HASH_BITS	8
+
 struct kcr_job {
 	struct kref ref;		/* the open file and every queued work */
 	struct mutex lock;
 	spinlock_t list_lock;
 	pid_t owner_tgid;		/* its first close ends the job */
-	struct list_head processes;	/* struct kcr_member */
+	struct list_head processes;	/* struct kcr_member, in the order of joining */
+	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
+	unsigned int nr_queued;		/* threads whose work has not run yet */
 	wait_queue_head_t arrived;	/* the requester waits here */
-	wait_queue_head_t released;	/* parked threads wait here */
+	wait_queue_head_t released;	/* threads of a restart wait here */
+	bool parking;			/* members' new threads are stopped at birth */
 	bool parked;			/* PARK succeeded, not yet released */
-	bool release;			/* parked threads may go */
+	bool exec_seen;			/* a member called exec while parking */
+	bool fork_lost;			/* no memory to follow a fork */
 	bool dead;			/* the owner closed it */
 	u64 park_start_ns;
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
 };
 
-/* A process that the job stops. Lives until the job is freed. */
+/*
+ * A process that the job stops.  Lives until the job is freed; one that died
+ * or called exec leaves at the next PARK.
+ */
 struct kcr_member {
 	struct list_head node;		/* job->processes */
-	struct list_head threads;	/* struct kcr_parked */
+	struct list_head registered;	/* all members of all jobs */
+	struct list_head threads;	/* struct kcr_parked, the leader first */
 	struct kcr_job *job;
 	struct task_struct *leader;	/* referenced */
+	struct pid *pid;		/* of the process, referenced */
 	struct mm_struct *mm;		/* mm_count reference (mmgrab) */
 	struct mm_struct *snapshot;	/* mm_users reference, or NULL */
-	u32 flags;			/* KCR_PROCESS_* */
+	struct kcr_fork_watch watch;
+	bool continued;			/* a stopped thread of it ran on while parked */
+	u32 flags;			/* KCR_PROCESS_FORKED */
 };
 
+struct kcr_job *kcr_job_new(void);
 struct kcr_job *kcr_job_get(struct kcr_job *job);
 void kcr_job_put(struct kcr_job *job);
+/* The owner went: everything runs on, what is half made dies.  May sleep. */
+void kcr_job_end(struct kcr_job *job);
+/* Waits until no job is left: nothing of the module is queued or runs any more. */
+void kcr_job_wait_none(void);
 
 /* The member with this number in the caller's pid namespace, or NULL. job->lock held. */
 struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);

@@ -22,6 +22,7 @@ bool kcr_have_clone(void);
 /* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
 unsigned long kcr_nanosleep_restart(void);
 unsigned long kcr_futex_wait_restart(void);
+unsigned long kcr_poll_restart(void);
 
 /* Removes a queued work from another task, true if it had not run. */
 bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work);

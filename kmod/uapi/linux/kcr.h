@@ -91,7 +91,7 @@ struct kcr_process {
 	__u32 files_id;
 	__u32 fs_id;
 	__u32 sighand_id;
-	__u64 mm_def_flags;	/* VM_LOCKED, VM_LOCKONFAULT: mlockall(MCL_FUTURE) */
+	__u64 mm_def_flags;	/* KCR_VMA_LOCKED, _LOCKONFAULT: mlockall(MCL_FUTURE) */
 };
 
 /* Lists the processes of a parked job, in the order of their joining. */

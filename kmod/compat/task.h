@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fields and flags of task_struct that moved between kernel versions.
+ */
+#ifndef KCR_COMPAT_TASK_H
+#define KCR_COMPAT_TASK_H
+
+#include <linux/ktime.h>
+#include <linux/restart_block.h>
+#include <linux/sched.h>
+#include <linux/version.h>
+
+/* 6.4 (54e6842d0775 "fork/vm: Move common PF_IO_WORKER behavior to new flag"). */
+#ifdef PF_USER_WORKER
+#define KCR_HAVE_USER_WORKER 1
+#else
+#define KCR_HAVE_USER_WORKER 0
+#endif
+
+/* Threads that never run user code, though they are listed in a process. */
+#if KCR_HAVE_USER_WORKER
+#define KCR_PF_WORKER (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define KCR_PF_WORKER (PF_KTHREAD | PF_IO_WORKER)
+#endif
+
+static inline bool kcr_task_has_io_uring(const struct task_struct *task)
+{
+#ifdef CONFIG_IO_URING
+	return READ_ONCE(task->io_uring);
+#else
+	return false;
+#endif
+}
+
+/* 7.1: what futexes keep of a task moved into one structure. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define KCR_HAVE_FUTEX_DATA 1
+#else
+#define KCR_HAVE_FUTEX_DATA 0
+#endif
+
+static inline u64 kcr_task_robust_list(const struct task_struct *task)
+{
+#if KCR_HAVE_FUTEX_DATA
+	return (unsigned long)task->futex.robust_list;
+#else
+	return (unsigned long)task->robust_list;
+#endif
+}
+
+/* 6.19 (faba9d250eae "rseq: Introduce struct rseq_data"). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define KCR_HAVE_TASK_RSEQ_DATA 1
+#else
+#define KCR_HAVE_TASK_RSEQ_DATA 0
+#endif
+
+/* 6.3 (ee3e3ac05c26 "rseq: Introduce extensible rseq ABI"). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define KCR_HAVE_TASK_RSEQ_LEN 1
+#else
+#define KCR_HAVE_TASK_RSEQ_LEN 0
+#endif
+
+#define KCR_RSEQ_FIXED_LEN 32	/* before the length was kept */
+
+/* The registered area of restartable sequences; *area 0: none. */
+static inline void kcr_task_rseq(const struct task_struct *task, u64 *area, u32 *len, u32 *sig)
+{
+#if !defined(CONFIG_RSEQ)
+	*area = 0;
+	*len = 0;
+	*sig = 0;
+#elif KCR_HAVE_TASK_RSEQ_DATA
+	*area = (unsigned long)task->rseq.usrptr;
+	*len = task->rseq.len;
+	*sig = task->rseq.sig;
+#else
+	*area = (unsigned long)task->rseq;
+	*sig = task->rseq_sig;
+#if KCR_HAVE_TASK_RSEQ_LEN
+	*len = task->rseq_len;
+#else
+	*len = task->rseq ? KCR_RSEQ_FIXED_LEN : 0;
+#endif
+#endif
+}
+
+/* 7.0: poll's restart_block holds a struct timespec64. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define KCR_HAVE_POLL_TIMESPEC 1
+#else
+#define KCR_HAVE_POLL_TIMESPEC 0
+#endif
+
+static inline bool kcr_poll_has_timeout(const struct restart_block *block)
+{
+	return block->poll.has_timeout;
+}
+
+/* When poll(2) ends, CLOCK_MONOTONIC. */
+static inline ktime_t kcr_poll_end(const struct restart_block *block)
+{
+#if KCR_HAVE_POLL_TIMESPEC
+	return timespec64_to_ktime(block->poll.end_time);
+#else
+	return ktime_set(block->poll.tv_sec, block->poll.tv_nsec);
+#endif
+}
+
+#endif /* KCR_COMPAT_TASK_H */

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Kernel functions that are not exported everywhere.  A disabled kprobe gives
+ * the address of a symbol without patching anything; the answer is checked
+ * against the symbol table before it is used.  Calls go through static calls:
+ * on kernels with IBT the functions' ENDBR may be sealed, and only a direct
+ * call reaches them.  Nothing here changes after kcr_lookup_init().
+ */
+#include <linux/errno.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+
+#include "compat/call.h"
+#include "lookup.h"
+
+typedef int task_work_add_fn(struct task_struct *task, struct callback_head *work,
+			     enum task_work_notify_mode notify);
+typedef pid_t kernel_clone_fn(struct kernel_clone_args *args);
+typedef long kernel_wait4_fn(pid_t pid, int __user *status, int options, struct rusage *usage);
+
+KCR_DEFINE_CALL(kcr_call_task_work_add, task_work_add_fn);
+KCR_DEFINE_CALL(kcr_call_kernel_clone, kernel_clone_fn);
+KCR_DEFINE_CALL(kcr_call_kernel_wait4, kernel_wait4_fn);
+
+static struct {
+	unsigned long nanosleep;
+	unsigned long futex_wait;
+	unsigned long poll;
+	bool clone;
+} found __ro_after_init;
+
+/* The address of a function, or 0. */
+static unsigned long __init find(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
+	unsigned long address, offset;
+	size_t length = strlen(name);
+	char text[KSYM_SYMBOL_LEN];
+
+	if (register_kprobe(&probe) < 0)
+		return 0;
+	address = (unsigned long)probe.addr;
+	unregister_kprobe(&probe);
+
+	/* A probe sits behind an ENDBR: "name+0x4/0x80". */
+	sprint_symbol(text, address);
+	if (strncmp(text, name, length) || sscanf(text + length, "+0x%lx/", &offset) != 1)
+		return 0;
+	return address - offset;
+}
+
+int __init kcr_lookup_init(void)
+{
+	unsigned long task_work_add = find("task_work_add");
+	unsigned long clone = find("kernel_clone");
+	unsigned long wait4 = find("kernel_wait4");
+
+	if (!task_work_add) {
+		pr_err("the kernel's function task_work_add cannot be found (CONFIG_KPROBES?)\n");
+		return -ENOENT;
+	}
+	kcr_call_set(kcr_call_task_work_add, task_work_add_fn, task_work_add);
+	if (clone && wait4) {
+		kcr_call_set(kcr_call_kernel_clone, kernel_clone_fn, clone);
+		kcr_call_set(kcr_call_kernel_wait4, kernel_wait4_fn, wait4);
+		found.clone = true;
+	}
+	found.nanosleep = find("hrtimer_nanosleep_restart");
+	found.futex_wait = find("futex_wait_restart");
+	found.poll = find("do_restart_poll");
+	return 0;
+}
+
+int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
+		      enum task_work_notify_mode notify)
+{
+	return kcr_call(kcr_call_task_work_add)(task, work, notify);
+}
+
+bool kcr_have_clone(void)
+{
+	return found.clone;
+}
+
+pid_t kcr_kernel_clone(struct kernel_clone_args *args)
+{
+	return found.clone ? kcr_call(kcr_call_kernel_clone)(args) : -EOPNOTSUPP;
+}
+
+long kcr_kernel_wait4(pid_t pid, int options)
+{
+	return found.clone ? kcr_call(kcr_call_kernel_wait4)(pid, NULL, options, NULL)
+			   : -EOPNOTSUPP;
+}
+
+unsigned long kcr_nanosleep_restart(void)
+{
+	return found.nanosleep;
+}
+
+unsigned long kcr_futex_wait_restart(void)
+{
+	return found.futex_wait;
+}
+
+unsigned long kcr_poll_restart(void)
+{
+	return found.poll;
+}
+
+/*
+ * The kernel's rule: whoever takes works off the list does so by cmpxchg and
+ * passes through pi_lock before it runs the first.  So a work that is seen in
+ * the list under pi_lock stays valid, and one that is unlinked here never runs.
+ */
+bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work)
+{
+	struct callback_head **link, *entry;
+	bool cancelled = false;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&task->pi_lock, flags);
+	link = &task->task_works;
+	entry = READ_ONCE(*link);
+	while (entry && !cancelled) {
+		if (entry != work) {
+			link = &entry->next;
+			entry = READ_ONCE(*link);
+		} else {
+			/* On failure a work came in front, or the list was taken. */
+			cancelled = try_cmpxchg(link, &entry, work->next);
+		}
+	}
+	raw_spin_unlock_irqrestore(&task->pi_lock, flags);
+	return cancelled;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PARK and RELEASE: all threads of all members come to rest, or none.
+ *
+ * PARK takes a census again and again: every thread that is not known gets a
+ * work (kmod/parked.c), until a census finds all of them at rest.  That one
+ * is final: a new thread can only come from one that runs, it is in the lists
+ * before its maker rests, and the lists are walked under job->list_lock.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "compat/task.h"
+#include "park.h"
+
+#define DEFAULT_TIMEOUT_MS	10000
+#define STOP_POLL_MS		10	/* how often to look for group stops */
+#define QUICK_POLLS		50	/* of 100 us, then of 2 ms */
+
+struct census {
+	unsigned int busy;		/* threads not at rest */
+	bool poll;			/* … some of which will not wake us */
+	struct kcr_member *culprit;	/* a member with a busy thread */
+};
+
+static void count_busy(struct census *census, struct kcr_member *member, bool poll)
+{
+	census->busy++;
+	census->poll |= poll;
+	if (!census->culprit)
+		census->culprit = member;
+}
+
+/* An exiting thread still writes to memory (clear_child_tid, robust futexes). */
+static void count_exiting(struct census *census, struct kcr_member *member,
+			  struct task_struct *task)
+{
+	if (!READ_ONCE(task->exit_state))
+		count_busy(census, member, true);
+}
+
+static void count_known(struct census *census, struct kcr_member *member,
+			struct kcr_parked *parked)
+{
+	kcr_parked_check_stopped(parked);
+	switch (parked->state) {
+	case KCR_QUEUED:
+		count_busy(census, member, false);
+		break;
+	case KCR_RETRY:
+		kcr_parked_retry(parked);
+		count_busy(census, member, true);
+		break;
+	case KCR_GONE:
+		count_exiting(census, member, parked->task);
+		break;
+	case KCR_EXECED:
+		count_busy(census, member, false);
+		break;
+	case KCR_ARRIVED:
+	case KCR_STOPPED:
+		break;
+	}
+}
+
+static int count_thread(struct census *census, struct kcr_member *member,
+			struct task_struct *task)
+{
+	struct kcr_parked *parked = kcr_parked_find(member->job, task);
+	int ret = 0;
+
+	if (task->flags & KCR_PF_WORKER)
+		return 0;
+	if (!parked && task->flags & PF_EXITING) {
+		count_exiting(census, member, task);
+		return 0;
+	}
+	if (!parked) {
+		/* In a frozen cgroup it would spin instead of sleeping. */
+		if (READ_ONCE(task->jobctl) & JOBCTL_TRAP_FREEZE)
+			ret = -EBUSY;
+		else
+			ret = kcr_parked_start(member, task, TWA_SIGNAL);
+		if (ret && ret != -ESRCH) {
+			count_busy(census, member, false);
+			return ret;
+		}
+		parked = kcr_parked_find(member->job, task);
+	}
+	count_known(census, member, parked);
+	return 0;
+}
+
+static int take_census(struct kcr_job *job, struct census *census)
+{
+	struct kcr_member *member;
+	struct task_struct *task;
+	int ret = 0;
+
+	memset(census, 0, sizeof(*census));
+	spin_lock(&job->list_lock);
+	rcu_read_lock();
+	list_for_each_entry(member, &job->processes, node) {
+		for_each_thread(member->leader, task) {
+			ret = count_thread(census, member, task);
+			if (ret)
+				goto out;
+		}
+	}
+	if (job->fork_lost)
+		ret = -ENOMEM;
+	else if (job->exec_seen)
+		ret = -EAGAIN;
+out:
+	rcu_read_unlock();
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
+static bool may_go_on(struct kcr_job *job)
+{
+	return !READ_ONCE(job->nr_queued) || READ_ONCE(job->exec_seen) || READ_ONCE(job->dead);
+}
+
+static int park_members(struct kcr_job *job, unsigned int timeout_ms, struct kcr_member **culprit)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	struct census census;
+	int polls = 0, ret;
+
+	while (true) {
+		ret = take_census(job, &census);
+		*culprit = census.culprit;
+		if (ret || !census.busy)
+			return ret;
+		if (READ_ONCE(job->dead))
+			return -ECANCELED;
+		if (signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, deadline))
+			return -EBUSY;
+		if (!census.poll)
+			wait_event_interruptible_timeout(job->arrived, may_go_on(job),
+							 msecs_to_jiffies(STOP_POLL_MS));
+		else if (polls++ < QUICK_POLLS)
+			usleep_range(100, 150);
+		else
+			usleep_range(2000, 3000);
+	}
+}
+
+/* The member that called exec while it was to be stopped, or NULL. */
+static struct kcr_member *find_execed(struct kcr_job *job)
+{
+	struct kcr_member *member, *execed = NULL;
+	struct kcr_parked *parked;
+
+	spin_lock(&job->list_lock);
+	list_for_each_entry(member, &job->processes, node)
+		list_for_each_entry(parked, &member->threads, node)
+			if (parked->state == KCR_EXECED)
+				execed = member;
+	spin_unlock(&job->list_lock);
+	return execed;
+}
+
+static bool has_rest(struct kcr_job *job, struct kcr_member *member, u32 *nr_threads)
+{
+	struct kcr_parked *parked;
+	u32 nr = 0;
+
+	spin_lock(&job->list_lock);
+	list_for_each_entry(parked, &member->threads, node)
+		nr += kcr_parked_rests(parked);
+	spin_unlock(&job->list_lock);
+	*nr_threads += nr;
+	return nr;
+}
+
+/* All rest: forgets the members that died meanwhile and counts the others. */
+static int settle(struct kcr_job *job, struct kcr_park *request)
+{
+	struct kcr_member *member, *next;
+
+	request->nr_processes = 0;
+	request->nr_threads = 0;
+	list_for_each_entry_safe(member, next, &job->processes, node) {
+		if (has_rest(job, member, &request->nr_threads))
+			request->nr_processes++;
+		else
+			kcr_member_free(member);
+	}
+	if (!request->nr_processes)
+		return -ESRCH;
+	spin_lock(&job->list_lock);
+	job->parked = true;
+	spin_unlock(&job->list_lock);
+	return 0;
+}
+
+static void begin(struct kcr_job *job)
+{
+	struct kcr_member *member;
+
+	if (!job->parked)
+		job->park_start_ns = ktime_get_ns();
+	spin_lock(&job->list_lock);
+	job->parking = true;
+	job->fork_lost = false;
+	spin_unlock(&job->list_lock);
+	/* Members are only added meanwhile, and those are watched. */
+	list_for_each_entry(member, &job->processes, node)
+		if (hlist_unhashed(&member->watch.node))
+			kcr_fork_watch(&member->watch);
+}
+
+/* Everything runs on; a member that called exec must be added anew. */
+static void give_up(struct kcr_job *job, struct kcr_member *culprit, int reason,
+		    struct kcr_park *request)
+{
+	if (reason == -EAGAIN)
+		culprit = find_execed(job);
+	if (culprit)
+		request->failed_pid = pid_vnr(culprit->pid);
+	kcr_parked_release_all(job);
+	if (reason == -EAGAIN && culprit)
+		kcr_member_free(culprit);
+}
+
+long kcr_ioc_park(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_member *culprit;
+	struct kcr_park request;
+	u64 start = ktime_get_ns();
+	int ret;
+
+	lockdep_assert_held(&job->lock);
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	if (job->restart)
+		return -EINVAL;
+	request.failed_pid = 0;
+
+	begin(job);
+	ret = park_members(job, request.timeout_ms ?: DEFAULT_TIMEOUT_MS, &culprit);
+	request.elapsed_ns = ktime_get_ns() - start;
+	if (!ret)
+		ret = settle(job, &request);
+	if (!ret && copy_to_user(argp, &request, sizeof(request)))
+		ret = -EFAULT;
+	if (ret) {
+		give_up(job, culprit, ret, &request);
+		if (copy_to_user(argp, &request, sizeof(request)))
+			ret = -EFAULT;
+	}
+	return ret;
+}
+
+long kcr_ioc_release(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_release request;
+	struct kcr_member *member;
+	bool torn = false;
+	int ret, err = 0;
+
+	lockdep_assert_held(&job->lock);
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	if (!job->parked || (request.signal && !valid_signal(request.signal)))
+		return -EINVAL;
+
+	list_for_each_entry(member, &job->processes, node) {
+		kcr_fork_unwatch(&member->watch);
+		if (request.signal) {
+			ret = kill_pid(member->pid, request.signal, 0);
+			if (ret && ret != -ESRCH && !err)
+				err = ret;
+		}
+		spin_lock(&job->list_lock);
+		torn |= member->continued;
+		member->continued = false;
+		spin_unlock(&job->list_lock);
+	}
+	kcr_parked_release_all(job);
+	request.stopped_ns = ktime_get_ns() - job->park_start_ns;
+	if (copy_to_user(argp, &request, sizeof(request)))
+		return -EFAULT;
+	return torn ? -EAGAIN : err;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One thread that a job stops.  kmod/parked.c holds its life, kmod/park.c
+ * decides which threads are stopped and waits for them.
+ *
+ * All fields are guarded by job->list_lock.  While a thread rests (ARRIVED or
+ * STOPPED) and the lock is held it can't run user code nor go on exiting, so
+ * its registers, kernel stack and sighand may be read.
+ */
+#ifndef KCR_PARK_H
+#define KCR_PARK_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/task_work.h>
+#include <linux/wait.h>
+
+#include "job.h"
+
+enum kcr_parked_state {
+	KCR_QUEUED,	/* its work has not run */
+	KCR_RETRY,	/* its work came at a bad moment: queue another */
+	KCR_ARRIVED,	/* sleeps in its work */
+	KCR_STOPPED,	/* in a group stop; its work bars the way to user mode */
+	KCR_EXECED,	/* came with another address space; runs on */
+	KCR_GONE,	/* exited or exiting */
+};
+
+struct kcr_call;
+
+struct kcr_parked {
+	struct kref ref;		/* its member's list and its queued work */
+	struct callback_head work;
+	struct list_head node;		/* member->threads */
+	struct hlist_node hash;		/* job->threads */
+	struct list_head queued;	/* all works that have not run */
+	struct kcr_job *job;		/* referenced */
+	struct kcr_member *member;	/* NULL: released */
+	struct task_struct *task;	/* referenced */
+	struct kcr_call *call;		/* what kcr_member_run() wants of it */
+	wait_queue_head_t wake;
+	enum kcr_parked_state state;
+};
+
+/* The entry of this task, or NULL.  job->list_lock held. */
+struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task);
+
+/* Starts stopping a thread of the member; 0 or -errno (-ESRCH: it exits). list_lock held. */
+int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
+		     enum task_work_notify_mode notify);
+/* Queues the work of a thread in state RETRY anew.  list_lock held. */
+void kcr_parked_retry(struct kcr_parked *parked);
+/* Looks whether the thread rests in a group stop.  list_lock held. */
+void kcr_parked_check_stopped(struct kcr_parked *parked);
+
+static inline bool kcr_parked_rests(const struct kcr_parked *parked)
+{
+	return parked->state == KCR_ARRIVED || parked->state == KCR_STOPPED;
+}
+
+/* Moves all threads of the member to `list` and lets them go.  list_lock held. */
+void kcr_parked_detach(struct kcr_member *member, struct list_head *list);
+/* Forgets the threads of such a list.  Neither lock is needed. */
+void kcr_parked_forget(struct list_head *list);
+/* Lets all threads of the job run on and forgets them.  job->lock held. */
+void kcr_parked_release_all(struct kcr_job *job);
+/* Takes back every work that is still queued; at module exit. */
+void kcr_parked_cancel_all(void);
+
+/* ---- kmod/member.c -------------------------------------------------------- */
+
+/* Learns how an open /proc/PID/mem looks: 0 or -errno, logged. */
+int kcr_member_init(void);
+
+/* A thread of the member at rest, or NULL.  job->list_lock held. */
+struct kcr_parked *kcr_member_thread(struct kcr_member *member);
+/* Takes the member out of its job and frees it.  job->lock held. */
+void kcr_member_free(struct kcr_member *member);
+
+/* ---- kmod/thread.c -------------------------------------------------------- */
+
+/* Bytes of a thread's XSAVE area as THREADS gives it. */
+u32 kcr_xstate_size(void);
+
+#endif /* KCR_PARK_H */

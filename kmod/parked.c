@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One thread on its way into rest and out of it.  A task_work stops it: the
+ * work runs on the way to user mode, where registers and signal state are
+ * complete and a system call that was interrupted has not been fixed up yet.
+ * The thread sleeps inside the work, killable, until it is released.
+ *
+ * A work holds a reference to its kcr_parked, which holds its job and its
+ * task.  Locks: see park.h; works_lock nests inside job->list_lock.
+ */
+#include <linux/completion.h>
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+
+#include "compat/wait.h"
+#include "lookup.h"
+#include "park.h"
+#include "syscall.h"
+
+struct kcr_call {
+	int (*fn)(void *arg);
+	void *arg;
+	int ret;
+	struct completion done;
+};
+
+/* Works that are queued and have not begun to run: kcr_parked.queued. */
+static LIST_HEAD(works);
+static DEFINE_SPINLOCK(works_lock);
+
+static void free_parked(struct kref *ref)
+{
+	struct kcr_parked *parked = container_of(ref, struct kcr_parked, ref);
+
+	put_task_struct(parked->task);
+	kcr_job_put(parked->job);
+	kfree(parked);
+}
+
+static void put_parked(struct kcr_parked *parked)
+{
+	kref_put(&parked->ref, free_parked);
+}
+
+struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task)
+{
+	struct kcr_parked *parked;
+
+	lockdep_assert_held(&job->list_lock);
+	hash_for_each_possible(job->threads, parked, hash, (unsigned long)task)
+		if (parked->task == task)
+			return parked;
+	return NULL;
+}
+
+/* Leaves the state QUEUED or enters it, and tells the requester. */
+static void set_state(struct kcr_parked *parked, enum kcr_parked_state state)
+{
+	struct kcr_job *job = parked->job;
+
+	lockdep_assert_held(&job->list_lock);
+	if (parked->state == KCR_QUEUED)
+		job->nr_queued--;
+	if (state == KCR_QUEUED)
+		job->nr_queued++;
+	parked->state = state;
+	if (!job->nr_queued || state == KCR_EXECED || state == KCR_GONE)
+		wake_up(&job->arrived);
+}
+
+static void fail_call(struct kcr_parked *parked)
+{
+	struct kcr_call *call = parked->call;
+
+	lockdep_assert_held(&parked->job->list_lock);
+	if (!call)
+		return;
+	parked->call = NULL;
+	call->ret = -ESRCH;
+	complete(&call->done);
+}
+
+/* A vfork child whose parent waits for it must run: nothing else frees the parent. */
+static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
+{
+	struct kcr_member *other;
+
+	lockdep_assert_held(&member->job->list_lock);
+	if (!READ_ONCE(task->vfork_done))
+		return false;
+	list_for_each_entry(other, &member->job->processes, node)
+		if (other != member && other->mm == member->mm)
+			return true;
+	return false;
+}
+
+/*
+ * System calls return through here with a result; one that still runs shows
+ * -ENOSYS and reached us from inside (a ptrace stop, an io_uring wait).
+ */
+static bool inside_system_call(struct pt_regs *regs)
+{
+	return (int)regs->orig_ax >= 0 && (long)regs->ax == -ENOSYS;
+}
+
+/* Comes to rest, if it may: true if the thread shall sleep. */
+static bool arrive(struct kcr_parked *parked)
+{
+	struct kcr_job *job = parked->job;
+	struct kcr_member *member;
+	bool rests = false;
+
+	spin_lock(&job->list_lock);
+	member = parked->member;
+	if (!member)
+		goto out;
+	if (current->flags & PF_EXITING) {
+		set_state(parked, KCR_GONE);
+	} else if (current->mm != member->mm) {
+		job->exec_seen = true;
+		set_state(parked, KCR_EXECED);
+	} else if (inside_system_call(current_pt_regs()) || runs_for_parent(member, current)) {
+		set_state(parked, KCR_RETRY);
+	} else {
+		if (parked->state == KCR_STOPPED)
+			member->continued = true;
+		set_state(parked, KCR_ARRIVED);
+		rests = true;
+	}
+out:
+	spin_unlock(&job->list_lock);
+	return rests;
+}
+
+/* Sleeps until release or SIGKILL; runs what kcr_member_run() asks for. */
+static void rest(struct kcr_parked *parked)
+{
+	struct kcr_job *job = parked->job;
+	struct kcr_call *call;
+	int ret;
+
+	do {
+		ret = kcr_wait_parked(parked->wake, !READ_ONCE(parked->member) ||
+						    READ_ONCE(parked->call));
+		spin_lock(&job->list_lock);
+		call = parked->call;
+		if (ret || !parked->member) {
+			fail_call(parked);
+			if (parked->member)
+				set_state(parked, KCR_GONE);
+			spin_unlock(&job->list_lock);
+			return;
+		}
+		parked->call = NULL;
+		spin_unlock(&job->list_lock);
+		if (call) {
+			call->ret = call->fn(call->arg);
+			complete(&call->done);
+		}
+	} while (true);
+}
+
+static void run_work(struct callback_head *head)
+{
+	struct kcr_parked *parked = container_of(head, struct kcr_parked, work);
+
+	spin_lock(&works_lock);
+	list_del_init(&parked->queued);
+	spin_unlock(&works_lock);
+
+	kcr_hide_eintr(current_pt_regs());
+	if (arrive(parked))
+		rest(parked);
+	put_parked(parked);
+}
+
+/* Queues the work; its reference is taken here and dropped by run_work(). */
+static int queue_parked(struct kcr_parked *parked, enum task_work_notify_mode notify)
+{
+	int ret;
+
+	lockdep_assert_held(&parked->job->list_lock);
+	kref_get(&parked->ref);
+	init_task_work(&parked->work, run_work);
+	spin_lock(&works_lock);
+	list_add_tail(&parked->queued, &works);
+	spin_unlock(&works_lock);
+	set_state(parked, KCR_QUEUED);
+
+	ret = kcr_task_work_add(parked->task, &parked->work, notify);
+	if (ret) {
+		spin_lock(&works_lock);
+		list_del_init(&parked->queued);
+		spin_unlock(&works_lock);
+		set_state(parked, KCR_GONE);
+		put_parked(parked);
+	}
+	return ret;
+}
+
+int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
+		     enum task_work_notify_mode notify)
+{
+	struct kcr_job *job = member->job;
+	struct kcr_parked *parked;
+
+	lockdep_assert_held(&job->list_lock);
+	parked = kzalloc(sizeof(*parked), GFP_ATOMIC | __GFP_NOWARN);
+	if (!parked)
+		return -ENOMEM;
+	kref_init(&parked->ref);
+	INIT_LIST_HEAD(&parked->queued);
+	init_waitqueue_head(&parked->wake);
+	parked->job = kcr_job_get(job);
+	parked->member = member;
+	get_task_struct(task);
+	parked->task = task;
+	parked->state = KCR_GONE;
+	if (task == member->leader)
+		list_add(&parked->node, &member->threads);
+	else
+		list_add_tail(&parked->node, &member->threads);
+	hash_add(job->threads, &parked->hash, (unsigned long)task);
+	return queue_parked(parked, notify);
+}
+
+void kcr_parked_retry(struct kcr_parked *parked)
+{
+	if (!runs_for_parent(parked->member, parked->task))
+		queue_parked(parked, TWA_SIGNAL);
+}
+
+/*
+ * A stopped thread sleeps in get_signal(), past the point where works run.
+ * When it goes on it returns to user mode through its work.  Its registers
+ * are in memory once it is off its CPU.
+ */
+void kcr_parked_check_stopped(struct kcr_parked *parked)
+{
+	struct task_struct *task = parked->task;
+
+	lockdep_assert_held(&parked->job->list_lock);
+	if (parked->state != KCR_QUEUED || !(task_is_stopped(task) || task_is_traced(task)) ||
+	    smp_load_acquire(&task->on_cpu))
+		return;
+	if (READ_ONCE(task->mm) != parked->member->mm) {
+		parked->job->exec_seen = true;
+		set_state(parked, KCR_EXECED);
+	} else {
+		set_state(parked, KCR_STOPPED);
+	}
+}
+
+/*
+ * Takes back the work of a thread that will not run it soon.  Others are left
+ * to run it: it hides the EINTR that queueing it may have caused.
+ */
+static void cancel_if_stopped(struct kcr_parked *parked)
+{
+	struct task_struct *task = parked->task;
+
+	if ((task_is_stopped(task) || task_is_traced(task)) &&
+	    kcr_task_work_cancel(task, &parked->work)) {
+		spin_lock(&works_lock);
+		list_del_init(&parked->queued);
+		spin_unlock(&works_lock);
+		put_parked(parked);
+	}
+}
+
+void kcr_parked_detach(struct kcr_member *member, struct list_head *list)
+{
+	struct kcr_job *job = member->job;
+	struct kcr_parked *parked;
+
+	lockdep_assert_held(&job->list_lock);
+	list_for_each_entry(parked, &member->threads, node) {
+		hash_del(&parked->hash);
+		if (parked->state == KCR_QUEUED)
+			job->nr_queued--;
+		WRITE_ONCE(parked->member, NULL);
+		wake_up(&parked->wake);
+	}
+	list_splice_tail_init(&member->threads, list);
+}
+
+void kcr_parked_forget(struct list_head *list)
+{
+	struct kcr_parked *parked, *next;
+
+	list_for_each_entry_safe(parked, next, list, node) {
+		cancel_if_stopped(parked);
+		put_parked(parked);
+	}
+}
+
+void kcr_parked_release_all(struct kcr_job *job)
+{
+	struct kcr_member *member;
+	LIST_HEAD(released);
+
+	lockdep_assert_held(&job->lock);
+	spin_lock(&job->list_lock);
+	job->parking = false;
+	job->parked = false;
+	job->exec_seen = false;
+	list_for_each_entry(member, &job->processes, node)
+		kcr_parked_detach(member, &released);
+	spin_unlock(&job->list_lock);
+	kcr_parked_forget(&released);
+}
+
+/* No job is open any more: all that is left is of threads in long uninterruptible sleeps. */
+void kcr_parked_cancel_all(void)
+{
+	struct kcr_parked *parked;
+
+	spin_lock(&works_lock);
+	while (!list_empty(&works)) {
+		parked = list_first_entry(&works, struct kcr_parked, queued);
+		list_del_init(&parked->queued);
+		kref_get(&parked->ref);
+		spin_unlock(&works_lock);
+		if (kcr_task_work_cancel(parked->task, &parked->work))
+			put_parked(parked);
+		put_parked(parked);
+		spin_lock(&works_lock);
+	}
+	spin_unlock(&works_lock);
+}
+
+int kcr_member_run(struct kcr_member *member, int (*fn)(void *arg), void *arg)
+{
+	struct kcr_job *job = member->job;
+	struct kcr_call call = { .fn = fn, .arg = arg };
+	struct kcr_parked *parked;
+	bool stopped = false;
+
+	lockdep_assert_held(&job->lock);
+	init_completion(&call.done);
+	spin_lock(&job->list_lock);
+	list_for_each_entry(parked, &member->threads, node) {
+		if (parked->state == KCR_ARRIVED) {
+			WRITE_ONCE(parked->call, &call);
+			wake_up(&parked->wake);
+			spin_unlock(&job->list_lock);
+			wait_for_completion(&call.done);
+			return call.ret;
+		}
+		stopped |= parked->state == KCR_STOPPED;
+	}
+	spin_unlock(&job->list_lock);
+	return stopped ? -EOPNOTSUPP : -ESRCH;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interrupted system calls: what a parked thread does when it runs on, and
+ * what its image must hold so that the call starts again or goes on with the
+ * time that was left.  A call that is interrupted by a work shows its restart
+ * code in ax; the kernel's own fix-up comes after the work.
+ */
+#include <linux/errno.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/ptrace.h>
+#include <linux/timekeeping.h>
+#include <asm/unistd.h>
+
+#include "compat/futex.h"
+#include "compat/task.h"
+#include "lookup.h"
+#include "syscall.h"
+
+#define SYSCALL_INSN_BYTES	2
+
+/*
+ * Calls that return a plain EINTR for a pending signal even if no handler
+ * runs, at least with a time-out of their socket.  None of them has done
+ * anything when it does.
+ */
+static bool returns_plain_eintr(long nr)
+{
+	switch (nr) {
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_ppoll:
+	case __NR_semop:
+	case __NR_semtimedop:
+	case __NR_rt_sigtimedwait:
+	case __NR_io_getevents:
+	case __NR_io_pgetevents:
+	case __NR_io_uring_enter:
+	case __NR_read:
+	case __NR_readv:
+	case __NR_write:
+	case __NR_writev:
+	case __NR_connect:
+	case __NR_accept:
+	case __NR_accept4:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+	case __NR_recvmmsg:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_sendmmsg:
+		return true;
+	}
+	return false;
+}
+
+void kcr_hide_eintr(struct pt_regs *regs)
+{
+	/* A handler that is really due still makes it EINTR. */
+	if ((long)regs->ax == -EINTR && (int)regs->orig_ax >= 0 &&
+	    returns_plain_eintr(regs->orig_ax))
+		regs->ax = -ERESTARTNOHAND;
+}
+
+static ktime_t clock_now(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	}
+	return ktime_get();
+}
+
+static u64 time_left(ktime_t end, clockid_t clock)
+{
+	s64 left = ktime_to_ns(ktime_sub(end, clock_now(clock)));
+
+	return max_t(s64, left, 0);
+}
+
+static bool save_nanosleep(const struct restart_block *block, struct kcr_restart_block *saved)
+{
+	clockid_t clock = block->nanosleep.clockid;
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
+	    clock != CLOCK_TAI)
+		return false;
+	saved->kind = KCR_RESTART_NANOSLEEP;
+	saved->data[0] = clock;
+	saved->data[1] = block->nanosleep.type;
+	saved->data[2] = (unsigned long)block->nanosleep.rmtp;
+	saved->data[3] = time_left(block->nanosleep.expires, clock);
+	return true;
+}
+
+static void save_futex(const struct restart_block *block, struct kcr_restart_block *saved)
+{
+	u32 flags = kcr_futex_flags_get(block->futex.flags);
+
+	saved->kind = KCR_RESTART_FUTEX;
+	saved->data[0] = (unsigned long)block->futex.uaddr;
+	saved->data[1] = block->futex.val | (u64)flags << 32;
+	saved->data[2] = block->futex.bitset;
+	saved->data[3] = time_left(block->futex.time, flags & KCR_FUTEX_REALTIME ?
+				   CLOCK_REALTIME : CLOCK_MONOTONIC);
+}
+
+/* poll(2) has its time-out in a register: it is issued anew with what is left. */
+static void restart_poll(const struct restart_block *block, struct user_regs_struct *regs)
+{
+	u64 left;
+
+	regs->ax = __NR_poll;
+	if (!kcr_poll_has_timeout(block))
+		return;
+	left = time_left(kcr_poll_end(block), CLOCK_MONOTONIC);
+	regs->dx = div_u64(left + NSEC_PER_MSEC - 1, NSEC_PER_MSEC);
+}
+
+/* The call goes on by restart_syscall(2), which calls what the restart_block names. */
+static void restart_by_block(const struct task_struct *task, struct user_regs_struct *regs,
+			     struct kcr_restart_block *saved)
+{
+	const struct restart_block *block = &task->restart_block;
+	unsigned long fn = (unsigned long)block->fn;
+
+	regs->ax = __NR_restart_syscall;
+	if (fn && fn == kcr_nanosleep_restart() && save_nanosleep(block, saved))
+		return;
+	if (fn && fn == kcr_futex_wait_restart()) {
+		save_futex(block, saved);
+		return;
+	}
+	if (fn && fn == kcr_poll_restart()) {
+		restart_poll(block, regs);
+		return;
+	}
+	/* Another: from its beginning, if this was not a restart already. */
+	if (regs->orig_ax != __NR_restart_syscall) {
+		regs->ax = regs->orig_ax;
+	} else {
+		regs->ax = -EINTR;
+		regs->ip += SYSCALL_INSN_BYTES;
+	}
+}
+
+void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
+			 struct kcr_restart_block *saved)
+{
+	if ((int)regs->orig_ax < 0)
+		return;
+	switch ((long)regs->ax) {
+	case -EINTR:
+		if (!returns_plain_eintr(regs->orig_ax))
+			break;
+		fallthrough;
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+		regs->ax = regs->orig_ax;
+		regs->ip -= SYSCALL_INSN_BYTES;
+		break;
+	case -ERESTART_RESTARTBLOCK:
+		regs->ip -= SYSCALL_INSN_BYTES;
+		restart_by_block(task, regs, saved);
+		break;
+	}
+	regs->orig_ax = -1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Interrupted system calls.
+ */
+#ifndef KCR_SYSCALL_H
+#define KCR_SYSCALL_H
+
+#include <linux/sched.h>
+#include <asm/user.h>
+
+#include "uapi/linux/kcr.h"
+
+struct pt_regs;
+
+/*
+ * In a thread on its way to user mode, before signals are looked at: a call
+ * that was disturbed only by us will start again instead of failing with EINTR.
+ */
+void kcr_hide_eintr(struct pt_regs *regs);
+
+/*
+ * Makes the saved registers of a resting thread ready to run: an interrupted
+ * call starts again, or goes on with *saved (kind NONE on entry).
+ */
+void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
+			 struct kcr_restart_block *saved);
+
+#endif /* KCR_SYSCALL_H */

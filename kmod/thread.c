@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * THREADS: what belongs to one thread.  Read from outside while it rests; see
+ * park.h for why that is safe.  Everything is copied under job->list_lock
+ * into one buffer per thread, then to the caller.
+ */
+#include <linux/cred.h>
+#include <linux/delay.h>
+#include <linux/elf.h>
+#include <linux/pid.h>
+#include <linux/regset.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/task.h"
+#include "park.h"
+#include "syscall.h"
+
+#define MAX_STRIDE	(1 << 20)
+
+static const struct user_regset *find_regset(unsigned int note)
+{
+	/* The caller is a 64-bit program: there is no compat ioctl. */
+	const struct user_regset_view *view = task_user_regset_view(current);
+	unsigned int i;
+
+	for (i = 0; i < view->n; i++)
+		if (view->regsets[i].core_note_type == note)
+			return &view->regsets[i];
+	return NULL;
+}
+
+u32 kcr_xstate_size(void)
+{
+	const struct user_regset *xstate = find_regset(NT_X86_XSTATE);
+
+	return xstate ? xstate->n * xstate->size : 0;
+}
+
+static int get_regset(struct task_struct *task, const struct user_regset *regset,
+		      void *buffer, size_t size)
+{
+	return regset->regset_get(task, regset, (struct membuf){ buffer, size });
+}
+
+/* Without FSGSBASE the base of an LDT segment is looked up under a mutex. */
+static bool bases_are_in_memory(const struct task_struct *task)
+{
+	return boot_cpu_has(X86_FEATURE_FSGSBASE) ||
+	       !((task->thread.fsindex | task->thread.gsindex) & SEGMENT_TI_MASK);
+}
+
+static int read_registers(struct task_struct *task, struct kcr_thread *record)
+{
+	const struct user_regset *general = find_regset(NT_PRSTATUS);
+	const struct user_regset *xstate = find_regset(NT_X86_XSTATE);
+	int ret;
+
+	BUILD_BUG_ON(sizeof(record->regs) != sizeof(struct user_regs_struct));
+	if (!general || !xstate || !bases_are_in_memory(task))
+		return -EOPNOTSUPP;
+	ret = get_regset(task, general, record->regs, sizeof(record->regs));
+	if (ret)
+		return ret;
+	kcr_syscall_restart(task, (struct user_regs_struct *)record->regs, &record->restart);
+	record->xstate_size = xstate->n * xstate->size;
+	return get_regset(task, xstate, record + 1, record->xstate_size);
+}
+
+static u32 read_securebits(struct task_struct *task)
+{
+	u32 securebits;
+
+	rcu_read_lock();
+	securebits = __task_cred(task)->securebits;
+	rcu_read_unlock();
+	return securebits;
+}
+
+static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
+{
+	struct task_struct *task = parked->task;
+	const sigset_t *mask;
+
+	lockdep_assert_held(&parked->job->list_lock);
+	memset(record, 0, sizeof(*record));
+	record->tid = task_pid_vnr(task);
+	if (parked->state == KCR_STOPPED)
+		record->flags |= KCR_THREAD_STOPPED;
+	/* Inside sigsuspend, ppoll …: the mask to come back to. */
+	mask = test_tsk_restore_sigmask(task) ? &task->saved_sigmask : &task->blocked;
+	record->sigmask = mask->sig[0];
+	record->altstack_sp = task->sas_ss_sp;
+	record->altstack_size = task->sas_ss_size;
+	record->altstack_flags = task->sas_ss_flags;
+	record->pdeath_signal = task->pdeath_signal;
+	record->robust_list = kcr_task_robust_list(task);
+	record->clear_child_tid = (unsigned long)task->clear_child_tid;
+	kcr_task_rseq(task, &record->rseq, &record->rseq_len, &record->rseq_sig);
+	record->securebits = read_securebits(task);
+	return read_registers(task, record);
+}
+
+/* -ENOENT: it does not rest (any more). */
+static int read_if_at_rest(struct kcr_parked *parked, struct kcr_thread *record)
+{
+	struct kcr_job *job = parked->job;
+	int ret;
+
+	/* It has told us that it sleeps, but its FPU and FS/GS may still be on its CPU. */
+	while (smp_load_acquire(&parked->task->on_cpu)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		usleep_range(10, 20);
+	}
+	spin_lock(&job->list_lock);
+	ret = kcr_parked_rests(parked) ? read_thread(parked, record) : -ENOENT;
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
+static int read_threads(struct kcr_member *member, struct kcr_threads *request)
+{
+	size_t record_size = sizeof(struct kcr_thread) + kcr_xstate_size();
+	struct kcr_parked *parked;
+	struct kcr_thread *record;
+	u32 nr = 0;
+	int ret = 0;
+
+	if (request->stride < record_size || request->stride > MAX_STRIDE)
+		return -EINVAL;
+	record = kvzalloc(record_size, GFP_KERNEL_ACCOUNT);
+	if (!record)
+		return -ENOMEM;
+	/* No one is taken off the list while we hold job->lock. */
+	list_for_each_entry(parked, &member->threads, node) {
+		ret = read_if_at_rest(parked, record);
+		if (ret == -ENOENT) {
+			ret = 0;
+			continue;
+		}
+		if (ret)
+			break;
+		if (nr < request->count &&
+		    copy_to_user(u64_to_user_ptr(request->buffer + (u64)nr * request->stride),
+				 record, record_size)) {
+			ret = -EFAULT;
+			break;
+		}
+		nr++;
+	}
+	kvfree(record);
+	if (!ret && !nr)
+		ret = -ESRCH;
+	if (!ret && nr > request->count)
+		ret = -ENOSPC;
+	request->count = nr;
+	return ret;
+}
+
+long kcr_ioc_threads(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_threads request;
+	struct kcr_member *member;
+	int ret;
+
+	lockdep_assert_held(&job->lock);
+	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (ret)
+		return ret;
+	if (!job->parked)
+		return -EINVAL;
+	member = kcr_job_find(job, request.pid);
+	if (!member)
+		return -ESRCH;
+	ret = read_threads(member, &request);
+	if (copy_to_user(argp, &request, sizeof(request)))
+		return -EFAULT;
+	return ret;
+}
