@@ -12,7 +12,6 @@
 #include <linux/bvec.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -134,7 +133,7 @@ static struct page *stable_page(struct mover *m, u32 i)
 	if (!m->copies[i])
 		m->copies[i] = alloc_page(GFP_KERNEL_ACCOUNT);
 	if (m->copies[i])
-		copy_highpage(m->copies[i], page);
+		copy_page(page_address(m->copies[i]), page_address(page));
 	return m->copies[i];
 }
 
@@ -158,12 +157,8 @@ static void sum_batch(struct mover *m)
 {
 	u32 i;
 
-	for (i = 0; i < m->nr_pages; i++) {
-		void *data = kmap_local_page(m->bvec[i].bv_page);
-
-		xxh64_update(&m->sum, data, PAGE_SIZE);
-		kunmap_local(data);
-	}
+	for (i = 0; i < m->nr_pages; i++)
+		xxh64_update(&m->sum, page_address(m->bvec[i].bv_page), PAGE_SIZE);
 }
 
 static int move_file(struct mover *m)
@@ -197,13 +192,12 @@ static int move_buffer(struct mover *m)
 	u32 i;
 
 	for (i = 0; i < m->nr_pages; i++) {
-		void *data = kmap_local_page(m->bvec[i].bv_page);
+		void *data = page_address(m->bvec[i].bv_page);
 
 		if (m->into)
 			left = copy_from_user(data, m->buffer + m->bytes, PAGE_SIZE);
 		else
 			left = copy_to_user(m->buffer + m->bytes, data, PAGE_SIZE);
-		kunmap_local(data);
 		if (left)
 			return -EFAULT;
 		m->bytes += PAGE_SIZE;

@@ -9,7 +9,6 @@
  * a page in memory (swapped out, being migrated) is always worth saving.
  * See pages.c for the saving.
  */
-#include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -68,11 +67,9 @@ static bool add_all(struct scan *s, unsigned long address, unsigned long end)
 
 static bool page_is_zero(struct page *page)
 {
-	u64 *data = kmap_local_page(page);
-	bool zero = !data[0] && !memchr_inv(data, 0, PAGE_SIZE);
+	const u64 *data = page_address(page);
 
-	kunmap_local(data);
-	return zero;
+	return !data[0] && !memchr_inv(data, 0, PAGE_SIZE);
 }
 
 /* The lock of the entry that maps the page is held. */

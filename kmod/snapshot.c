@@ -20,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/uaccess.h>
+#include <uapi/linux/wait.h>
 
 #include "compat/mm.h"
 #include "fork.h"

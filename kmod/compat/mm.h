@@ -20,6 +20,13 @@
 #define KCR_HAVE_GUP_VMAS	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0))
 /* 5.19: PTE markers, entries that stand for no page (679d10331910). */
 #define KCR_HAVE_PTE_MARKER	(LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0))
+/* 6.19: "leaf entries" took the place of the tests on swap entries. */
+#if __has_include(<linux/leafops.h>)
+#include <linux/leafops.h>
+#define KCR_HAVE_LEAF_ENTRIES	1
+#else
+#define KCR_HAVE_LEAF_ENTRIES	0
+#endif
 /* 6.7: get_file_rcu() takes the pointer's address and is exported (0ede61d8589c). */
 #define KCR_HAVE_FILE_RCU_PTR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
 
@@ -58,7 +65,9 @@ static inline long kcr_pin_pages(struct mm_struct *mm, unsigned long address,
 /* An entry without content: a guard, a poisoned or a write-protect marker. */
 static inline bool kcr_pte_is_marker(pte_t pte)
 {
-#if KCR_HAVE_PTE_MARKER
+#if KCR_HAVE_LEAF_ENTRIES
+	return pte_is_marker(pte);
+#elif KCR_HAVE_PTE_MARKER
 	return is_pte_marker(pte);
 #else
 	return false;
