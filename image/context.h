@@ -71,6 +71,10 @@ int context_memory_end(struct context_writer *w, uint64_t sum);
 int context_write_memory(struct context_writer *w, int32_t pid,
 			 const struct kcr_run *runs, size_t nr_runs,
 			 const void *data, enum context_compression how);
+/* Likewise, with the result of codec_compress(), done elsewhere. */
+int context_write_packed(struct context_writer *w, int32_t pid,
+			 const struct kcr_run *runs, size_t nr_runs,
+			 const void *packed, size_t length, enum context_compression how);
 
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <xxhash.h>
 
+#include "codec.h"
 #include "context.h"
 
 #define CONTEXT_MAGIC		"KCR\x1a" "ctx\n"
@@ -108,24 +109,6 @@ static inline int section_has_data(uint32_t type)
 {
 	return type == CONTEXT_CONTENT || type == CONTEXT_MEMORY;
 }
-
-/* ---- compress.c ----------------------------------------------------------- */
-
-struct codec;			/* contexts and buffers of one writer or reader */
-
-struct codec *codec_new(void);
-void codec_free(struct codec *c);
-
-/*
- * Compresses `length` bytes; *out stays valid until the next call.  Returns
- * the length of the result, or 0 if it would not be shorter (store it raw), or
- * -errno.
- */
-ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,
-		       size_t length, const void **out);
-/* -EINVAL unless the result is exactly `length` bytes. */
-int codec_decompress(struct codec *c, enum context_compression how, const void *data,
-		     size_t stored, void *out, size_t length);
 
 /* ---- check.c: sense of what passed the checksums ---------------------------- */
 

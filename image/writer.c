@@ -267,21 +267,28 @@ int context_write_content(struct context_writer *w, uint32_t file_id, uint64_t o
 	return write_parts(w, &p);
 }
 
+static int count_pages(const struct kcr_run *runs, size_t nr_runs, uint64_t *pages)
+{
+	*pages = 0;
+	for (size_t i = 0; i < nr_runs && i < CONTEXT_CHUNK_RUNS; i++)
+		*pages += runs[i].nr_pages;
+	if (!nr_runs || nr_runs > CONTEXT_CHUNK_RUNS || !*pages || *pages > CONTEXT_CHUNK_PAGES)
+		return report_fail(-EINVAL, "context file: %llu pages in %zu runs",
+				   (unsigned long long)*pages, nr_runs);
+	return 0;
+}
+
 /* Head and run table of a memory section; meta has to live until they are written. */
 static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
 			int32_t pid, const struct kcr_run *runs, size_t nr_runs)
 {
+	uint64_t pages;
 	int err = begin_check(w, false);
-	uint64_t pages = 0;
-	size_t i;
 
+	if (!err)
+		err = count_pages(runs, nr_runs, &pages);
 	if (err)
 		return err;
-	for (i = 0; i < nr_runs && i < CONTEXT_CHUNK_RUNS; i++)
-		pages += runs[i].nr_pages;
-	if (!nr_runs || nr_runs > CONTEXT_CHUNK_RUNS || !pages || pages > CONTEXT_CHUNK_PAGES)
-		return report_fail(-EINVAL, "context file: %llu pages in %zu runs",
-				   (unsigned long long)pages, nr_runs);
 	*meta = (struct memory_meta) { .pid = pid, .nr_runs = nr_runs, .nr_pages = pages };
 	w->pages += pages;
 	begin_section(w, p, CONTEXT_MEMORY);
@@ -320,28 +327,42 @@ int context_memory_end(struct context_writer *w, uint64_t sum)
 	return 0;
 }
 
-int context_write_memory(struct context_writer *w, int32_t pid,
+int context_write_packed(struct context_writer *w, int32_t pid,
 			 const struct kcr_run *runs, size_t nr_runs,
-			 const void *data, enum context_compression how)
+			 const void *packed, size_t length, enum context_compression how)
 {
 	struct memory_meta meta;
 	struct parts p;
-	ssize_t length = 0;
 	int err = begin_memory(w, &p, &meta, pid, runs, nr_runs);
 
 	if (err)
 		return err;
+	w->head.compression = how;
+	end_meta(w, &p, length);
+	add_data(w, &p, packed);
+	return write_parts(w, &p);
+}
+
+int context_write_memory(struct context_writer *w, int32_t pid,
+			 const struct kcr_run *runs, size_t nr_runs,
+			 const void *data, enum context_compression how)
+{
+	uint64_t pages;
+	ssize_t length = 0;
+	int err = count_pages(runs, nr_runs, &pages);
+
+	if (err)
+		return err;
 	if (how != CONTEXT_RAW) {
-		length = codec_compress(w->codec, how, data, meta.nr_pages * CONTEXT_PAGE, &data);
+		length = codec_compress(w->codec, how, data, pages * CONTEXT_PAGE, &data);
 		if (length < 0) {
 			w->error = length;
 			return report_errno(length, "cannot compress memory");
 		}
 	}
-	w->head.compression = length ? how : CONTEXT_RAW;
-	end_meta(w, &p, length ? (size_t)length : meta.nr_pages * CONTEXT_PAGE);
-	add_data(w, &p, data);
-	return write_parts(w, &p);
+	return context_write_packed(w, pid, runs, nr_runs, data,
+				    length ? (size_t)length : pages * CONTEXT_PAGE,
+				    length ? how : CONTEXT_RAW);
 }
 
 int context_writer_finish(struct context_writer *w)

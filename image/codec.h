@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Compression of memory chunks (compress.c).  Used by writer and reader, and
+ * by the threads of checkpoint/pack.c, each with a codec of its own.
+ */
+#ifndef KCR_IMAGE_CODEC_H
+#define KCR_IMAGE_CODEC_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "context.h"
+
+struct codec;			/* contexts and one buffer; of one thread */
+
+struct codec *codec_new(void);
+void codec_free(struct codec *c);
+
+/*
+ * Compresses `length` bytes; *out stays valid until the next call.  Returns
+ * the length of the result, or 0 if it would not be shorter (store it raw), or
+ * -errno.
+ */
+ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,
+		       size_t length, const void **out);
+/* -EINVAL unless the result is exactly `length` bytes. */
+int codec_decompress(struct codec *c, enum context_compression how, const void *data,
+		     size_t stored, void *out, size_t length);
+
+#endif /* KCR_IMAGE_CODEC_H */
