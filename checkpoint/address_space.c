@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The map of an address space: what each mapping is, which file is behind it,
+ * and how its pages are saved.  Shared mappings are saved as the contents of
+ * their files (resource/), private ones as pages (memory.c).
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+
+/* A file behind mappings: asked for once, however many there are. */
+struct mapped_file {
+	uint64_t ino;
+	uint32_t dev_major, dev_minor;
+	uint64_t kind;			/* KCR_VMA_SHARED and _MAYWRITE, if shared */
+	uint32_t id;
+};
+
+static uint64_t mapping_kind(const struct kcr_vma *v)
+{
+	return v->flags & KCR_VMA_SHARED ? v->flags & (KCR_VMA_SHARED | KCR_VMA_MAYWRITE) : 0;
+}
+
+/* Finds or registers the file of a mapping; NULL: reported, *err is set. */
+static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
+					  const struct kcr_vma *v, int *err)
+{
+	struct mapped_file *m, *larger;
+	int fd;
+
+	for (size_t i = 0; i < c->nr_mapped; i++) {
+		m = &c->mapped[i];
+		if (m->ino == v->ino && m->dev_major == v->dev_major &&
+		    m->dev_minor == v->dev_minor && m->kind == mapping_kind(v))
+			return m;
+	}
+	larger = realloc(c->mapped, (c->nr_mapped + 1) * sizeof(*larger));
+	if (!larger) {
+		*err = report_errno(-ENOMEM, "process %d: mapped files", pid);
+		return NULL;
+	}
+	c->mapped = larger;
+	m = &larger[c->nr_mapped];
+	*m = (struct mapped_file) {
+		.ino = v->ino, .dev_major = v->dev_major, .dev_minor = v->dev_minor,
+		.kind = mapping_kind(v),
+	};
+	fd = device_mapped_file(c->job, pid, v->start);
+	if (fd < 0) {
+		*err = fd;
+		return NULL;
+	}
+	*err = file_table_add(c->files, fd, pid, -1,
+			      v->flags & KCR_VMA_SHARED ? FILE_MAPPED_SHARED : FILE_MAPPED, &m->id);
+	if (*err)
+		return NULL;
+	c->nr_mapped++;
+	return m;
+}
+
+static const char *vma_path(const struct kcr_vma *v, const char *strings)
+{
+	return v->path ? strings + v->path : "";
+}
+
+/* Is what looks like a file only the kernel's way to make private memory? */
+static bool is_anonymous(const struct kcr_vma *v, const char *path)
+{
+	if (!v->ino)
+		return true;
+	if (v->flags & KCR_VMA_SHARED)
+		return false;
+	return !strcmp(path, "/dev/zero") ||
+	       ((v->flags & KCR_VMA_HUGETLB) && !strcmp(path, "/anon_hugepage (deleted)"));
+}
+
+/* Why a mapping can't be saved, or NULL. */
+static const char *refusal(const struct kcr_vma *v)
+{
+	if (v->flags & KCR_VMA_IO)
+		return "memory of a device";
+	if (v->flags & KCR_VMA_UFFD)
+		return "under control of userfaultfd";
+	if (v->flags & KCR_VMA_SEALED)
+		return "sealed by mseal";
+	return NULL;
+}
+
+/* Is the mapping to be saved whole, so that the restart needs no file? */
+static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, uint64_t exe_ino)
+{
+	if (v->flags & (KCR_VMA_SHARED | KCR_VMA_SHMEM))
+		return false;
+	return c->options->save & CHECKPOINT_SAVE_PRIVATE ||
+	       (c->options->save & CHECKPOINT_SAVE_EXE && v->ino == exe_ino);
+}
+
+static void add_region(struct address_space *space, const struct kcr_vma *v, uint64_t end,
+		       enum save_pages how)
+{
+	if (end <= v->start)
+		return;
+	space->region[space->nr_regions++] = (struct region) {
+		.start = v->start, .end = end, .how = how,
+		.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
+	};
+}
+
+/* Saves a file mapping whole, but for pages behind the file's end: nothing is there. */
+static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
+		struct address_space *space)
+{
+	int fd = device_mapped_file(c->job, pid, v->start);
+	uint64_t length = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st) && (uint64_t)st.st_size > v->offset)
+		length = (st.st_size - v->offset + CONTEXT_PAGE - 1) / CONTEXT_PAGE * CONTEXT_PAGE;
+	close(fd);
+	add_region(space, v, length < v->end - v->start ? v->start + length : v->end, SAVE_ALL);
+	return 0;
+}
+
+/* Decides how the pages are saved and which file the mapping has. */
+static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const char *path,
+		 uint64_t exe_ino, Kcr__Vma *out, struct address_space *space)
+{
+	const struct mapped_file *file;
+	int err = 0;
+
+	if (v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR))
+		return 0;
+	if (is_anonymous(v, path)) {
+		add_region(space, v, v->end, SAVE_TOUCHED);
+		return 0;
+	}
+	if (is_kept(c, v, exe_ino))
+		return keep(c, pid, v, space);
+	file = map_file(c, pid, v, &err);
+	if (!file)
+		return err;
+	out->has_file_id = true;
+	out->file_id = file->id;
+	if (!(v->flags & KCR_VMA_SHARED))
+		add_region(space, v, v->end, SAVE_COPIED);
+	return 0;
+}
+
+static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
+			const char *path, uint64_t exe_ino, Kcr__Mm *mm,
+			struct address_space *space)
+{
+	const char *why = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) ? NULL : refusal(v);
+	Kcr__Vma *out;
+
+	if (v->flags & KCR_VMA_SPECIAL)
+		return 0;		/* the kernel's own, made anew when needed */
+	if (why && !c->options->skip_unsupported)
+		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
+				   "cannot be saved", pid, (unsigned long long)v->start,
+				   (unsigned long long)v->end, path, why);
+	if (v->flags & KCR_VMA_IO)
+		return 0;
+	out = malloc(sizeof(*out));
+	if (!out)
+		return report_errno(-ENOMEM, "process %d: memory map", pid);
+	kcr__vma__init(out);
+	mm->vma[mm->n_vma++] = out;
+	out->start = v->start;
+	out->end = v->end;
+	out->flags = v->flags;
+	out->has_offset = out->has_pkey = out->has_page_size = true;
+	out->offset = v->offset;
+	out->pkey = v->pkey;
+	out->page_size = v->page_size;
+	if (*path) {
+		out->name = strdup(path);
+		if (!out->name)
+			return report_errno(-ENOMEM, "process %d: memory map", pid);
+	}
+	return place(c, pid, v, path, exe_ino, out, space);
+}
+
+static int save_vdso(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, Kcr__Mm *mm)
+{
+	struct kcr_run run = {
+		.address = v->start, .nr_pages = (v->end - v->start) / CONTEXT_PAGE,
+	};
+
+	mm->vdso_text.data = malloc(v->end - v->start);
+	if (!mm->vdso_text.data)
+		return report_errno(-ENOMEM, "process %d: vdso", pid);
+	mm->vdso_text.len = v->end - v->start;
+	mm->has_vdso_text = true;
+	return device_read(c->job, pid, 0, mm->vdso_text.data, &run, 1, NULL);
+}
+
+static int copy_fields(const struct kcr_mm *from, const struct kcr_process *member, Kcr__Mm *mm)
+{
+	mm->id = member->mm_id;
+	mm->pid = member->pid;
+	mm->start_code = from->start_code;
+	mm->end_code = from->end_code;
+	mm->start_data = from->start_data;
+	mm->end_data = from->end_data;
+	mm->start_brk = from->start_brk;
+	mm->brk = from->brk;
+	mm->start_stack = from->start_stack;
+	mm->arg_start = from->arg_start;
+	mm->arg_end = from->arg_end;
+	mm->env_start = from->env_start;
+	mm->env_end = from->env_end;
+	mm->has_vdso = mm->has_def_flags = mm->has_auxv = true;
+	mm->vdso = from->vdso;
+	mm->def_flags = member->mm_def_flags;
+	mm->auxv.len = sizeof(from->auxv);
+	mm->auxv.data = malloc(mm->auxv.len);
+	if (!mm->auxv.data)
+		return report_errno(-ENOMEM, "process %d: memory map", member->pid);
+	memcpy(mm->auxv.data, from->auxv, mm->auxv.len);
+	return 0;
+}
+
+/* The executable, unless it is saved whole with its mappings. */
+static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
+{
+	int fd, err;
+
+	if (c->options->save & CHECKPOINT_SAVE_EXE)
+		return 0;
+	fd = device_exe_file(c->job, pid);
+	if (fd < 0)
+		return fd;
+	err = file_table_add(c->files, fd, pid, -1, FILE_MAPPED, &mm->exe_file_id);
+	mm->has_exe_file_id = !err;
+	return err;
+}
+
+static int describe_vmas(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, size_t count,
+			 const char *strings, Kcr__Mm *mm, struct address_space *space)
+{
+	uint64_t exe_ino = 0;
+	int err = 0;
+
+	mm->vma = calloc(count + 1, sizeof(*mm->vma));
+	space->region = calloc(count + 1, sizeof(*space->region));
+	if (!mm->vma || !space->region)
+		return report_errno(-ENOMEM, "process %d: memory map", pid);
+	for (size_t i = 0; i < count; i++)
+		if (vma[i].start <= mm->start_code && mm->start_code < vma[i].end)
+			exe_ino = vma[i].ino;
+	for (size_t i = 0; !err && i < count; i++) {
+		err = describe_vma(c, pid, &vma[i], vma_path(&vma[i], strings), exe_ino, mm, space);
+		if (!err && vma[i].flags & KCR_VMA_VDSO)
+			err = save_vdso(c, pid, &vma[i], mm);
+	}
+	return err;
+}
+
+int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
+		struct address_space *space)
+{
+	struct kcr_vma *vma;
+	const char *strings;
+	struct kcr_mm fields;
+	int err, count;
+
+	space->pid = member->pid;
+	err = device_mm(c->job, member->pid, &fields);
+	if (!err)
+		err = copy_fields(&fields, member, mm);
+	if (!err)
+		err = describe_exe(c, member->pid, mm);
+	if (err)
+		return err;
+	count = device_vmas(c->job, member->pid, &vma, &strings);
+	if (count < 0)
+		return count;
+	err = describe_vmas(c, member->pid, vma, count, strings, mm, space);
+	free(vma);
+	return err;
+}

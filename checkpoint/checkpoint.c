@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order of steps of a checkpoint.
+ *
+ *	precheck → stop → describe → write → release → sync → commit
+ *
+ * With a signal the release comes last, so that no program is ended before
+ * its context file is safe.  With --snapshot it comes as early as can be:
+ * after the snapshot and after what a snapshot does not hold.  A stopped
+ * (SIGSTOP) process that somebody continued meanwhile makes what was read
+ * worthless: then all of it is done again.
+ *
+ * Programs with callbacks are told between precheck and stop.
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+
+#define MAX_TRIES	3
+
+/* A destination that a stopped process is to read would never be written. */
+static int check_reader(const struct checkpoint *c)
+{
+	struct stat st;
+
+	if (fstat(c->destination.fd, &st) || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ||
+	    !file_table_find_inode(c->files, st.st_dev, st.st_ino, 0))
+		return 0;
+	return report_fail(-EDEADLK, "the destination is a pipe or socket that one of the processes "
+			   "to checkpoint holds open: it could not go on reading");
+}
+
+/* Everything that has to be done while the processes are stopped. */
+static int save_stopped(struct checkpoint *c, bool snapshot)
+{
+	uint64_t start = now_ns();
+	int err = describe(c);
+
+	if (!err)
+		err = check_reader(c);
+	c->result->describe_ns = now_ns() - start;
+	if (!err && snapshot)
+		err = device_snapshot(c->job, &c->result->snapshot_ns);
+	if (err)
+		return err;
+	/* Without contents to save, even the description can be written later. */
+	if (snapshot && !file_table_content_bytes(c->files) && !memory_has_early(c))
+		return 0;
+	start = now_ns();
+	err = describe_write(c);
+	if (!err)
+		err = file_table_write_contents(c->files, c->writer);
+	if (!err)
+		err = memory_write(c, true, false);
+	if (!err && !snapshot)
+		err = memory_write(c, false, false);
+	c->result->write_ns = now_ns() - start;
+	return err;
+}
+
+/* What is left to write from the snapshot while the processes run. */
+static int save_running(struct checkpoint *c)
+{
+	uint64_t start = now_ns();
+	int err = 0;
+
+	if (!c->described)
+		err = describe_write(c);
+	if (!err)
+		err = memory_write(c, false, true);
+	c->result->write_ns += now_ns() - start;
+	return err;
+}
+
+static int finish(struct checkpoint *c)
+{
+	uint64_t start;
+	int err = context_writer_finish(c->writer);
+
+	c->result->bytes = context_writer_bytes(c->writer);
+	start = now_ns();
+	if (!err)
+		err = destination_sync(&c->destination);
+	c->result->commit_ns = now_ns() - start;
+	return err;
+}
+
+/* One attempt, up to the complete file under its temporary name. */
+static int attempt(struct checkpoint *c)
+{
+	const struct checkpoint_options *o = c->options;
+	bool snapshot = o->snapshot && !o->signal;
+	int err = stop_processes(c);
+
+	if (!err)
+		err = save_stopped(c, snapshot);
+	if (c->files)
+		file_table_close(c->files);	/* our duplicates, before anything runs on */
+	if (!err && !o->signal)
+		err = stop_release(c, 0);
+	if (!err && snapshot)
+		err = save_running(c);
+	if (!err)
+		err = finish(c);
+	return !err && o->signal ? stop_verify(c) : err;
+}
+
+/* Forgets an attempt; the job goes, and with it everything that is stopped. */
+static int begin_again(struct checkpoint *c)
+{
+	int err = destination_rewind(&c->destination);
+
+	if (err)
+		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, "
+				   "and what was written can't be taken back: try again");
+	describe_free(c);
+	context_writer_free(c->writer);
+	c->writer = NULL;
+	close(c->job);
+	c->nr_members = 0;
+	c->described = false;
+	c->result->nr_pages = c->written_bytes = 0;
+	report_clear();
+	c->job = device_open(&c->info);
+	if (c->job < 0)
+		return c->job;
+	return context_writer_new(&c->writer, c->destination.fd);
+}
+
+static int attempts(struct checkpoint *c)
+{
+	int err = context_writer_new(&c->writer, c->destination.fd);
+
+	if (!err)
+		err = describe_host(c);
+	if (err)
+		return err;
+	for (int try = 1; ; try++) {
+		err = attempt(c);
+		if (err != -EAGAIN || try == MAX_TRIES)
+			return err;
+		err = begin_again(c);
+		if (err)
+			return err;
+	}
+}
+
+static int commit(struct checkpoint *c)
+{
+	uint64_t start = now_ns();
+	int err = destination_commit(&c->destination);
+
+	c->result->commit_ns += now_ns() - start;
+	if (!err && c->options->signal)
+		err = stop_release(c, c->options->signal);
+	return err;
+}
+
+static void clean_up(struct checkpoint *c)
+{
+	Kcr__Preamble *p = &c->preamble;
+
+	if (c->job >= 0)
+		close(c->job);
+	destination_close(&c->destination);
+	context_writer_free(c->writer);
+	describe_free(c);
+	free(p->kcr_version);
+	free(p->machine);
+	free(p->kernel_release);
+	free(p->kernel_version);
+	free(p->host);
+	free(p->boot_id);
+	free(c->member);
+	free(c->excluded);
+	scope_free(&c->scope);
+}
+
+int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
+{
+	struct checkpoint c = {
+		.options = options, .result = result,
+		.destination = { .fd = -1, .dir_fd = -1, .start = -1 },
+	};
+	int err = 0;
+
+	*result = (struct checkpoint_result) { };
+	if (options->timeout_s)
+		c.deadline_ns = now_ns() + options->timeout_s * 1000000000ull;
+	c.job = device_open(&c.info);
+	if (c.job < 0)
+		return c.job;
+	err = precheck(&c);
+	if (!err)
+		err = destination_open(&c.destination, options);
+	if (!err)
+		err = attempts(&c);
+	if (!err)
+		err = commit(&c);
+	err = destination_explain(&c.destination, err);
+	clean_up(&c);
+	return err;
+}

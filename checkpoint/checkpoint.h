@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Checkpoint: from running processes to a complete context file.  The order
+ * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
+ * what cannot work, stop.c stops them, describe.c writes down what they are,
+ * memory.c saves their pages, destination.c makes the file appear.
+ */
+#ifndef KCR_CHECKPOINT_CHECKPOINT_H
+#define KCR_CHECKPOINT_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "image/context.h"
+
+/* Which processes; the numbers are those of CR_SCOPE_*. */
+enum checkpoint_scope {
+	CHECKPOINT_PROCESS = 0,
+	CHECKPOINT_GROUP = 1,
+	CHECKPOINT_SESSION = 2,
+	CHECKPOINT_TREE = 3,
+};
+
+/* What becomes of an existing file of the destination's name. */
+enum checkpoint_replace {
+	CHECKPOINT_ATOMIC,		/* replaced at once when all is written */
+	CHECKPOINT_BACKUP,		/* renamed */
+	CHECKPOINT_CLOBBER,		/* removed before anything is written */
+	CHECKPOINT_NOCLOBBER,		/* the checkpoint fails with EEXIST */
+};
+
+/* What to do with processes that are debugged or debug others. */
+enum checkpoint_ptrace {
+	CHECKPOINT_PTRACE_ERROR,
+	CHECKPOINT_PTRACE_SKIP,		/* leave the process out */
+	CHECKPOINT_PTRACE_ALLOW,	/* take it, without its debugger */
+};
+
+#define CHECKPOINT_SAVE_EXE	(1 << 0)	/* pages of the executable */
+#define CHECKPOINT_SAVE_PRIVATE	(1 << 1)	/* pages of all private file mappings */
+#define CHECKPOINT_SAVE_SHARED	(1 << 2)	/* contents of shared mapped files */
+
+struct checkpoint_options {
+	enum checkpoint_scope scope;
+	pid_t target;
+
+	const char *path;		/* the destination, or NULL: */
+	int fd;
+	enum checkpoint_replace replace;
+	const char *backup;		/* name for BACKUP; NULL: PATH.~N~ */
+	bool sync;			/* fsync before it counts as done */
+
+	int signal;			/* sent to every process at the end; 0: none */
+	unsigned int timeout_s;		/* 0: none; see stop.c */
+	bool snapshot;			/* let the processes run while memory is written */
+	bool skip_unsupported;		/* such files are restored as closed */
+	unsigned int save;		/* CHECKPOINT_SAVE_* */
+	enum checkpoint_ptrace traced;
+	enum checkpoint_ptrace tracer;
+	enum context_compression compression;
+
+	/* Bytes of memory done and expected (an estimate), now and then. */
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+	void *progress_arg;
+};
+
+struct checkpoint_result {
+	size_t nr_processes;		/* zombies included */
+	size_t nr_threads;
+	uint64_t nr_pages;
+	uint64_t bytes;			/* of the context file */
+	uint64_t park_ns;		/* until the last thread stood still */
+	uint64_t describe_ns;
+	uint64_t snapshot_ns;
+	uint64_t write_ns;		/* contents and memory */
+	uint64_t commit_ns;		/* fsync and rename */
+	uint64_t stopped_ns;		/* how long the processes stood still */
+};
+
+/*
+ * Does it all.  0 or -errno with a message recorded by report_fail(): no
+ * process is left stopped and no file is left behind.
+ */
+int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result);
+
+/*
+ * For a signal handler that is about to end the program: removes the unfinished
+ * file.  Async-signal-safe.
+ */
+void checkpoint_abandon(void);
+
+#endif /* KCR_CHECKPOINT_CHECKPOINT_H */

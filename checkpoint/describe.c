@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Writes down what the stopped processes are: one Process message each, the
+ * files they have in common, and the regions of memory to save.  What has a
+ * file of its own in resource/ is left to it.
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+
+#define STATUS_SIZE	(512u << 10)
+#define XSTATE_BV	512	/* offset in an XSAVE area */
+
+static int no_memory(pid_t pid)
+{
+	return report_errno(-ENOMEM, "process %d", pid);
+}
+
+/* ---- threads ------------------------------------------------------------------- */
+
+static int thread_state(const struct kcr_thread *from, Kcr__Thread *t)
+{
+	t->tid = from->tid;
+	t->sigmask = from->sigmask;
+	t->has_altstack_sp = t->has_altstack_size = t->has_altstack_flags = true;
+	t->altstack_sp = from->altstack_sp;
+	t->altstack_size = from->altstack_size;
+	t->altstack_flags = from->altstack_flags;
+	t->has_robust_list = t->has_clear_child_tid = true;
+	t->robust_list = from->robust_list;
+	t->clear_child_tid = from->clear_child_tid;
+	t->has_rseq = t->has_rseq_len = t->has_rseq_sig = from->rseq != 0;
+	t->rseq = from->rseq;
+	t->rseq_len = from->rseq_len;
+	t->rseq_sig = from->rseq_sig;
+	t->has_pdeath_signal = t->has_securebits = true;
+	t->pdeath_signal = from->pdeath_signal;
+	t->securebits = from->securebits;
+	t->reg = malloc(KCR_NR_REGS * sizeof(*t->reg));
+	t->xstate.data = malloc(from->xstate_size);
+	if (!t->reg || !t->xstate.data)
+		return -ENOMEM;
+	t->n_reg = KCR_NR_REGS;
+	for (int i = 0; i < KCR_NR_REGS; i++)
+		t->reg[i] = from->regs[i];
+	t->xstate.len = from->xstate_size;
+	memcpy(t->xstate.data, from + 1, from->xstate_size);
+	return 0;
+}
+
+static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
+{
+	const size_t n = sizeof(from->data) / sizeof(*from->data);
+
+	if (from->kind == KCR_RESTART_NONE)
+		return 0;
+	t->restart = malloc(sizeof(*t->restart));
+	if (!t->restart)
+		return -ENOMEM;
+	kcr__restart_block__init(t->restart);
+	t->restart->kind = from->kind;
+	t->restart->data = malloc(n * sizeof(*t->restart->data));
+	if (!t->restart->data)
+		return -ENOMEM;
+	t->restart->n_data = n;
+	for (size_t i = 0; i < n; i++)
+		t->restart->data[i] = from->data[i];
+	return 0;
+}
+
+static int describe_thread(struct checkpoint *c, const struct process_probe *probe,
+			   const struct kcr_thread *from, Kcr__Process *p)
+{
+	Kcr__Thread *t = malloc(sizeof(*t));
+	int err = 0;
+
+	if (!t)
+		return no_memory(p->pid);
+	kcr__thread__init(t);
+	p->thread[p->n_thread++] = t;
+	if (thread_state(from, t) || thread_restart(&from->restart, t))
+		return no_memory(p->pid);
+	if (t->xstate.len >= XSTATE_BV + sizeof(uint64_t)) {
+		uint64_t present;
+
+		memcpy(&present, t->xstate.data + XSTATE_BV, sizeof(present));
+		c->preamble.xfeatures |= present;
+	}
+	for (size_t i = 0; !err && attributes[i]; i++)
+		if (attributes[i]->save_thread)
+			err = attributes[i]->save_thread(probe, t);
+	return err;
+}
+
+static int describe_threads(struct checkpoint *c, const struct process_probe *probe,
+			    Kcr__Process *p)
+{
+	void *records;
+	size_t stride;
+	int err = 0, count = device_threads(c->job, p->pid, &c->info, &records, &stride);
+
+	if (count < 0)
+		return count;
+	p->thread = calloc(count + 1, sizeof(*p->thread));
+	if (!p->thread)
+		err = no_memory(p->pid);
+	for (int i = 0; !err && i < count; i++)
+		err = describe_thread(c, probe, (void *)((char *)records + i * stride), p);
+	c->result->nr_threads += p->n_thread;
+	free(records);
+	return err;
+}
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static int describe_actions(struct checkpoint *c, Kcr__Process *p)
+{
+	const size_t n = 64;
+	struct kcr_sigactions actions;
+	int err = device_sigactions(c->job, p->pid, &actions);
+
+	if (err)
+		return err;
+	p->action = calloc(n, sizeof(*p->action));
+	for (size_t i = 0; p->action && i < n; i++) {
+		Kcr__SigAction *a = malloc(sizeof(*a));
+
+		if (!a)
+			break;
+		kcr__sig_action__init(a);
+		a->handler = actions.action[i][0];
+		a->flags = actions.action[i][1];
+		a->restorer = actions.action[i][2];
+		a->mask = actions.action[i][3];
+		p->action[p->n_action++] = a;
+	}
+	return p->n_action == n ? 0 : no_memory(p->pid);
+}
+
+/* The command line with spaces between its words. */
+static char *command_line(pid_t pid)
+{
+	char text[1024];
+	ssize_t length = proc_read(pid, "cmdline", text, sizeof(text));
+
+	while (length > 0 && !text[length - 1])
+		length--;
+	if (length <= 0)
+		return NULL;
+	for (ssize_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			text[i] = ' ';
+	text[length] = '\0';
+	return strdup(text);
+}
+
+static Kcr__Process *new_process(struct checkpoint *c, const struct scope_process *from)
+{
+	Kcr__Process *p = malloc(sizeof(*p));
+
+	if (!p)
+		return NULL;
+	kcr__process__init(p);
+	p->pid = from->pid;
+	p->ppid = from->ppid;
+	p->pgid = from->pgid;
+	p->sid = from->sid;
+	p->has_exit_signal = true;
+	p->exit_signal = from->exit_signal;
+	p->name = strndup(from->name, 15);
+	c->process[c->nr_processes++] = p;
+	return p;
+}
+
+static void set_state(const struct kcr_process *m, Kcr__Process *p)
+{
+	p->state = m->flags & KCR_PROCESS_STOPPED ? KCR__PROCESS__STATE__STOPPED :
+						    KCR__PROCESS__STATE__RUNNING;
+	p->has_stop_signal = m->flags & KCR_PROCESS_STOPPED;
+	p->stop_signal = m->stop_signal;
+	p->exit_signal = m->exit_signal;
+	p->has_mm_id = p->has_files_id = p->has_fs_id = p->has_sighand_id = true;
+	p->mm_id = m->mm_id;
+	p->files_id = m->files_id;
+	p->fs_id = m->fs_id;
+	p->sighand_id = m->sighand_id;
+	p->has_dumpable = p->has_subreaper = true;
+	p->dumpable = m->dumpable;
+	p->subreaper = m->flags & KCR_PROCESS_SUBREAPER;
+}
+
+/* What processes may share: with the first that has it. */
+static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
+{
+	const struct kcr_process *m = &c->member[index];
+	bool own_mm = true, own_files = true;
+
+	for (size_t i = 0; i < index; i++) {
+		own_mm &= c->member[i].mm_id != m->mm_id;
+		own_files &= c->member[i].files_id != m->files_id;
+	}
+	if (own_files) {
+		int err = describe_descriptors(c->files, p->pid, p);
+
+		if (err)
+			return err;
+	}
+	if (!own_mm)
+		return 0;
+	p->mm = malloc(sizeof(*p->mm));
+	if (!p->mm)
+		return no_memory(p->pid);
+	kcr__mm__init(p->mm);
+	return describe_mm(c, m, p->mm, &c->space[c->nr_spaces++]);
+}
+
+static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, char *status)
+{
+	char stat[1024];
+	struct process_probe probe = {
+		.job = c->job, .pid = p->pid, .info = &c->member[index],
+		.status = status, .stat = stat,
+	};
+	int err;
+
+	if (proc_read(p->pid, "status", status, STATUS_SIZE) <= 0 ||
+	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
+		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
+	set_state(&c->member[index], p);
+	p->command = command_line(p->pid);
+	err = describe_shared(c, index, p);
+	if (!err)
+		err = describe_threads(c, &probe, p);
+	if (!err)
+		err = describe_actions(c, p);
+	for (size_t i = 0; !err && attributes[i]; i++)
+		if (attributes[i]->save)
+			err = attributes[i]->save(&probe, p);
+	return err;
+}
+
+/* A zombie is its parent's business: without the parent it is left out. */
+static int describe_zombie(struct checkpoint *c, const struct scope_process *from)
+{
+	const struct scope_process *parent = scope_find(&c->scope, from->ppid);
+	Kcr__Process *p;
+
+	if (!parent || parent->zombie || is_excluded(c, parent->pid)) {
+		report_warn("process %d (%s) has ended and its parent is not saved: left out",
+			    from->pid, from->name);
+		return 0;
+	}
+	p = new_process(c, from);
+	if (!p)
+		return no_memory(from->pid);
+	p->state = KCR__PROCESS__STATE__ZOMBIE;
+	p->has_exit_code = true;
+	p->exit_code = from->exit_code;
+	return 0;
+}
+
+static int describe_process(struct checkpoint *c, const struct scope_process *from, char *status)
+{
+	Kcr__Process *p;
+
+	if (from->zombie)
+		return describe_zombie(c, from);
+	for (size_t i = 0; i < c->nr_members; i++) {
+		if (c->member[i].pid != from->pid)
+			continue;
+		p = new_process(c, from);
+		return p ? describe_member(c, i, p, status) : no_memory(from->pid);
+	}
+	return 0;			/* left out */
+}
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+int describe_host(struct checkpoint *c)
+{
+	Kcr__Preamble *p = &c->preamble;
+	struct utsname host;
+	char boot_id[64];
+
+	kcr__preamble__init(p);
+	uname(&host);
+	p->kcr_version = strdup(KCR_VERSION);
+	p->machine = strdup(host.machine);
+	p->kernel_release = strdup(host.release);
+	p->kernel_version = strdup(host.version);
+	p->host = strdup(host.nodename);
+	if (proc_read(0, "../sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0) {
+		boot_id[strcspn(boot_id, "\n")] = '\0';
+		p->boot_id = strdup(boot_id);
+	}
+	p->target = c->options->target;
+	p->scope = c->options->scope;
+	p->requester = getpid();
+	p->has_xfeatures = p->has_xstate_size = p->has_monotonic_ns = true;
+	p->has_image_bytes_hint = true;
+	p->xstate_size = c->info.xstate_size;
+	p->image_bytes_hint = c->expected_bytes;
+	if (!p->kcr_version || !p->machine || !p->kernel_release || !p->kernel_version || !p->host)
+		return report_errno(-ENOMEM, "context file");
+	return 0;
+}
+
+static int find_roots(struct checkpoint *c)
+{
+	Kcr__Preamble *preamble = &c->preamble;
+
+	preamble->root = calloc(c->nr_processes + 1, sizeof(*preamble->root));
+	if (!preamble->root)
+		return report_errno(-ENOMEM, "context file");
+	for (size_t i = 0; i < c->nr_processes; i++) {
+		bool inside = false;
+
+		for (size_t k = 0; k < c->nr_processes; k++)
+			inside |= c->process[k]->pid == c->process[i]->ppid;
+		if (!inside)
+			preamble->root[preamble->n_root++] = c->process[i]->pid;
+	}
+	return 0;
+}
+
+/* What can be said once all processes are known. */
+static int complete(struct checkpoint *c)
+{
+	int err = file_table_save(c->files);
+
+	for (size_t i = 0; !err && i < c->nr_processes; i++)
+		if (c->process[i]->n_descriptor)
+			err = file_table_posix_locks(c->files, c->process[i]);
+	if (!err)
+		err = find_roots(c);
+	if (err)
+		return err;
+	c->preamble.time_sec = time(NULL);
+	c->preamble.monotonic_ns = now_ns();
+	c->preamble.nr_processes = c->nr_processes;
+	c->preamble.nr_files = file_table_count(c->files);
+	c->result->nr_processes = c->nr_processes;
+	return 0;
+}
+
+int describe(struct checkpoint *c)
+{
+	char *status = malloc(STATUS_SIZE);
+	int err = 0;
+
+	c->files = file_table_new(c->options->skip_unsupported);
+	c->process = calloc(c->scope.count + 1, sizeof(*c->process));
+	c->space = calloc(c->nr_members + 1, sizeof(*c->space));
+	if (!c->files || !c->process || !c->space || !status)
+		err = report_errno(-ENOMEM, "description of the processes");
+	c->result->nr_threads = 0;
+	c->preamble.xfeatures = 0;
+	for (size_t i = 0; !err && i < c->scope.count; i++)
+		err = describe_process(c, &c->scope.process[i], status);
+	if (!err)
+		err = complete(c);
+	free(status);
+	return err;
+}
+
+int describe_write(struct checkpoint *c)
+{
+	int err = context_write_message(c->writer, CONTEXT_PREAMBLE, &c->preamble.base);
+
+	for (uint32_t id = 1; !err && id <= file_table_count(c->files); id++)
+		err = context_write_message(c->writer, CONTEXT_FILE,
+					    &file_table_get(c->files, id)->base);
+	for (size_t i = 0; !err && i < c->nr_processes; i++)
+		err = context_write_message(c->writer, CONTEXT_PROCESS, &c->process[i]->base);
+	c->described = true;
+	return err;
+}
+
+void describe_free(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->nr_processes; i++)
+		kcr__process__free_unpacked(c->process[i], NULL);
+	for (size_t i = 0; i < c->nr_spaces; i++)
+		free(c->space[i].region);
+	free(c->process);
+	free(c->space);
+	free(c->mapped);
+	free(c->preamble.root);
+	file_table_free(c->files);
+	c->process = NULL;
+	c->space = NULL;
+	c->mapped = NULL;
+	c->files = NULL;
+	c->preamble.root = NULL;
+	c->preamble.n_root = 0;
+	c->nr_processes = c->nr_spaces = c->nr_mapped = 0;
+}

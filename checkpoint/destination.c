@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The context file grows as DIR/.NAME.tmp and gets its name at the end, so
+ * that NAME is complete whenever it exists.  The temporary file is locked
+ * while it is written: one that nobody holds was left by a run that was killed
+ * and is taken away; one that is held belongs to another run.
+ */
+#include "checkpoint/destination.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+/* What checkpoint_abandon() removes: written before `unfinished_dir` is set. */
+static char unfinished[NAME_MAX + 1];
+static volatile int unfinished_dir = -1;
+
+void checkpoint_abandon(void)
+{
+	if (unfinished_dir >= 0)
+		unlinkat(unfinished_dir, unfinished, 0);
+}
+
+static int open_descriptor(struct destination *d, int fd)
+{
+	int mode = fcntl(fd, F_GETFL);
+
+	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+		return report_fail(-EBADF, "descriptor %d is not open for writing", fd);
+	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (d->fd < 0)
+		return report_errno(-errno, "descriptor %d", fd);
+	if (!(mode & O_APPEND))
+		d->start = lseek(d->fd, 0, SEEK_CUR);
+	return 0;
+}
+
+static int open_special(struct destination *d, const char *path)
+{
+	d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (d->fd < 0)
+		return report_errno(-errno, "cannot open %s", path);
+	return 0;
+}
+
+/* Splits the path; *d gets an open directory and two names in it. */
+static int open_directory(struct destination *d, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return report_fail(-EISDIR, "%s is a directory: name a file", path);
+	if (strlen(name) + strlen("..tmp") > NAME_MAX)
+		return report_errno(-ENAMETOOLONG, "%s", path);
+	d->name = strdup(name);
+	d->directory = slash ? strndup(path, slash > path ? slash - path : 1) : strdup(".");
+	if (!d->name || !d->directory || asprintf(&d->temporary, ".%s.tmp", name) < 0)
+		return report_errno(-ENOMEM, "%s", path);
+	d->dir_fd = open(d->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->dir_fd < 0)
+		return report_errno(-errno, "cannot open the folder %s", d->directory);
+	return 0;
+}
+
+/* Removes a temporary file that a killed run has left; -EBUSY: a run is at it. */
+static int remove_stale(struct destination *d)
+{
+	int fd = openat(d->dir_fd, d->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		err = report_fail(-EBUSY, "%s/%s is being written by another checkpoint",
+				  d->directory, d->name);
+	else if (unlinkat(d->dir_fd, d->temporary, 0) && errno != ENOENT)
+		err = report_errno(-errno, "cannot remove %s/%s, left by an earlier run",
+				   d->directory, d->temporary);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int create_temporary(struct destination *d)
+{
+	int err, tries = 0;
+
+	do {
+		err = remove_stale(d);
+		if (err)
+			return err;
+		d->fd = openat(d->dir_fd, d->temporary,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	} while (d->fd < 0 && errno == EEXIST && ++tries < 3);
+	if (d->fd < 0)
+		return report_errno(-errno, "cannot create %s in %s", d->name, d->directory);
+	if (flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return report_fail(-EBUSY, "%s/%s is being written by another checkpoint",
+				   d->directory, d->name);
+	fchmod(d->fd, 0400);		/* whatever the mask says */
+	strcpy(unfinished, d->temporary);
+	unfinished_dir = d->dir_fd;
+	d->start = 0;
+	return 0;
+}
+
+static int open_file(struct destination *d, const char *path, bool exists)
+{
+	int err;
+
+	if (exists && d->replace == CHECKPOINT_NOCLOBBER)
+		return report_fail(-EEXIST, "%s exists already (--noclobber)", path);
+	err = open_directory(d, path);
+	if (!err)
+		err = create_temporary(d);
+	if (!err && exists && d->replace == CHECKPOINT_CLOBBER &&
+	    unlinkat(d->dir_fd, d->name, 0) && errno != ENOENT)
+		err = report_errno(-errno, "cannot remove %s", path);
+	return err;
+}
+
+static int open_path(struct destination *d, const char *path)
+{
+	char *real = NULL;
+	struct stat st;
+	int err;
+
+	if (stat(path, &st)) {
+		if (errno != ENOENT)
+			return report_errno(-errno, "%s", path);
+		return open_file(d, path, false);
+	}
+	if (S_ISDIR(st.st_mode))
+		return report_fail(-EISDIR, "%s is a directory: name a file", path);
+	if (!S_ISREG(st.st_mode))
+		return open_special(d, path);
+	real = realpath(path, NULL);	/* a symbolic link stays one */
+	err = real ? open_file(d, real, true) : report_errno(-errno, "%s", path);
+	free(real);
+	return err;
+}
+
+int destination_open(struct destination *d, const struct checkpoint_options *options)
+{
+	int err;
+
+	*d = (struct destination) {
+		.fd = -1, .dir_fd = -1, .start = -1,
+		.replace = options->replace, .backup = options->backup, .sync = options->sync,
+	};
+	err = options->path ? open_path(d, options->path) : open_descriptor(d, options->fd);
+	if (err)
+		destination_close(d);
+	return err;
+}
+
+int destination_rewind(struct destination *d)
+{
+	if (d->start < 0 || ftruncate(d->fd, d->start) || lseek(d->fd, d->start, SEEK_SET) < 0)
+		return -ESPIPE;
+	return 0;
+}
+
+int destination_sync(struct destination *d)
+{
+	if (!d->sync || d->start < 0 || !fsync(d->fd) || errno == EINVAL || errno == EROFS)
+		return 0;
+	return report_errno(-errno, "cannot write the context file");
+}
+
+/* Moves the existing file out of the way; its name never points to nothing. */
+static int backup(struct destination *d)
+{
+	char name[NAME_MAX + 1];
+
+	if (d->backup) {
+		if (!renameat(d->dir_fd, d->name, AT_FDCWD, d->backup) || errno == ENOENT)
+			return 0;
+		return report_errno(-errno, "cannot rename %s to %s", d->name, d->backup);
+	}
+	for (unsigned int n = 1; n < 1000000; n++) {
+		if (snprintf(name, sizeof(name), "%s.~%u~", d->name, n) >= (int)sizeof(name))
+			return report_errno(-ENAMETOOLONG, "backup of %s", d->name);
+		if (!faccessat(d->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (!linkat(d->dir_fd, d->name, d->dir_fd, name, 0) || errno == ENOENT)
+			return 0;
+		if (errno == EEXIST)
+			continue;
+		/* A file system without links. */
+		if (renameat(d->dir_fd, d->name, d->dir_fd, name))
+			return report_errno(-errno, "cannot rename %s to %s", d->name, name);
+		return 0;
+	}
+	return report_fail(-EEXIST, "too many backups of %s", d->name);
+}
+
+/* As rename, but -EEXIST if the name is taken. */
+static int rename_new(struct destination *d)
+{
+	if (!renameat2(d->dir_fd, d->temporary, d->dir_fd, d->name, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	if (linkat(d->dir_fd, d->temporary, d->dir_fd, d->name, 0))
+		return -errno;
+	return unlinkat(d->dir_fd, d->temporary, 0) ? -errno : 0;
+}
+
+int destination_commit(struct destination *d)
+{
+	int err = 0;
+
+	if (d->dir_fd < 0)
+		return 0;
+	if (d->replace == CHECKPOINT_BACKUP)
+		err = backup(d);
+	if (err)
+		return err;
+	if (d->replace == CHECKPOINT_NOCLOBBER)
+		err = rename_new(d);
+	else if (renameat(d->dir_fd, d->temporary, d->dir_fd, d->name))
+		err = -errno;
+	if (err == -EEXIST)
+		return report_fail(err, "%s/%s exists already (--noclobber)", d->directory, d->name);
+	if (err)
+		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
+	unfinished_dir = -1;
+	if (d->sync && fsync(d->dir_fd) && errno != EINVAL && errno != EROFS)
+		return report_errno(-errno, "cannot write the folder %s", d->directory);
+	return 0;
+}
+
+int destination_explain(const struct destination *d, int err)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if ((err != -ENOSPC && err != -EDQUOT && err != -EFBIG) || fstatvfs(d->fd, &fs) ||
+	    fstat(d->fd, &st))
+		return err;
+	report_clear();
+	if (err == -EFBIG)
+		return report_fail(err, "the context file is larger than the limit of file sizes "
+				   "allows (see ulimit -f)");
+	if (err == -EDQUOT)
+		return report_fail(err, "the quota of disk space is used up: nothing was saved");
+	return report_fail(err, "not enough space in %s: %llu MB were free: nothing was saved",
+			   d->directory ? d->directory : "the destination",
+			   ((unsigned long long)fs.f_bavail * fs.f_frsize + 512ull * st.st_blocks) >> 20);
+}
+
+void destination_close(struct destination *d)
+{
+	if (unfinished_dir >= 0 && d->dir_fd == unfinished_dir)
+		checkpoint_abandon();
+	unfinished_dir = -1;
+	if (d->fd >= 0)
+		close(d->fd);
+	if (d->dir_fd >= 0)
+		close(d->dir_fd);
+	free(d->directory);
+	free(d->name);
+	free(d->temporary);
+	*d = (struct destination) { .fd = -1, .dir_fd = -1, .start = -1 };
+}

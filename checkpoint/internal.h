@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of one checkpoint, shared by the files of this folder.
+ */
+#ifndef KCR_CHECKPOINT_INTERNAL_H
+#define KCR_CHECKPOINT_INTERNAL_H
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/destination.h"
+#include "checkpoint/scope.h"
+#include "resource/resource.h"
+
+struct mapped_file;		/* address_space.c */
+
+struct checkpoint {
+	const struct checkpoint_options *options;
+	struct checkpoint_result *result;
+	struct kcr_info info;
+	int job;			/* /dev/kcr, or -1 */
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
+
+	struct scope scope;		/* as last seen */
+	pid_t *excluded;		/* left out: traced processes */
+	size_t nr_excluded;
+	uint64_t expected_bytes;	/* of memory: an estimate */
+
+	/* stop.c: what is stopped and belongs to the scope, parents first */
+	struct kcr_process *member;
+	size_t nr_members;
+	bool outsiders;			/* others are stopped, too */
+
+	/* describe.c */
+	struct file_table *files;
+	Kcr__Preamble preamble;
+	Kcr__Process **process;
+	size_t nr_processes;
+	struct address_space *space;	/* one per distinct mm */
+	size_t nr_spaces;
+	struct mapped_file *mapped;	/* files of mappings seen so far */
+	size_t nr_mapped;
+
+	struct destination destination;
+	struct context_writer *writer;
+	bool described;			/* metadata are written */
+	uint64_t written_bytes;		/* of memory, for progress */
+};
+
+/* How the pages of a mapping are saved. */
+enum save_pages {
+	SAVE_NONE,		/* elsewhere, or not at all */
+	SAVE_TOUCHED,		/* those that exist and are not zero */
+	SAVE_COPIED,		/* private file mapping: those that were written to */
+	SAVE_ALL,		/* every one: its file is not needed at the restart */
+};
+
+struct region {
+	uint64_t start, end;
+	enum save_pages how;
+	bool early;		/* not in a snapshot: before the release */
+};
+
+struct address_space {
+	pid_t pid;
+	struct region *region;
+	size_t nr_regions;
+};
+
+uint64_t now_ns(void);
+
+/* ---- precheck.c ---- */
+
+/*
+ * Looks at the processes of the scope while they run and refuses what is sure
+ * to fail, so that nothing is stopped in vain.
+ */
+int precheck(struct checkpoint *c);
+bool is_excluded(const struct checkpoint *c, pid_t pid);
+
+/* ---- stop.c ---- */
+
+/* Adds and stops every process of the scope, until no new one shows up. */
+int stop_processes(struct checkpoint *c);
+/* Whether the stopped (SIGSTOP) ones still are: 0, or -EAGAIN. */
+int stop_verify(struct checkpoint *c);
+/* Lets them run on, with a signal. */
+int stop_release(struct checkpoint *c, int signal);
+
+/* ---- describe.c, address_space.c, descriptors.c ---- */
+
+/* What does not depend on the processes: before they are stopped. */
+int describe_host(struct checkpoint *c);
+/* Fills in everything that describe.c owns in *c; nothing is written yet. */
+int describe(struct checkpoint *c);
+/* Writes PREAMBLE, FILEs and PROCESSes. */
+int describe_write(struct checkpoint *c);
+void describe_free(struct checkpoint *c);
+
+/* The address space of `member` into *mm and *space. */
+int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
+		struct address_space *space);
+/*
+ * Registers the open files of a process in `files` and lists its descriptors
+ * in `process` (NULL: only registers, of a process that runs).
+ */
+int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process);
+
+/* ---- memory.c, pack.c ---- */
+
+/* Writes the regions that are early, or the others; from the snapshot or not. */
+int memory_write(struct checkpoint *c, bool early, bool snapshot);
+bool memory_has_early(const struct checkpoint *c);
+
+/*
+ * Compresses chunks in worker threads and writes them in order.  pack_put()
+ * reads the pages of a chunk, waiting until a worker is free; pack_finish()
+ * waits for all and frees everything.
+ */
+struct pack;
+int pack_new(struct pack **out, struct checkpoint *c, bool snapshot);
+int pack_put(struct pack *pack, pid_t pid, const struct kcr_run *runs, size_t count,
+	     uint64_t nr_pages);
+int pack_finish(struct pack *pack);
+
+#endif /* KCR_CHECKPOINT_INTERNAL_H */

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Refuses, while everything runs, what is sure to fail: processes that do not
+ * exist or may not be touched, resources that cannot be saved.  What shows up
+ * only later (a descriptor opened meanwhile) is refused by the same code once
+ * the processes are stopped.
+ */
+#include "checkpoint/internal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "report/code.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+
+#define STATUS_SIZE	(64u << 10)
+#define DEV_ZERO	makedev(1, 5)
+
+bool is_excluded(const struct checkpoint *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->nr_excluded; i++)
+		if (c->excluded[i] == pid)
+			return true;
+	return false;
+}
+
+static int exclude(struct checkpoint *c, pid_t pid)
+{
+	pid_t *larger = realloc(c->excluded, (c->nr_excluded + 1) * sizeof(*larger));
+
+	if (!larger)
+		return report_errno(-ENOMEM, "list of processes");
+	c->excluded = larger;
+	c->excluded[c->nr_excluded++] = pid;
+	report_warn("process %d is left out (debugged, or a debugger)", pid);
+	return 0;
+}
+
+/* ---- is there anything to do? ------------------------------------------------- */
+
+static int check_target(const struct checkpoint *c)
+{
+	pid_t target = c->options->target;
+	struct scope_process p;
+
+	switch (c->options->scope) {
+	case CHECKPOINT_GROUP:
+		return c->scope.count ? 0 :
+			report_fail(-ESRCH, "no process group %d (other than this program)", target);
+	case CHECKPOINT_SESSION:
+		return c->scope.count ? 0 :
+			report_fail(-ESRCH, "no session %d (other than this program)", target);
+	default:
+		break;
+	}
+	if (target == getpid())
+		return report_fail(-EDEADLK, "process %d is this program itself", target);
+	if (scope_look(target, &p))
+		return report_fail(-ESRCH, "no process %d", target);
+	if (p.zombie)
+		return report_fail(-ESRCH, "process %d (%s) has ended already: only its status is "
+				   "left, for its parent %d", target, p.name, p.ppid);
+	return 0;
+}
+
+static int check_kind(const struct scope_process *p)
+{
+	if (p->pid == 1)
+		return report_fail(-EPERM, "process 1 is init, which cannot be checkpointed");
+	if (p->kernel_thread)
+		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
+				   "checkpointed", p->pid, p->name);
+	return 0;
+}
+
+/* ---- debuggers ----------------------------------------------------------------- */
+
+/* Decides about a process that is debugged or debugs. */
+static int apply_policy(struct checkpoint *c, enum checkpoint_ptrace policy, pid_t pid, int err,
+			const char *why)
+{
+	if (is_excluded(c, pid) || policy == CHECKPOINT_PTRACE_ALLOW)
+		return 0;
+	if (policy == CHECKPOINT_PTRACE_SKIP)
+		return exclude(c, pid);
+	return report_fail(err, "process %d %s", pid, why);
+}
+
+static int check_ptrace(void *arg, const struct scope_process *p)
+{
+	struct checkpoint *c = arg;
+	bool inside = scope_find(&c->scope, p->pid);
+	char status[2048];
+	pid_t tracer;
+	int err = 0;
+
+	if (p->kernel_thread || p->zombie ||
+	    proc_read(p->pid, "status", status, sizeof(status)) <= 0)
+		return 0;
+	if (inside)
+		c->expected_bytes += status_number(status, "RssAnon", 10, 0) << 10;
+	tracer = status_number(status, "TracerPid", 10, 0);
+	if (!tracer)
+		return 0;
+	if (inside)
+		err = apply_policy(c, c->options->traced, p->pid, -CR_EPTRACED,
+				   "is being debugged: detach the debugger, or see --ptraced-skip");
+	if (!err && scope_find(&c->scope, tracer))
+		err = apply_policy(c, c->options->tracer, tracer, -CR_EPTRACER,
+				   "debugs another process: end that, or see --ptracer-skip");
+	return err;
+}
+
+/* ---- one process ---------------------------------------------------------------- */
+
+static int check_program(pid_t pid)
+{
+	unsigned char head[EI_NIDENT];
+	char path[32];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;		/* the module will tell */
+	if (read(fd, head, sizeof(head)) == sizeof(head) && !memcmp(head, ELFMAG, SELFMAG) &&
+	    head[EI_CLASS] != ELFCLASS64)
+		err = report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot be "
+				  "checkpointed", pid);
+	close(fd);
+	return err;
+}
+
+static int check_time_namespace(pid_t pid)
+{
+	char ours[64], theirs[64];
+
+	if (proc_link(0, "ns/time", ours, sizeof(ours)) < 0 ||
+	    proc_link(pid, "ns/time", theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d is in another time namespace: run "
+			   "cr_checkpoint inside of it", pid);
+}
+
+static int check_device(pid_t pid, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISCHR(st.st_mode) || st.st_rdev == DEV_ZERO)
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d has memory of the device %s mapped, which "
+			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
+}
+
+static int check_mappings(pid_t pid)
+{
+	char name[32], *line = NULL;
+	size_t size = 0;
+	int err = 0;
+	FILE *maps;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	while (maps && !err && getline(&line, &size, maps) > 0) {
+		char *path = strstr(line, " /dev/");
+
+		if (!path)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		err = check_device(pid, path + 1);
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return err;
+}
+
+/* Attributes that cannot be saved: those that need no stopped process. */
+static int check_attributes(const struct process_probe *probe)
+{
+	Kcr__Process *scratch = malloc(sizeof(*scratch));
+	Kcr__Thread *thread = malloc(sizeof(*thread));
+	int err = 0;
+
+	if (!scratch || !thread) {
+		free(scratch);
+		free(thread);
+		return report_errno(-ENOMEM, "process %d", probe->pid);
+	}
+	kcr__process__init(scratch);
+	scratch->pid = probe->pid;
+	kcr__thread__init(thread);
+	thread->tid = probe->pid;
+	for (size_t i = 0; !err && attributes[i]; i++) {
+		const struct attribute *a = attributes[i];
+
+		if (a == &attribute_pending || a == &attribute_timer)
+			continue;
+		if (a->save)
+			err = a->save(probe, scratch);
+		if (!err && a->save_thread)
+			err = a->save_thread(probe, thread);
+	}
+	kcr__thread__free_unpacked(thread, NULL);
+	kcr__process__free_unpacked(scratch, NULL);
+	return err;
+}
+
+static int check_process(struct checkpoint *c, struct file_table *files, pid_t pid)
+{
+	char *status = malloc(STATUS_SIZE), stat[1024];
+	struct kcr_process info = { .pid = pid };
+	struct process_probe probe = {
+		.job = c->job, .pid = pid, .info = &info, .status = status, .stat = stat,
+	};
+	int err = check_program(pid);
+
+	if (!status)
+		err = report_errno(-ENOMEM, "process %d", pid);
+	if (!err && proc_read(pid, "status", status, STATUS_SIZE) > 0 &&
+	    proc_read(pid, "stat", stat, sizeof(stat)) > 0)
+		err = check_attributes(&probe);
+	if (!err)
+		err = check_time_namespace(pid);
+	if (!err && !c->options->skip_unsupported)
+		err = check_mappings(pid);
+	if (!err)
+		err = describe_descriptors(files, pid, NULL);
+	free(status);
+	return err;
+}
+
+/* A process that ended meanwhile is no failure: stop.c will not see it. */
+static int check_unless_gone(struct checkpoint *c, struct file_table *files, pid_t pid)
+{
+	int err = check_process(c, files, pid);
+	struct scope_process now;
+
+	if (err && (scope_look(pid, &now) || now.zombie)) {
+		report_clear();
+		return 0;
+	}
+	return err;
+}
+
+int precheck(struct checkpoint *c)
+{
+	struct file_table *files;
+	int err;
+
+	err = scope_collect(&c->scope, c->options->scope, c->options->target, NULL, 0);
+	if (!err)
+		err = check_target(c);
+	for (size_t i = 0; !err && i < c->scope.count; i++)
+		err = check_kind(&c->scope.process[i]);
+	if (!err)
+		err = scope_each(check_ptrace, c);
+	if (err)
+		return err;
+	files = file_table_new(c->options->skip_unsupported);
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < c->scope.count; i++) {
+		const struct scope_process *p = &c->scope.process[i];
+
+		if (!p->zombie && !is_excluded(c, p->pid))
+			err = check_unless_gone(c, files, p->pid);
+	}
+	if (!err)
+		err = file_table_check(files);
+	file_table_free(files);
+	return err;
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Finds the processes of a scope.  Small trees are walked from parent to
+ * child (/proc/PID/task/TID/children), since this is done while the processes
+ * are stopped and a look at all of /proc takes longer; everything else takes
+ * that look.  Nothing here is final before the processes are stopped: stop.c
+ * collects again until nothing new shows up.
+ */
+#include "checkpoint/scope.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/attribute.h"
+
+#define WALK_THREADS	64		/* beyond: look at all of /proc */
+#define KTHREAD_FLAG	0x00200000	/* PF_KTHREAD */
+
+static void set_name(struct scope_process *p, const char *stat)
+{
+	const char *start = strchr(stat, '('), *end = strrchr(stat, ')');
+	size_t length;
+
+	p->name[0] = '\0';
+	if (!start || end <= start)
+		return;
+	length = end - start - 1;
+	if (length >= sizeof(p->name))
+		length = sizeof(p->name) - 1;
+	memcpy(p->name, start + 1, length);
+	p->name[length] = '\0';
+}
+
+int scope_look(pid_t pid, struct scope_process *out)
+{
+	char stat[1024];
+	const char *after;
+	bool ended;
+
+	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
+		return -ESRCH;
+	after = strrchr(stat, ')');
+	if (!after || strlen(after) < 3)
+		return -ESRCH;
+	ended = after[2] == 'Z' || after[2] == 'X';
+	*out = (struct scope_process) {
+		.pid = pid,
+		.ppid = stat_number(stat, 4),
+		.pgid = stat_number(stat, 5),
+		.sid = stat_number(stat, 6),
+		.kernel_thread = stat_number(stat, 9) & KTHREAD_FLAG,
+		.nr_threads = stat_number(stat, 20),
+		.exit_signal = stat_number(stat, 38),
+		.exit_code = stat_number(stat, 52),
+	};
+	out->zombie = ended && out->nr_threads <= 1;
+	out->leader_gone = ended && out->nr_threads > 1;
+	set_name(out, stat);
+	return 0;
+}
+
+static int append(struct scope *scope, const struct scope_process *p)
+{
+	if (scope->count == scope->capacity) {
+		size_t capacity = scope->capacity ? 2 * scope->capacity : 64;
+		void *larger = realloc(scope->process, capacity * sizeof(*scope->process));
+
+		if (!larger)
+			return report_errno(-ENOMEM, "list of processes");
+		scope->process = larger;
+		scope->capacity = capacity;
+	}
+	scope->process[scope->count++] = *p;
+	return 0;
+}
+
+const struct scope_process *scope_find(const struct scope *scope, pid_t pid)
+{
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->process[i].pid == pid)
+			return &scope->process[i];
+	return NULL;
+}
+
+void scope_free(struct scope *scope)
+{
+	free(scope->process);
+	*scope = (struct scope) { };
+}
+
+/* Adds a process by number unless it is there, gone, or this program. */
+static int add_seed(struct scope *scope, pid_t pid)
+{
+	struct scope_process p;
+
+	if (pid == getpid() || scope_find(scope, pid) || scope_look(pid, &p))
+		return 0;
+	return append(scope, &p);
+}
+
+/* ---- walking a tree ---------------------------------------------------------- */
+
+/*
+ * Adds the children of one thread.  -EAGAIN: one of them vanished, and with it
+ * the kernel may have skipped another.
+ */
+static int walk_thread(struct scope *scope, pid_t pid, pid_t tid)
+{
+	char name[48], text[4096], *at = text, *end;
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "task/%d/children", tid);
+	length = proc_read(pid, name, text, sizeof(text));
+	if (length < 0)
+		return length;
+	if ((size_t)length == sizeof(text) - 1)
+		return -E2BIG;
+	for (;;) {
+		pid_t child = strtol(at, &end, 10);
+		struct scope_process p;
+		int err;
+
+		if (end == at)
+			return 0;
+		at = end;
+		if (child == getpid() || scope_find(scope, child))
+			continue;
+		if (scope_look(child, &p))
+			return -EAGAIN;
+		err = append(scope, &p);
+		if (err)
+			return err;
+	}
+}
+
+static int walk_process(struct scope *scope, pid_t pid)
+{
+	char path[32];
+	struct dirent *entry;
+	DIR *dir;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0;		/* gone */
+	while (!err && (entry = readdir(dir)))
+		if (isdigit(entry->d_name[0]))
+			err = walk_thread(scope, pid, atoi(entry->d_name));
+	closedir(dir);
+	/* A thread that ended has left its children to another. */
+	return err == -ENOENT || err == -ESRCH ? -EAGAIN : err;
+}
+
+/* -E2BIG: too large or not possible here; -EAGAIN: try again. */
+static int walk_tree(struct scope *scope)
+{
+	int budget = WALK_THREADS, err;
+
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct scope_process *p = &scope->process[i];
+
+		if (p->zombie)
+			continue;
+		budget -= p->nr_threads;
+		if (budget < 0)
+			return -E2BIG;
+		err = walk_process(scope, p->pid);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- looking at everything ---------------------------------------------------- */
+
+int scope_each(int (*fn)(void *arg, const struct scope_process *p), void *arg)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return report_errno(-errno, "cannot list /proc");
+	while (!err && (entry = readdir(dir))) {
+		struct scope_process p;
+
+		if (isdigit(entry->d_name[0]) && !scope_look(atoi(entry->d_name), &p))
+			err = fn(arg, &p);
+	}
+	closedir(dir);
+	return err;
+}
+
+static int append_each(void *arg, const struct scope_process *p)
+{
+	return append(arg, p);
+}
+
+/* Adds the descendants, found in `all`, of everything in `scope`. */
+static int add_descendants(struct scope *scope, const struct scope *all)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		pid_t parent = scope->process[i].pid;
+
+		for (size_t k = 0; k < all->count; k++) {
+			const struct scope_process *p = &all->process[k];
+			int err = 0;
+
+			if (p->ppid == parent && p->pid != getpid() && !scope_find(scope, p->pid))
+				err = append(scope, p);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static bool is_ours(const struct scope *all, pid_t pid)
+{
+	while (pid > 1) {
+		const struct scope_process *p = scope_find(all, pid);
+
+		if (pid == getpid())
+			return true;
+		if (!p)
+			break;
+		pid = p->ppid;
+	}
+	return false;
+}
+
+/* Members of a group or session: those whose parent is not one first, then down. */
+static int add_matching(struct scope *scope, const struct scope *all, enum checkpoint_scope kind,
+			pid_t target)
+{
+	struct scope match = { };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < all->count; i++) {
+		const struct scope_process *p = &all->process[i];
+
+		if ((kind == CHECKPOINT_GROUP ? p->pgid : p->sid) == target &&
+		    !is_ours(all, p->pid))
+			err = append(&match, p);
+	}
+	for (size_t i = 0; !err && i < match.count; i++)
+		if (!scope_find(&match, match.process[i].ppid))
+			err = append(scope, &match.process[i]);
+	if (!err)
+		err = add_descendants(scope, &match);
+	scope_free(&match);
+	return err;
+}
+
+/* ---- all together ------------------------------------------------------------- */
+
+static int add_seeds(struct scope *scope, pid_t target, const pid_t *member, size_t nr_members)
+{
+	int err = add_seed(scope, target);
+
+	for (size_t i = 0; !err && i < nr_members; i++)
+		err = add_seed(scope, member[i]);
+	return err;
+}
+
+/* Parents before their children: a member may have been a seed of its own. */
+static int sort(struct scope *scope)
+{
+	struct scope sorted = { };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < scope->count; i++)
+		if (!scope_find(scope, scope->process[i].ppid))
+			err = append(&sorted, &scope->process[i]);
+	if (!err)
+		err = add_descendants(&sorted, scope);
+	if (err) {
+		scope_free(&sorted);
+		return err;
+	}
+	scope_free(scope);
+	*scope = sorted;
+	return 0;
+}
+
+static int collect_tree(struct scope *scope, pid_t target, const pid_t *member,
+			size_t nr_members)
+{
+	struct scope all = { };
+	int err, tries = 0;
+
+	do {
+		scope->count = 0;
+		err = add_seeds(scope, target, member, nr_members);
+		if (!err)
+			err = walk_tree(scope);
+	} while (err == -EAGAIN && ++tries < 10);
+	if (err == -E2BIG || err == -EAGAIN) {
+		err = scope_each(append_each, &all);
+		scope->count = 0;
+		if (!err)
+			err = add_seeds(scope, target, member, nr_members);
+		if (!err)
+			err = add_descendants(scope, &all);
+	}
+	scope_free(&all);
+	return err ? err : sort(scope);
+}
+
+int scope_collect(struct scope *scope, enum checkpoint_scope kind, pid_t target,
+		  const pid_t *member, size_t nr_members)
+{
+	struct scope all = { };
+	int err;
+
+	scope->count = 0;
+	switch (kind) {
+	case CHECKPOINT_PROCESS:
+		return add_seed(scope, target);
+	case CHECKPOINT_TREE:
+		return collect_tree(scope, target, member, nr_members);
+	default:
+		err = scope_each(append_each, &all);
+		if (!err)
+			err = add_matching(scope, &all, kind, target);
+		scope_free(&all);
+		return err;
+	}
+}

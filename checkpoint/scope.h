@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which processes belong to a checkpoint, as /proc shows it at one moment.
+ * The calling process and its descendants never do.
+ */
+#ifndef KCR_CHECKPOINT_SCOPE_H
+#define KCR_CHECKPOINT_SCOPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "checkpoint/checkpoint.h"
+
+struct scope_process {
+	pid_t pid, ppid, pgid, sid;
+	int nr_threads;
+	bool zombie;			/* all of it: no thread is left */
+	bool leader_gone;		/* threads are left, but not the first one */
+	bool kernel_thread;
+	uint32_t exit_signal;
+	uint32_t exit_code;		/* zombie: as wait(2) reports it */
+	char name[64];
+};
+
+struct scope {
+	struct scope_process *process;	/* parents before their children */
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * Replaces the contents of *scope (zeroed before the first use).  `member`
+ * are processes known to belong to it: with TREE, their descendants do too,
+ * though a parent that ended meanwhile has cut them off from the target.
+ */
+int scope_collect(struct scope *scope, enum checkpoint_scope kind, pid_t target,
+		  const pid_t *member, size_t nr_members);
+void scope_free(struct scope *scope);
+
+const struct scope_process *scope_find(const struct scope *scope, pid_t pid);
+
+/* 0, or -ESRCH (silently) if there is no such process. */
+int scope_look(pid_t pid, struct scope_process *out);
+
+/* Calls fn for every process that /proc shows, until it returns other than 0. */
+int scope_each(int (*fn)(void *arg, const struct scope_process *p), void *arg);
+
+#endif /* KCR_CHECKPOINT_SCOPE_H */

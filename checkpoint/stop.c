@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stops every process of the scope.  The module catches what members fork
+ * while they are being stopped; a process that joins the scope otherwise (by
+ * setpgid(), or born of one not yet added) shows up when the scope is
+ * collected again with all members at rest: then it is added and the job
+ * parked once more.  Done when nothing new is seen.
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "device/device.h"
+#include "report/code.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+
+#define MAX_ROUNDS	100
+#define BUSY_TRIES	3
+#define PARK_MS		3000u	/* one try */
+#define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* Milliseconds that the next PARK may take; 0: the time is over. */
+static unsigned int park_time(const struct checkpoint *c)
+{
+	uint64_t now = now_ns() + MARGIN_NS, left;
+
+	if (!c->deadline_ns)
+		return PARK_MS;
+	left = c->deadline_ns > now ? (c->deadline_ns - now) / 1000000 : 0;
+	return left < PARK_MS ? left : PARK_MS;
+}
+
+static bool is_member(const struct checkpoint *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->nr_members; i++)
+		if (c->member[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int collect(struct checkpoint *c)
+{
+	pid_t *pid = calloc(c->nr_members + 1, sizeof(*pid));
+	int err;
+
+	if (!pid)
+		return report_errno(-ENOMEM, "list of processes");
+	for (size_t i = 0; i < c->nr_members; i++)
+		pid[i] = c->member[i].pid;
+	err = scope_collect(&c->scope, c->options->scope, c->options->target, pid, c->nr_members);
+	free(pid);
+	return err;
+}
+
+/* Adds what is in the scope and not in the job; how many were, or -errno. */
+static int add_new(struct checkpoint *c)
+{
+	int added = 0;
+
+	for (size_t i = 0; i < c->scope.count; i++) {
+		const struct scope_process *p = &c->scope.process[i];
+		int err;
+
+		if (p->zombie || is_excluded(c, p->pid) || is_member(c, p->pid))
+			continue;
+		if (p->leader_gone)
+			return report_fail(-EOPNOTSUPP, "process %d (%s): its first thread has ended "
+					   "while others run: this cannot be checkpointed",
+					   p->pid, p->name);
+		err = device_add(c->job, p->pid);
+		if (err == -ESRCH)	/* ended or called exec: the next look tells */
+			report_clear();
+		else if (err && err != -EEXIST)
+			return err;
+		if (err == -EEXIST)
+			report_clear();
+		added++;
+	}
+	return added;
+}
+
+/* c->member: the stopped processes that are in the scope, in its order. */
+static int list_members(struct checkpoint *c)
+{
+	struct kcr_process *list, *member;
+	int count = device_list(c->job, &list);
+	size_t n = 0;
+
+	if (count < 0)
+		return count;
+	member = calloc(count + 1, sizeof(*member));
+	if (!member) {
+		free(list);
+		return report_errno(-ENOMEM, "list of processes");
+	}
+	for (size_t i = 0; i < c->scope.count; i++)
+		for (int k = 0; k < count; k++)
+			if (list[k].pid == c->scope.process[i].pid && !is_excluded(c, list[k].pid))
+				member[n++] = list[k];
+	c->outsiders = n < (size_t)count;
+	free(list);
+	free(c->member);
+	c->member = member;
+	c->nr_members = n;
+	return 0;
+}
+
+/* A PARK failed and all run: 0 to try again, or -errno. */
+static int after_failure(struct checkpoint *c, int err, int *busy)
+{
+	if (err == -EBUSY && (c->deadline_ns ? park_time(c) > 0 : ++*busy < BUSY_TRIES))
+		err = -EAGAIN;
+	if (err != -EAGAIN)
+		return err;
+	report_clear();
+	c->nr_members = 0;
+	return 0;
+}
+
+static int nobody(const struct checkpoint *c)
+{
+	static const char *const what[] = {
+		[CHECKPOINT_PROCESS] = "process", [CHECKPOINT_GROUP] = "process group",
+		[CHECKPOINT_SESSION] = "session", [CHECKPOINT_TREE] = "process tree",
+	};
+
+	return report_fail(-ESRCH, "%s %d: no process is left to checkpoint",
+			   what[c->options->scope], c->options->target);
+}
+
+static int check_flags(const struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->nr_members; i++) {
+		const struct kcr_process *m = &c->member[i];
+
+		if (m->flags & KCR_PROCESS_COMPAT)
+			return report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot "
+					   "be checkpointed", m->pid);
+		if (m->flags & KCR_PROCESS_IO_URING)
+			return report_fail(-EOPNOTSUPP, "process %d uses io_uring, which cannot be "
+					   "checkpointed", m->pid);
+		if ((m->flags & KCR_PROCESS_TRACED) &&
+		    c->options->traced != CHECKPOINT_PTRACE_ALLOW)
+			return report_fail(-CR_EPTRACED, "process %d is being debugged: detach the "
+					   "debugger, or see --ptraced-skip", m->pid);
+	}
+	return 0;
+}
+
+int stop_processes(struct checkpoint *c)
+{
+	struct kcr_park park;
+	bool parked = false;
+	int busy = 0, added, err;
+
+	for (int round = 0; round < MAX_ROUNDS; round++) {
+		err = collect(c);
+		if (!err && parked)
+			err = list_members(c);
+		added = err ? err : add_new(c);
+		if (added < 0)
+			return added;
+		if (parked && !added)
+			return c->nr_members ? check_flags(c) : nobody(c);
+		if (!added)
+			return nobody(c);
+		if (c->deadline_ns && !park_time(c))
+			return report_fail(-ETIMEDOUT, "the processes could not be stopped in the "
+					   "time given by --time");
+		err = device_park(c->job, park_time(c), &park);
+		parked = !err;
+		if (err)
+			err = after_failure(c, err, &busy);
+		if (err)
+			return err == -ESRCH ? (report_clear(), nobody(c)) : err;
+		c->result->park_ns = park.elapsed_ns;
+		c->result->nr_threads = park.nr_threads;
+	}
+	return report_fail(-EBUSY, "new processes appear faster than they can be stopped");
+}
+
+int stop_verify(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->nr_members; i++) {
+		char stat[1024];
+		const char *after;
+
+		if (!(c->member[i].flags & KCR_PROCESS_STOPPED))
+			continue;
+		if (proc_read(c->member[i].pid, "stat", stat, sizeof(stat)) <= 0)
+			return -EAGAIN;
+		after = strrchr(stat, ')');
+		if (!after || (after[2] != 'T' && after[2] != 't'))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+int stop_release(struct checkpoint *c, int signal)
+{
+	/* Those that only happen to be stopped with the others get no signal. */
+	if (signal && c->outsiders) {
+		for (size_t i = 0; i < c->nr_members; i++)
+			kill(c->member[i].pid, signal);
+		signal = 0;
+	}
+	return device_release(c->job, signal, &c->result->stopped_ns);
+}
