@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What prctl(2) and files of /proc/self set: name, child subreaper, huge pages,
+ * timer slack, parent-death signal, dumpable, core dump filter, OOM score.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "check.h"
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	NEED(fd >= 0 && write(fd, text, strlen(text)) > 0);
+	close(fd);
+}
+
+static long get(const char *path, int base)
+{
+	char text[64];
+
+	return strtol(check_slurp(path, text, sizeof(text)), NULL, base);
+}
+
+int main(int argc, char **argv)
+{
+	char name[16];
+	int value;
+
+	check_begin(argc, argv);
+	NEED(!prctl(PR_SET_NAME, "a ) (name\\"));
+	NEED(!prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
+	NEED(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	NEED(!prctl(PR_SET_TIMERSLACK, 123456, 0, 0, 0));
+	NEED(!prctl(PR_SET_PDEATHSIG, SIGUSR2, 0, 0, 0));
+	put("/proc/self/coredump_filter", "0x21");
+	put("/proc/self/oom_score_adj", "321");
+	NEED(!prctl(PR_SET_DUMPABLE, argc > 3 ? atoi(argv[3]) : 1, 0, 0, 0));
+	check_ready();
+	check_wait();
+	CHECK(!prctl(PR_GET_NAME, name) && !strcmp(name, "a ) (name\\"));
+	CHECK(!prctl(PR_GET_CHILD_SUBREAPER, &value) && value == 1);
+	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+	if (geteuid() == 0)	/* others' is hidden from an unprivileged checkpoint */
+		CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 123456);
+	CHECK(!prctl(PR_GET_PDEATHSIG, &value) && value == SIGUSR2);
+	CHECK(prctl(PR_GET_DUMPABLE) == (argc > 3 ? atoi(argv[3]) : 1));
+	CHECK(get("/proc/self/coredump_filter", 16) == 0x21);
+	CHECK(get("/proc/self/oom_score_adj", 10) == 321);
+	return check_end();
+}

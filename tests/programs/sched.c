@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scheduling class, nice value and processors, different in each of three threads.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "check.h"
+
+static pthread_barrier_t barrier;
+
+static void *idle(void *argument)
+{
+	struct sched_param parameter = { 0 };
+
+	NEED(!sched_setscheduler(0, SCHED_IDLE, &parameter));
+	pthread_barrier_wait(&barrier);
+	check_wait();
+	CHECK(sched_getscheduler(0) == SCHED_IDLE);
+	return argument;
+}
+
+static void *bound(void *argument)
+{
+	cpu_set_t cpus, now;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	NEED(!sched_setaffinity(0, sizeof(cpus), &cpus));
+	NEED(!setpriority(PRIO_PROCESS, syscall(SYS_gettid), 11));
+	pthread_barrier_wait(&barrier);
+	check_wait();
+	CHECK(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&cpus, &now));
+	CHECK(getpriority(PRIO_PROCESS, syscall(SYS_gettid)) == 11);
+	return argument;
+}
+
+static void *realtime(void *argument)
+{
+	struct sched_param parameter = { .sched_priority = 2 }, now;
+	bool may = !sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter);
+
+	pthread_barrier_wait(&barrier);
+	check_wait();
+	if (may) {
+		CHECK(sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK));
+		CHECK(!sched_getparam(0, &now) && now.sched_priority == 2);
+	}
+	return argument;
+}
+
+int main(int argc, char **argv)
+{
+	void *(*const work[])(void *) = { idle, bound, realtime };
+	cpu_set_t cpus, now;
+	pthread_t thread[3];
+
+	check_begin(argc, argv);
+	pthread_barrier_init(&barrier, NULL, 4);
+	NEED(!sched_getaffinity(0, sizeof(cpus), &cpus));
+	for (int i = 0; i < 3; i++)
+		NEED(!pthread_create(&thread[i], NULL, work[i], NULL));
+	pthread_barrier_wait(&barrier);
+	check_ready();
+	check_wait();
+	CHECK(sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) == 0);
+	CHECK(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&cpus, &now));
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	return check_end();
+}
