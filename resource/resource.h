@@ -122,6 +122,8 @@ struct file_kind {
 	/* In a process that has it as descriptor `number`, once its table is complete; optional. */
 	int (*install)(struct rebuild *r, const Kcr__Process *process, int number,
 		       const Kcr__File *file);
+	/* In cr_restart once every process has its files and mappings (or on failure); optional. */
+	void (*finish)(struct rebuild *r, const Kcr__File *file);
 };
 
 extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
@@ -137,12 +139,11 @@ int files_complete(struct rebuild *r);
  */
 int files_install(struct rebuild *r, const Kcr__Process *process);
 /*
- * What must come last of all: POSIX locks, which any close of the same file
- * would drop, and seals that forbid new mappings.  For the leader's script,
- * after the descriptors from r->high_fd on are closed.
+ * POSIX locks, which any close of the same file would drop: for the leader's
+ * script, after the descriptors from r->high_fd on are closed.
  */
 void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s);
-/* In cr_restart once every process has its files: closes everything opened for them. */
+/* In cr_restart once every process has entered: closes everything opened for them. */
 void files_close(struct rebuild *r);
 
 /* ---- attributes of a process ------------------------------------------------- */

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The build id of an ELF file: what tells two versions of a library apart
+ * whatever their times say.  The file is not trusted: every size is checked.
+ */
+#include "resource/build_id.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_HEADERS	64
+#define MAX_NOTES	4096
+
+/* Finds the GNU build id among notes. Its length, or 0. */
+static int find_note(const char *notes, size_t length, uint8_t *id, size_t room)
+{
+	size_t at = 0;
+
+	while (length - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		size_t name, data;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		if (note.n_namesz > length || note.n_descsz > length)
+			return 0;
+		data = name + ((note.n_namesz + 3) & ~3u);
+		if (data > length || note.n_descsz > length - data)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= room) {
+			memcpy(id, notes + data, note.n_descsz);
+			return note.n_descsz;
+		}
+		at = data + ((note.n_descsz + 3) & ~3u);
+		if (at > length)
+			return 0;
+	}
+	return 0;
+}
+
+int build_id_read(int fd, uint8_t *id, size_t room)
+{
+	Elf64_Phdr header[MAX_HEADERS];
+	char notes[MAX_NOTES];
+	Elf64_Ehdr elf;
+	size_t count;
+
+	if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) ||
+	    memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_phentsize != sizeof(*header))
+		return 0;
+	count = elf.e_phnum < MAX_HEADERS ? elf.e_phnum : MAX_HEADERS;
+	if (pread(fd, header, count * sizeof(*header), elf.e_phoff) !=
+	    (ssize_t)(count * sizeof(*header)))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t length = header[i].p_filesz < MAX_NOTES ? header[i].p_filesz : MAX_NOTES;
+		ssize_t got;
+		int found;
+
+		if (header[i].p_type != PT_NOTE)
+			continue;
+		got = pread(fd, notes, length, header[i].p_offset);
+		found = got > 0 ? find_note(notes, got, id, room) : 0;
+		if (found)
+			return found;
+	}
+	return 0;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Devices without a state of their own: /dev/null, zero, full, random,
+ * urandom.  Any other device but terminals is hardware or as good as that.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+static const struct { unsigned int minor; const char *path; } devices[] = {
+	{ 3, "/dev/null" }, { 5, "/dev/zero" }, { 7, "/dev/full" },
+	{ 8, "/dev/random" }, { 9, "/dev/urandom" },
+};
+
+/* The usual path of a device of this kind; NULL: it is not one. */
+static const char *usual_path(uint64_t rdev)
+{
+	if (major(rdev) != 1)
+		return NULL;
+	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+		if (devices[i].minor == minor(rdev))
+			return devices[i].path;
+	return NULL;
+}
+
+static bool match(const struct file_probe *probe)
+{
+	return (S_ISCHR(probe->st.st_mode) || S_ISBLK(probe->st.st_mode)) &&
+	       !(probe->flags & O_PATH);
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	const char *usual = S_ISCHR(probe->st.st_mode) ? usual_path(probe->st.st_rdev) : NULL;
+	Kcr__Device *device;
+
+	if (!usual)
+		return file_unsupported(t, "a device (%s %u:%u)",
+					S_ISBLK(probe->st.st_mode) ? "block" : "character",
+					major(probe->st.st_rdev), minor(probe->st.st_rdev));
+	device = file_new_kind(file, KCR__FILE__KIND_DEVICE, sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	device->path = file_string(probe_is_deleted(probe) ? usual : probe->link);
+	device->rdev = probe->st.st_rdev;
+	return device->path ? 0 : -ENOMEM;
+}
+
+static int open_device(struct rebuild *r, const Kcr__File *file)
+{
+	const char *usual = usual_path(file->device->rdev);
+	struct stat st;
+	int fd;
+
+	if (!usual)
+		return rebuild_error(file, -EINVAL, "not a device that is ever saved");
+	fd = rebuild_open_path(r, file->device->path, rebuild_open_flags(file), 0);
+	if (fd >= 0 && (fstat(fd, &st) || st.st_rdev != file->device->rdev)) {
+		close(fd);
+		fd = -ENODEV;
+	}
+	if (fd < 0) {
+		fd = open(usual, rebuild_open_flags(file));
+		if (fd < 0)
+			return rebuild_error(file, -errno, "it cannot be opened");
+	}
+	return rebuild_put(r, file->id, fd);
+}
+
+const struct file_kind file_kind_device = {
+	.kind = KCR__FILE__KIND_DEVICE,
+	.name = "device",
+	.match = match,
+	.save = save,
+	.open = open_device,
+};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Open directories: by path.  A deleted directory cannot be made anew in a
+ * way that programs would not see, so it is refused.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool match(const struct file_probe *probe)
+{
+	return S_ISDIR(probe->st.st_mode);
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__Directory *directory;
+
+	if (probe_is_deleted(probe))
+		return file_unsupported(t, "a deleted directory");
+	if (probe->link[0] != '/')
+		return file_unsupported(t, "a directory outside this root directory");
+	directory = file_new_kind(file, KCR__FILE__KIND_DIRECTORY, sizeof(*directory));
+	if (!directory)
+		return -ENOMEM;
+	directory->path = file_string(probe->link);
+	return directory->path ? 0 : -ENOMEM;
+}
+
+static int open_directory(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = rebuild_open_path(r, file->directory->path,
+				   rebuild_open_flags(file) | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be opened");
+	return rebuild_put(r, file->id, fd);
+}
+
+const struct file_kind file_kind_directory = {
+	.kind = KCR__FILE__KIND_DIRECTORY,
+	.name = "directory",
+	.match = match,
+	.save = save,
+	.open = open_directory,
+};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The kinds of open files.  The first whose match() says yes is taken. */
+#include "resource/file.h"
+
+const struct file_kind *const file_kinds[] = {
+	&file_kind_directory,
+	&file_kind_terminal,
+	&file_kind_device,
+	&file_kind_pipe,
+	&file_kind_memfd,
+	&file_kind_shared_memory,
+	&file_kind_regular,
+	NULL
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kinds of open files share: their table entries, helpers of save
+ * and helpers of rebuild.  The interface to the other rooms is resource.h.
+ */
+#ifndef KCR_RESOURCE_FILE_H
+#define KCR_RESOURCE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "resource/resource.h"
+
+extern const struct file_kind file_kind_device;
+extern const struct file_kind file_kind_directory;
+extern const struct file_kind file_kind_epoll;
+extern const struct file_kind file_kind_eventfd;
+extern const struct file_kind file_kind_inet_socket;
+extern const struct file_kind file_kind_inotify;
+extern const struct file_kind file_kind_memfd;
+extern const struct file_kind file_kind_pidfd;
+extern const struct file_kind file_kind_pipe;
+extern const struct file_kind file_kind_regular;
+extern const struct file_kind file_kind_shared_memory;
+extern const struct file_kind file_kind_signalfd;
+extern const struct file_kind file_kind_terminal;
+extern const struct file_kind file_kind_timerfd;
+extern const struct file_kind file_kind_unix_socket;
+
+/* The kind with this tag in the image; NULL: none. */
+const struct file_kind *file_kind_of(Kcr__File__KindCase tag);
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* The programs run: queues and counters must be left alone. */
+bool file_table_is_dry(const struct file_table *t);
+
+/* For save(): why this file cannot be saved; returns -EOPNOTSUPP. */
+int file_unsupported(struct file_table *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* For save(): a failure; the message names process and descriptor. Returns err. */
+int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A socket of NETLINK_SOCK_DIAG, opened at its first use; -errno. */
+int file_table_diag(struct file_table *t);
+
+/* The lowest id with the same inode, its own included. */
+uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe);
+
+/* A copy of the data, or ENOMEM with a message. */
+int file_bytes(ProtobufCBinaryData *out, const void *data, size_t length);
+char *file_string(const char *text);	/* strdup; NULL with a message */
+
+/* Makes the message of this kind (of sizeof `size`) part of `file`; NULL: no memory (reported). */
+void *file_new_kind(Kcr__File *file, Kcr__File__KindCase tag, size_t size);
+
+/* The text after "KEY" (with its colon) in a line of fdinfo, white space skipped; NULL. */
+const char *fdinfo_value(const char *fdinfo, const char *key);
+
+/* Is it an anonymous inode of this name ("[eventfd]", "inotify")? */
+bool probe_is_anon(const struct file_probe *probe, const char *name);
+/* Does the link end in " (deleted)", and is nothing like it at that place? */
+bool probe_is_deleted(const struct file_probe *probe);
+/* A copy of its path, without the suffix if it is deleted. */
+char *probe_path(const struct file_probe *probe, bool deleted);
+
+/* ---- locks (file_lock.c) ------------------------------------------------------ */
+
+struct lock_list {			/* POSIX locks found, by process */
+	struct lock_entry { pid_t pid; int number; uint32_t type; int64_t start, len; } *entry;
+	size_t count;
+};
+
+/* Reads "lock:" lines: flock and OFD locks into `file`, POSIX locks of `pid` into `list`. */
+int locks_parse(const char *fdinfo, pid_t pid, int number, Kcr__File *file,
+		struct lock_list *list);
+int locks_of_process(const struct lock_list *list, Kcr__Process *p);
+int locks_rebuild(int fd, const Kcr__File *file);
+void locks_script(const Kcr__Process *process, struct script *s);
+
+/* ---- contents (file_content.c) ------------------------------------------------ */
+
+/* Writes what is not zero of a file's first st_size bytes. */
+int file_write_content(const struct file_probe *probe, const Kcr__File *file,
+		       struct context_writer *w);
+/* Puts part of it back. 0 or -errno, without a message. */
+int file_store_content(int fd, uint64_t offset, const void *data, size_t length);
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+/* Records an open descriptor as that of file `id`, under a high number; takes it over. */
+int rebuild_put(struct rebuild *r, uint32_t id, int fd);
+/* Likewise as the place where its contents go. */
+int rebuild_put_content(struct rebuild *r, uint32_t id, int fd);
+/* One of cr_restart's own descriptors 0, 1, 2, in a description of its own where that is possible. */
+int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags);
+
+/* "cannot restore DESCRIPTION: …: strerror"; returns err. */
+int rebuild_error(const Kcr__File *file, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Flags of a saved description that open(2) may get again. */
+int rebuild_open_flags(const Kcr__File *file);
+/* A new description of what fd refers to. */
+int rebuild_reopen(int fd, int flags);
+/* open(2) of a path that --relocate may move. */
+int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode);
+/* The path after --relocate, to be freed unless it is `path` itself. */
+const char *rebuild_path(const struct rebuild *r, const char *path);
+void rebuild_path_free(const char *path, const char *original);
+
+/* Has any process (or the given one) this file under this number (-1: any)? */
+bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);
+bool process_has_number(const Kcr__Process *p, uint32_t id, int number);
+/* The new number of a saved process; 0: it is not in the image. */
+pid_t rebuild_pid(const struct rebuild *r, pid_t pid);
+/* The process whose install() is the first for this file. */
+const Kcr__Process *rebuild_first_owner(const struct rebuild *r, uint32_t id);
+
+#endif /* KCR_RESOURCE_FILE_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Helpers for the kinds of open files: building the messages of a save,
+ * recognising what a probe is, and opening things again at a restart.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+/* ---- save ------------------------------------------------------------------- */
+
+int file_bytes(ProtobufCBinaryData *out, const void *data, size_t length)
+{
+	uint8_t *copy = malloc(length + 1);
+
+	if (!copy)
+		return report_errno(-ENOMEM, "saving open files");
+	if (length)
+		memcpy(copy, data, length);
+	free(out->data);
+	out->data = copy;
+	out->len = length;
+	return 0;
+}
+
+char *file_string(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		report_errno(-ENOMEM, "saving open files");
+	return copy;
+}
+
+void *file_new_kind(Kcr__File *file, Kcr__File__KindCase tag, size_t size)
+{
+	const struct file_kind *kind = file_kind_of(tag);
+	const ProtobufCFieldDescriptor *field;
+	void *message = calloc(1, size);
+
+	field = protobuf_c_message_descriptor_get_field(&kcr__file__descriptor, tag);
+	if (!message || !kind || !field) {
+		free(message);
+		report_errno(-ENOMEM, "saving open files");
+		return NULL;
+	}
+	protobuf_c_message_init(field->descriptor, message);
+	file->kind_case = tag;
+	file->regular = message;	/* all members of the union are pointers */
+	return message;
+}
+
+const char *fdinfo_value(const char *fdinfo, const char *key)
+{
+	size_t length = strlen(key);
+	const char *line = fdinfo;
+
+	while (line) {
+		if (!strncmp(line, key, length)) {
+			line += length;
+			return line + strspn(line, "\t ");
+		}
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	return NULL;
+}
+
+bool probe_is_anon(const struct file_probe *probe, const char *name)
+{
+	static const char prefix[] = "anon_inode:";
+
+	return !strncmp(probe->link, prefix, sizeof(prefix) - 1) &&
+	       !strcmp(probe->link + sizeof(prefix) - 1, name);
+}
+
+bool probe_is_deleted(const struct file_probe *probe)
+{
+	static const char suffix[] = " (deleted)";
+	size_t length = strlen(probe->link);
+	struct stat st;
+
+	if (length < sizeof(suffix) || strcmp(probe->link + length - sizeof(suffix) + 1, suffix))
+		return false;
+	return lstat(probe->link, &st) || st.st_ino != probe->st.st_ino ||
+	       st.st_dev != probe->st.st_dev;
+}
+
+char *probe_path(const struct file_probe *probe, bool deleted)
+{
+	char *path = file_string(probe->link);
+
+	if (path && deleted)
+		path[strlen(path) - strlen(" (deleted)")] = '\0';
+	return path;
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+static int take_high(struct rebuild *r, int fd, int *out)
+{
+	int high;
+
+	if (fd >= r->high_fd) {
+		*out = fd;
+		return 0;
+	}
+	high = fcntl(fd, F_DUPFD_CLOEXEC, r->high_fd);
+	if (high < 0) {
+		high = -errno;
+		close(fd);
+		return report_errno(high, "restoring open files");
+	}
+	close(fd);
+	*out = high;
+	return 0;
+}
+
+int rebuild_put(struct rebuild *r, uint32_t id, int fd)
+{
+	return take_high(r, fd, &r->file_fd[id - 1]);
+}
+
+int rebuild_put_content(struct rebuild *r, uint32_t id, int fd)
+{
+	return take_high(r, fd, &r->content_fd[id - 1]);
+}
+
+int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (r->stdio[number] < 0 || fstat(r->stdio[number], &st))
+		return -EBADF;
+	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+		fd = rebuild_reopen(r->stdio[number],
+				    (flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY);
+	if (fd < 0)
+		fd = fcntl(r->stdio[number], F_DUPFD_CLOEXEC, r->high_fd);
+	if (fd < 0)
+		return -errno;
+	r->borrowed[id - 1] = true;
+	return rebuild_put(r, id, fd);
+}
+
+int rebuild_error(const Kcr__File *file, int err, const char *format, ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return report_errno(err, "cannot restore %s: %s", file->description ?: "an open file",
+			    what);
+}
+
+int rebuild_open_flags(const Kcr__File *file)
+{
+	const int keep = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT |
+			 O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_PATH;
+
+	return (file->flags & keep) | O_NOCTTY | O_CLOEXEC;
+}
+
+int rebuild_reopen(int fd, int flags)
+{
+	char path[64];
+	int new;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	new = open(path, flags | O_CLOEXEC);
+	return new < 0 ? -errno : new;
+}
+
+const char *rebuild_path(const struct rebuild *r, const char *path)
+{
+	return r->relocate ? r->relocate(path) : path;
+}
+
+void rebuild_path_free(const char *path, const char *original)
+{
+	if (path != original)
+		free((char *)path);
+}
+
+int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode)
+{
+	const char *moved = rebuild_path(r, path);
+	int fd = moved ? open(moved, flags | O_CLOEXEC, mode) : -1;
+	int err = moved ? -errno : -ENOMEM;
+
+	if (fd < 0 && err == -EPERM && flags & O_NOATIME) {
+		fd = open(moved, (flags & ~O_NOATIME) | O_CLOEXEC, mode);
+		err = -errno;
+	}
+	rebuild_path_free(moved, path);
+	return fd < 0 ? err : fd;
+}
+
+bool process_has_number(const Kcr__Process *p, uint32_t id, int number)
+{
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (p->descriptor[i]->file_id == id &&
+		    (number < 0 || p->descriptor[i]->fd == number))
+			return true;
+	return false;
+}
+
+bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (process_has_number(r->context->process[i], id, number))
+			return true;
+	return false;
+}
+
+const Kcr__Process *rebuild_first_owner(const struct rebuild *r, uint32_t id)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (process_has_number(r->context->process[i], id, -1))
+			return r->context->process[i];
+	return NULL;
+}
+
+pid_t rebuild_pid(const struct rebuild *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (r->context->process[i]->pid == pid)
+			return r->restore_ids || !r->new_pid ? pid : r->new_pid[i];
+	return 0;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Locks of files, as /proc/PID/fdinfo shows them.  flock and OFD locks belong
+ * to the open file and come back with it; POSIX locks belong to a process
+ * and come back by its script, after its last close() of the file.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+
+#include "report/report.h"
+#include "restart/script.h"
+
+static int add_posix(struct lock_list *list, const struct lock_entry *lock)
+{
+	struct lock_entry *more;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct lock_entry *l = &list->entry[i];
+
+		if (l->pid == lock->pid && l->number == lock->number && l->start == lock->start)
+			return 0;	/* a dry run saw it already */
+	}
+	more = realloc(list->entry, (list->count + 1) * sizeof(*more));
+	if (!more)
+		return report_errno(-ENOMEM, "saving locks");
+	list->entry = more;
+	list->entry[list->count++] = *lock;
+	return 0;
+}
+
+static int add_ofd(Kcr__File *file, const struct lock_entry *lock)
+{
+	Kcr__RangeLock **more;
+
+	more = realloc(file->ofd_lock, (file->n_ofd_lock + 1) * sizeof(*more));
+	if (!more)
+		return report_errno(-ENOMEM, "saving locks");
+	file->ofd_lock = more;
+	more[file->n_ofd_lock] = malloc(sizeof(**more));
+	if (!more[file->n_ofd_lock])
+		return report_errno(-ENOMEM, "saving locks");
+	kcr__range_lock__init(more[file->n_ofd_lock]);
+	more[file->n_ofd_lock]->type = lock->type;
+	more[file->n_ofd_lock]->start = lock->start;
+	more[file->n_ofd_lock]->len = lock->len;
+	file->n_ofd_lock++;
+	return 0;
+}
+
+static int add_flock(Kcr__File *file, const struct lock_entry *lock)
+{
+	if (file->flock)
+		return 0;
+	file->flock = malloc(sizeof(*file->flock));
+	if (!file->flock)
+		return report_errno(-ENOMEM, "saving locks");
+	kcr__flock__init(file->flock);
+	file->flock->type = lock->type == F_WRLCK ? LOCK_EX : LOCK_SH;
+	return 0;
+}
+
+/* "1: POSIX  ADVISORY  WRITE 123 08:01:77 0 EOF": false if it is no held lock. */
+static bool parse_line(const char *line, char class[8], struct lock_entry *lock)
+{
+	char type[8], end[24];
+	long long start;
+
+	if (sscanf(line, "%*[^:]: %7s %*s %7s %*s %*s %lld %23s", class, type, &start, end) != 4)
+		return false;		/* also "1: -> …": it only waits */
+	lock->type = !strcmp(type, "WRITE") ? F_WRLCK : F_RDLCK;
+	lock->start = start;
+	lock->len = !strcmp(end, "EOF") ? 0 : strtoll(end, NULL, 10) - start + 1;
+	return true;
+}
+
+int locks_parse(const char *fdinfo, pid_t pid, int number, Kcr__File *file,
+		struct lock_list *list)
+{
+	struct lock_entry lock = { .pid = pid, .number = number };
+	const char *line = fdinfo;
+	char class[8];
+	int err = 0;
+
+	while (!err && (line = strstr(line, "lock:"))) {
+		line += strlen("lock:");
+		if (!parse_line(line, class, &lock))
+			continue;
+		if (!strcmp(class, "POSIX"))
+			err = add_posix(list, &lock);
+		else if (file && !strcmp(class, "FLOCK"))
+			err = add_flock(file, &lock);
+		else if (file && !strcmp(class, "OFDLCK"))
+			err = add_ofd(file, &lock);
+	}
+	return err;
+}
+
+int locks_of_process(const struct lock_list *list, Kcr__Process *p)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct lock_entry *l = &list->entry[i];
+		Kcr__PosixLock **more, *lock;
+
+		if (l->pid != p->pid)
+			continue;
+		more = realloc(p->posix_lock, (p->n_posix_lock + 1) * sizeof(*more));
+		if (more)
+			p->posix_lock = more;
+		lock = malloc(sizeof(*lock));
+		if (!more || !lock) {
+			free(lock);
+			return report_errno(-ENOMEM, "saving locks");
+		}
+		kcr__posix_lock__init(lock);
+		lock->fd = l->number;
+		lock->type = l->type;
+		lock->start = l->start;
+		lock->len = l->len;
+		more[p->n_posix_lock++] = lock;
+	}
+	return 0;
+}
+
+int locks_rebuild(int fd, const Kcr__File *file)
+{
+	if (file->flock && flock(fd, file->flock->type | LOCK_NB)) {
+		if (errno == EWOULDBLOCK)
+			return rebuild_error(file, -EBUSY, "another process has locked it");
+		return rebuild_error(file, -errno, "cannot lock it");
+	}
+	for (size_t i = 0; i < file->n_ofd_lock; i++) {
+		const Kcr__RangeLock *l = file->ofd_lock[i];
+		struct flock lock = {
+			.l_type = l->type, .l_whence = SEEK_SET,
+			.l_start = l->start, .l_len = l->len,
+		};
+
+		if (!fcntl(fd, F_OFD_SETLK, &lock))
+			continue;
+		if (errno == EAGAIN || errno == EACCES)
+			return rebuild_error(file, -EBUSY, "another process has locked it");
+		return rebuild_error(file, -errno, "cannot lock it");
+	}
+	return 0;
+}
+
+void locks_script(const Kcr__Process *process, struct script *s)
+{
+	for (size_t i = 0; i < process->n_posix_lock; i++) {
+		const Kcr__PosixLock *l = process->posix_lock[i];
+		struct flock lock = {
+			.l_type = l->type, .l_whence = SEEK_SET,
+			.l_start = l->start, .l_len = l->len,
+		};
+
+		script_call(s, "fcntl(F_SETLK)", SYS_fcntl, l->fd, F_SETLK,
+			    script_data(s, &lock, sizeof(lock)), 0, 0, 0);
+	}
+}

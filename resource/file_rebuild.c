@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order in which open files come back.  cr_restart opens each of them
+ * once, under numbers above every saved descriptor; the processes made from it
+ * inherit these and duplicate them into their tables.  Helpers of the kinds
+ * are in file_helper.c.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+/* Descriptors that the other rooms open beside the files. */
+#define SPARE_DESCRIPTORS	256
+
+const struct file_kind *file_kind_of(Kcr__File__KindCase tag)
+{
+	for (const struct file_kind *const *k = file_kinds; *k; k++)
+		if ((*k)->kind == tag)
+			return *k;
+	return NULL;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static int highest_saved(const struct context *c)
+{
+	int highest = 63;
+
+	for (size_t i = 0; i < c->nr_processes; i++)
+		for (size_t j = 0; j < c->process[i]->n_descriptor; j++)
+			if (c->process[i]->descriptor[j]->fd > highest)
+				highest = c->process[i]->descriptor[j]->fd;
+	return highest;
+}
+
+static int raise_limit(int highest, size_t nr_files)
+{
+	rlim_t needed = (rlim_t)highest + 2 * nr_files + SPARE_DESCRIPTORS;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return report_errno(-errno, "limit of open files");
+	if (limit.rlim_max < needed) {
+		struct rlimit wider = { needed, needed };
+
+		if (setrlimit(RLIMIT_NOFILE, &wider))
+			return report_fail(-EMFILE, "%llu open files are needed and the limit is %llu: "
+					   "raise it (ulimit -Hn)", (unsigned long long)needed,
+					   (unsigned long long)limit.rlim_max);
+	} else if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			return report_errno(-errno, "limit of open files");
+	}
+	return 0;
+}
+
+static int *new_descriptors(size_t count)
+{
+	int *fd = malloc((count + 1) * sizeof(*fd));
+
+	for (size_t i = 0; fd && i < count; i++)
+		fd[i] = -1;
+	return fd;
+}
+
+static int prepare(struct rebuild *r)
+{
+	const struct context *c = r->context;
+
+	for (int i = 0; i < 3; i++)
+		r->stdio[i] = -1;
+	r->dead_pidfd = -1;
+	r->file_fd = new_descriptors(c->nr_files);
+	r->content_fd = new_descriptors(c->nr_files);
+	r->borrowed = calloc(c->nr_files + 1, sizeof(*r->borrowed));
+	if (!r->file_fd || !r->content_fd || !r->borrowed)
+		return report_errno(-ENOMEM, "restoring open files");
+	r->high_fd = highest_saved(c) + 1;
+	for (int i = 0; i < 3; i++) {
+		r->stdio[i] = fcntl(i, F_DUPFD_CLOEXEC, r->high_fd);
+		if (r->stdio[i] < 0 && errno != EBADF)
+			return report_errno(-errno, "restoring open files");
+	}
+	return 0;
+}
+
+int files_open(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = raise_limit(highest_saved(c), c->nr_files);
+
+	if (!err)
+		err = prepare(r);
+	for (size_t i = 0; i < c->nr_files && !err; i++) {
+		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
+
+		if (r->file_fd[i] >= 0 || c->file[i]->kind_case == KCR__FILE__KIND_CLOSED)
+			continue;
+		if (!kind)
+			return rebuild_error(c->file[i], -EOPNOTSUPP, "this version cannot");
+		err = kind->open(r, c->file[i]);
+	}
+	return err;
+}
+
+int files_content(struct rebuild *r, const struct context_item *item)
+{
+	const Kcr__File *file = context_file(r->context, item->file_id);
+	int err;
+
+	if (!file || r->content_fd[item->file_id - 1] < 0)
+		return report_fail(-EINVAL, "the context file has contents for a file that takes none");
+	err = file_store_content(r->content_fd[item->file_id - 1], item->offset, item->data,
+				 item->length);
+	return err ? rebuild_error(file, err, "cannot write its contents") : 0;
+}
+
+/* ---- completing ---------------------------------------------------------------- */
+
+static int complete_status(const Kcr__File *file, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return rebuild_error(file, -errno, "descriptor %d", fd);
+	if ((flags ^ file->flags) & STATUS_FLAGS &&
+	    fcntl(fd, F_SETFL, file->flags & STATUS_FLAGS))
+		return rebuild_error(file, -errno, "cannot set its flags");
+	if (file->has_position && lseek(fd, file->position, SEEK_SET) < 0)
+		return rebuild_error(file, -errno, "cannot set its position");
+	if (file->has_owner_signal && fcntl(fd, F_SETSIG, file->owner_signal))
+		return rebuild_error(file, -errno, "cannot set its signal");
+	return locks_rebuild(fd, file);
+}
+
+int files_complete(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_files && !err; i++) {
+		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
+
+		if (kind && kind->complete)
+			err = kind->complete(r, c->file[i]);
+	}
+	for (size_t i = 0; i < c->nr_files && !err; i++) {
+		if (r->content_fd[i] >= 0)
+			close(r->content_fd[i]);
+		r->content_fd[i] = -1;
+		if (r->file_fd[i] >= 0 && !r->borrowed[i] && !(c->file[i]->flags & O_PATH))
+			err = complete_status(c->file[i], r->file_fd[i]);
+	}
+	return err;
+}
+
+void files_close(struct rebuild *r)
+{
+	for (size_t i = 0; r->file_fd && i < r->context->nr_files; i++) {
+		const struct file_kind *kind = file_kind_of(r->context->file[i]->kind_case);
+
+		if (kind && kind->finish && r->file_fd[i] >= 0)
+			kind->finish(r, r->context->file[i]);
+		if (r->file_fd[i] >= 0)
+			close(r->file_fd[i]);
+		if (r->content_fd && r->content_fd[i] >= 0)
+			close(r->content_fd[i]);
+	}
+	for (int i = 0; r->borrowed && i < 3; i++) {
+		if (r->stdio[i] >= 0)
+			close(r->stdio[i]);
+		r->stdio[i] = -1;
+	}
+	if (r->borrowed && r->dead_pidfd >= 0)
+		close(r->dead_pidfd);
+	free(r->file_fd);
+	free(r->content_fd);
+	free(r->borrowed);
+	r->file_fd = NULL;
+	r->content_fd = NULL;
+	r->borrowed = NULL;
+}
+
+/* ---- in a process -------------------------------------------------------------- */
+
+static int compare_descriptors(const void *a, const void *b)
+{
+	const Kcr__Descriptor *const *p = a, *const *q = b;
+
+	return ((*p)->fd > (*q)->fd) - ((*p)->fd < (*q)->fd);
+}
+
+/* Our own descriptors leave the numbers of saved ones. */
+static int move_job(struct rebuild *r)
+{
+	int fd;
+
+	if (r->job < 0 || r->job >= r->high_fd)
+		return 0;
+	fd = fcntl(r->job, F_DUPFD_CLOEXEC, r->high_fd);
+	if (fd < 0)
+		return report_errno(-errno, "restoring the table of open files");
+	close(r->job);
+	r->job = fd;
+	return 0;
+}
+
+static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_t count)
+{
+	unsigned int next = 0;		/* everything below is done */
+
+	for (size_t i = 0; i < count; i++) {
+		const Kcr__Descriptor *d = table[i];
+		int from = r->file_fd[d->file_id - 1];
+
+		if (from < 0)
+			continue;	/* restored as closed */
+		if ((unsigned int)d->fd > next)
+			close_range(next, d->fd - 1, 0);
+		if (dup3(from, d->fd, d->has_cloexec && d->cloexec ? O_CLOEXEC : 0) < 0)
+			return report_errno(-errno, "cannot restore descriptor %d", d->fd);
+		next = d->fd + 1;
+	}
+	if (next < (unsigned int)r->high_fd)
+		close_range(next, r->high_fd - 1, 0);
+	return 0;
+}
+
+/*
+ * The owner may be a process that does not exist yet, so each one tries; it is
+ * only an error in the owner itself.
+ */
+static int install_owner(struct rebuild *r, const Kcr__Process *process, int number,
+			 const Kcr__File *file)
+{
+	pid_t owner = 0;
+	int flags;
+
+	if (file->has_owner && file->owner) {
+		owner = rebuild_pid(r, file->owner < 0 ? -file->owner : file->owner);
+		if (owner && fcntl(number, F_SETOWN, file->owner < 0 ? -owner : owner) &&
+		    file->owner == process->pid)
+			return rebuild_error(file, -errno, "cannot set the owner of its signals");
+	}
+	if (file->flags & O_ASYNC && !r->borrowed[file->id - 1]) {
+		flags = fcntl(number, F_GETFL);
+		if (flags < 0 || fcntl(number, F_SETFL, flags | O_ASYNC))
+			return rebuild_error(file, -errno, "cannot switch its signals on");
+	}
+	return 0;
+}
+
+static int install_kinds(struct rebuild *r, const Kcr__Process *process,
+			 Kcr__Descriptor *const *table, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const Kcr__File *file = context_file(r->context, table[i]->file_id);
+		const struct file_kind *kind = file_kind_of(file->kind_case);
+
+		if (r->file_fd[file->id - 1] < 0)
+			continue;
+		if (kind && kind->install)
+			err = kind->install(r, process, table[i]->fd, file);
+		if (!err && (file->has_owner || file->flags & O_ASYNC) && !(file->flags & O_PATH))
+			err = install_owner(r, process, table[i]->fd, file);
+	}
+	return err;
+}
+
+int files_install(struct rebuild *r, const Kcr__Process *process)
+{
+	size_t count = process->n_descriptor;
+	Kcr__Descriptor **table = malloc((count + 1) * sizeof(*table));
+	int err;
+
+	if (!table)
+		return report_errno(-ENOMEM, "restoring the table of open files");
+	if (count)
+		memcpy(table, process->descriptor, count * sizeof(*table));
+	qsort(table, count, sizeof(*table), compare_descriptors);
+	err = move_job(r);
+	if (!err)
+		err = install_table(r, table, count);
+	if (!err)
+		err = install_kinds(r, process, table, count);
+	free(table);
+	return err;
+}
+
+void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s)
+{
+	(void)r;
+	locks_script(process, s);
+}

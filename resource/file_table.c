@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The register of open files of a checkpoint.  Every open file description is
+ * held once, by a duplicate of our own, however many descriptors and mappings
+ * share it: they are found again in an index ordered by device, inode and, as
+ * all anonymous inodes are one, kcmp(2).  Duplicates share offset and status
+ * flags with the program, so nothing here or in a save() may change either.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <linux/netlink.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+struct entry {
+	struct file_probe probe;	/* owns link and fdinfo */
+	Kcr__File *file;		/* NULL: not saved yet */
+	const struct file_kind *kind;
+};
+
+struct place {				/* a descriptor of some process */
+	pid_t pid;
+	int number;
+	uint32_t id;
+};
+
+struct file_table {
+	bool skip_unsupported;
+	bool dry;
+	struct entry **entry;		/* entry[id - 1] */
+	size_t count, room;
+	uint32_t *index;		/* ids in the order of compare() */
+	struct place *place;
+	size_t nr_places, place_room;
+	bool places_sorted;
+	struct lock_list locks;
+	int diag;			/* -1: not opened yet */
+	char reason[256];		/* of the last file_unsupported() */
+};
+
+struct file_table *file_table_new(bool skip_unsupported)
+{
+	struct file_table *t = calloc(1, sizeof(*t));
+	struct rlimit limit;
+
+	if (!t) {
+		report_errno(-ENOMEM, "the register of open files");
+		return NULL;
+	}
+	t->skip_unsupported = skip_unsupported;
+	t->diag = -1;
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return t;
+}
+
+static void entry_free(struct entry *e)
+{
+	if (!e)
+		return;
+	if (e->probe.fd >= 0)
+		close(e->probe.fd);
+	free((char *)e->probe.link);
+	free((char *)e->probe.fdinfo);
+	if (e->file)
+		kcr__file__free_unpacked(e->file, NULL);
+	free(e);
+}
+
+void file_table_close(struct file_table *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->entry[i]->probe.fd >= 0)
+			close(t->entry[i]->probe.fd);
+		t->entry[i]->probe.fd = -1;
+	}
+	if (t->diag >= 0)
+		close(t->diag);
+	t->diag = -1;
+}
+
+void file_table_free(struct file_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		entry_free(t->entry[i]);
+	if (t->diag >= 0)
+		close(t->diag);
+	free(t->entry);
+	free(t->index);
+	free(t->place);
+	free(t->locks.entry);
+	free(t);
+}
+
+/* ---- registering -------------------------------------------------------------- */
+
+/* The whole text of a file of /proc; NULL: it could not be read. */
+static char *read_text(const char *path)
+{
+	size_t room = 1024, length = 0;
+	char *text = NULL, *more;
+	ssize_t got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	for (;;) {
+		more = realloc(text, room);
+		if (!more)
+			break;
+		text = more;
+		got = read(fd, text + length, room - 1 - length);
+		if (got < 0)
+			break;
+		length += got;
+		if (!got) {
+			text[length] = '\0';
+			close(fd);
+			return text;
+		}
+		if (length == room - 1)
+			room *= 4;
+	}
+	free(text);
+	close(fd);
+	return NULL;
+}
+
+static char *read_fdinfo(const struct file_probe *p)
+{
+	char path[64];
+	char *text = NULL;
+
+	if (p->number < 0)
+		return strdup("");
+	/* POSIX locks are shown to the descriptor table that holds them only. */
+	if (S_ISREG(p->st.st_mode)) {
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
+		text = read_text(path);
+	}
+	if (!text) {
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);
+		text = read_text(path);
+	}
+	return text;
+}
+
+static int fill_probe(struct file_probe *p)
+{
+	char path[64], link[8192];
+	ssize_t length;
+
+	if (fstat(p->fd, &p->st))
+		return -errno;
+	p->flags = fcntl(p->fd, F_GETFL);
+	if (p->flags < 0)
+		return -errno;
+	if (fstatfs(p->fd, &p->fs))
+		memset(&p->fs, 0, sizeof(p->fs));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
+	length = readlink(path, link, sizeof(link) - 1);
+	if (length < 0)
+		return -errno;
+	link[length] = '\0';
+	p->link = strdup(link);
+	p->fdinfo = read_fdinfo(p);
+	return p->link && p->fdinfo ? 0 : -ENOMEM;
+}
+
+/* A total order of open file descriptions; 0: they are the same one. */
+static int compare(const struct file_probe *a, const struct file_probe *b)
+{
+	pid_t self;
+	long order;
+
+	if (a->st.st_dev != b->st.st_dev)
+		return a->st.st_dev < b->st.st_dev ? -1 : 1;
+	if (a->st.st_ino != b->st.st_ino)
+		return a->st.st_ino < b->st.st_ino ? -1 : 1;
+	self = getpid();
+	order = syscall(SYS_kcmp, self, self, KCMP_FILE, (unsigned long)a->fd,
+			(unsigned long)b->fd);
+	return order == 1 ? -1 : order != 0;
+}
+
+/* The place of `p` in the index; *found: it is there already. */
+static size_t index_search(const struct file_table *t, const struct file_probe *p, bool *found)
+{
+	size_t low = 0, high = t->count;
+
+	*found = false;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = compare(p, &t->entry[t->index[middle] - 1]->probe);
+
+		if (!order) {
+			*found = true;
+			return middle;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The first place in the index whose inode is not less than this one. */
+static size_t index_inode(const struct file_table *t, dev_t dev, ino_t ino)
+{
+	size_t low = 0, high = t->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct stat *st = &t->entry[t->index[middle] - 1]->probe.st;
+
+		if (st->st_dev < dev || (st->st_dev == dev && st->st_ino < ino))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * A mapping may use any description of its file that was opened alike: every
+ * program that maps a library has its own.
+ */
+static uint32_t find_mappable(const struct file_table *t, const struct file_probe *p)
+{
+	char path[64], link[4096];
+	ssize_t length = -1;
+
+	for (size_t i = index_inode(t, p->st.st_dev, p->st.st_ino); i < t->count; i++) {
+		const struct file_probe *q = &t->entry[t->index[i] - 1]->probe;
+
+		if (q->st.st_dev != p->st.st_dev || q->st.st_ino != p->st.st_ino)
+			break;
+		if (!q->mapped || q->flags != fcntl(p->fd, F_GETFL))
+			continue;
+		if (length < 0) {
+			snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
+			length = readlink(path, link, sizeof(link));
+		}
+		if (length == (ssize_t)strlen(q->link) && !memcmp(link, q->link, length))
+			return t->index[i];
+	}
+	return 0;
+}
+
+static int grow(void **array, size_t *room, size_t count, size_t size)
+{
+	size_t wanted = *room ? *room * 2 : 64;
+	void *more;
+
+	if (count < *room)
+		return 0;
+	more = realloc(*array, wanted * size);
+	if (!more)
+		return -ENOMEM;
+	*array = more;
+	*room = wanted;
+	return 0;
+}
+
+static int add_place(struct file_table *t, pid_t pid, int number, uint32_t id)
+{
+	if (number < 0)
+		return 0;
+	if (grow((void **)&t->place, &t->place_room, t->nr_places, sizeof(*t->place)))
+		return -ENOMEM;
+	t->place[t->nr_places++] = (struct place){ pid, number, id };
+	t->places_sorted = false;
+	return 0;
+}
+
+/* Another descriptor or mapping of a file that is registered already. */
+static int add_again(struct file_table *t, uint32_t id, const struct file_probe *p)
+{
+	struct entry *e = t->entry[id - 1];
+	char *fdinfo = NULL;
+	int err;
+
+	e->probe.mapped |= p->mapped;
+	e->probe.mapped_exec_or_private |= p->mapped_exec_or_private;
+	if (p->number < 0)
+		return 0;
+	if (S_ISREG(p->st.st_mode) || e->probe.number < 0) {
+		fdinfo = read_fdinfo(p);
+		if (!fdinfo)
+			return -ENOMEM;
+	}
+	if (e->probe.number < 0) {
+		e->probe.pid = p->pid;
+		e->probe.number = p->number;
+		free((char *)e->probe.fdinfo);
+		e->probe.fdinfo = fdinfo;
+		err = 0;
+	} else {
+		err = fdinfo ? locks_parse(fdinfo, p->pid, p->number, NULL, &t->locks) : 0;
+		free(fdinfo);
+	}
+	return err ?: add_place(t, p->pid, p->number, id);
+}
+
+static int add_new(struct file_table *t, const struct file_probe *p, size_t at, uint32_t *id)
+{
+	struct entry *e;
+	size_t room = t->room;
+	int err;
+
+	if (grow((void **)&t->entry, &room, t->count, sizeof(*t->entry)) ||
+	    grow((void **)&t->index, &t->room, t->count, sizeof(*t->index)))
+		return -ENOMEM;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->probe = *p;
+	err = fill_probe(&e->probe);
+	if (!err)
+		err = add_place(t, p->pid, p->number, t->count + 1);
+	if (err) {
+		e->probe.fd = -1;	/* the caller's to close */
+		entry_free(e);
+		return err;
+	}
+	memmove(t->index + at + 1, t->index + at, (t->count - at) * sizeof(*t->index));
+	t->entry[t->count++] = e;
+	t->index[at] = *id = t->count;
+	return 0;
+}
+
+int file_table_add(struct file_table *t, int fd, pid_t pid, int number,
+		   enum file_mapping mapped, uint32_t *id)
+{
+	struct file_probe p = {
+		.fd = fd, .pid = pid, .number = number,
+		.mapped = mapped != FILE_NOT_MAPPED,
+		.mapped_exec_or_private = mapped == FILE_MAPPED,
+	};
+	uint32_t same = 0;
+	bool found;
+	size_t at;
+	int err;
+
+	if (fstat(fd, &p.st)) {
+		err = -errno;
+		close(fd);
+		return file_save_error(&p, err, "cannot examine the open file");
+	}
+	at = index_search(t, &p, &found);
+	if (found)
+		same = t->index[at];
+	else if (p.mapped && number < 0)
+		same = find_mappable(t, &p);
+	if (same) {
+		err = add_again(t, same, &p);
+		close(fd);
+		if (!err)
+			*id = same;
+	} else {
+		err = add_new(t, &p, at, id);
+		if (err)
+			close(fd);
+	}
+	return err ? file_save_error(&p, err, "cannot examine the open file") : 0;
+}
+
+/* ---- looking up --------------------------------------------------------------- */
+
+size_t file_table_count(const struct file_table *t)
+{
+	return t->count;
+}
+
+const Kcr__File *file_table_get(const struct file_table *t, uint32_t id)
+{
+	return id && id <= t->count ? t->entry[id - 1]->file : NULL;
+}
+
+const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id)
+{
+	return id && id <= t->count ? &t->entry[id - 1]->probe : NULL;
+}
+
+uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino, uint32_t except_id)
+{
+	uint32_t lowest = 0;
+
+	for (size_t i = index_inode(t, dev, ino); i < t->count; i++) {
+		uint32_t id = t->index[i];
+		const struct stat *st = &t->entry[id - 1]->probe.st;
+
+		if (st->st_dev != dev || st->st_ino != ino)
+			break;
+		if (id != except_id && (!lowest || id < lowest))
+			lowest = id;
+	}
+	return lowest;
+}
+
+uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe)
+{
+	return file_table_find_inode(t, probe->st.st_dev, probe->st.st_ino, 0);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *p = a, *q = b;
+
+	if (p->pid != q->pid)
+		return p->pid < q->pid ? -1 : 1;
+	return (p->number > q->number) - (p->number < q->number);
+}
+
+uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number)
+{
+	struct file_table *writable = (struct file_table *)t;	/* sorting changes nothing seen */
+	struct place key = { .pid = pid, .number = number }, *found;
+
+	if (!t->places_sorted) {
+		qsort(writable->place, t->nr_places, sizeof(*t->place), compare_places);
+		writable->places_sorted = true;
+	}
+	found = t->nr_places ? bsearch(&key, t->place, t->nr_places, sizeof(*t->place),
+				       compare_places) : NULL;
+	return found ? found->id : 0;
+}
+
+bool file_table_is_dry(const struct file_table *t)
+{
+	return t->dry;
+}
+
+int file_table_diag(struct file_table *t)
+{
+	if (t->diag < 0)
+		t->diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	return t->diag < 0 ? -errno : t->diag;
+}
+
+/* ---- saving ------------------------------------------------------------------- */
+
+int file_unsupported(struct file_table *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(t->reason, sizeof(t->reason), format, args);
+	va_end(args);
+	return -EOPNOTSUPP;
+}
+
+static void name_place(const struct file_probe *p, char *text, size_t size)
+{
+	if (p->number >= 0)
+		snprintf(text, size, "process %d, descriptor %d", p->pid, p->number);
+	else
+		snprintf(text, size, "process %d, mapped file", p->pid);
+}
+
+int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
+{
+	char place[64], what[256];
+	va_list args;
+
+	name_place(probe, place, sizeof(place));
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return report_errno(err, "%s (%s): %s", place, probe->link ?: "?", what);
+}
+
+static int save_unsupported(struct file_table *t, struct entry *e)
+{
+	const struct file_probe *p = &e->probe;
+	char place[64];
+
+	name_place(p, place, sizeof(place));
+	if (!t->skip_unsupported || p->mapped)
+		return report_fail(-EOPNOTSUPP, "%s is %s (%s), which cannot be saved%s", place,
+				   t->reason, p->link, p->mapped ? "" :
+				   "; --skip-unsupported restores it as closed");
+	kcr__file__free_unpacked(e->file, NULL);
+	e->file = malloc(sizeof(*e->file));
+	if (!e->file)
+		return report_errno(-ENOMEM, "saving open files");
+	kcr__file__init(e->file);
+	e->file->flags = p->flags;
+	e->file->kind_case = KCR__FILE__KIND_CLOSED;
+	e->file->closed = file_string(t->reason);
+	return e->file->closed ? 0 : -ENOMEM;
+}
+
+/* What every kind has: position, owner of its signals, locks. */
+static int save_common(struct file_table *t, struct entry *e)
+{
+	const struct file_probe *p = &e->probe;
+	Kcr__File *file = e->file;
+	struct f_owner_ex owner;
+	char text[4400];
+	off_t position;
+	int sig;
+
+	if ((S_ISREG(p->st.st_mode) || S_ISDIR(p->st.st_mode)) && !(p->flags & O_PATH)) {
+		position = lseek(p->fd, 0, SEEK_CUR);
+		if (position > 0) {
+			file->has_position = true;
+			file->position = position;
+		}
+	}
+	if (p->number >= 0 && !(p->flags & O_PATH) && !fcntl(p->fd, F_GETOWN_EX, &owner) &&
+	    owner.pid) {
+		file->has_owner = true;
+		file->owner = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
+	}
+	if (p->number >= 0 && !(p->flags & O_PATH)) {
+		sig = fcntl(p->fd, F_GETSIG);
+		if (sig > 0) {
+			file->has_owner_signal = true;
+			file->owner_signal = sig;
+		}
+	}
+	snprintf(text, sizeof(text), "%s %s", e->kind->name, p->link);
+	file->description = file_string(text);
+	if (!file->description)
+		return -ENOMEM;
+	return locks_parse(p->fdinfo, p->pid, p->number, file, &t->locks);
+}
+
+static int save_one(struct file_table *t, uint32_t id)
+{
+	struct entry *e = t->entry[id - 1];
+	int err;
+
+	if (e->file)
+		kcr__file__free_unpacked(e->file, NULL);
+	e->file = malloc(sizeof(*e->file));
+	if (!e->file)
+		return report_errno(-ENOMEM, "saving open files");
+	kcr__file__init(e->file);
+	e->file->id = id;
+	e->file->flags = e->probe.flags;
+	for (const struct file_kind *const *k = file_kinds; *k && !e->kind; k++)
+		if ((*k)->match(&e->probe))
+			e->kind = *k;
+	if (e->kind)
+		err = e->kind->save(t, &e->probe, e->file);
+	else
+		err = file_unsupported(t, "a file of a kind not known here");
+	if (err == -EOPNOTSUPP) {
+		err = save_unsupported(t, e);
+		e->file->id = id;
+		e->kind = NULL;
+		return err;
+	}
+	return err ? report_errno(err, "process %d, descriptor %d (%s)", e->probe.pid,
+				  e->probe.number, e->probe.link) : save_common(t, e);
+}
+
+int file_table_save(struct file_table *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->count && !err; i++)
+		err = save_one(t, i + 1);
+	return err;
+}
+
+int file_table_check(struct file_table *t)
+{
+	int err;
+
+	t->dry = true;
+	err = file_table_save(t);
+	t->dry = false;
+	return err;
+}
+
+uint64_t file_table_content_bytes(const struct file_table *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct entry *e = t->entry[i];
+
+		if (e->kind && e->file && e->kind->content_size)
+			sum += e->kind->content_size(&e->probe, e->file);
+	}
+	return sum;
+}
+
+int file_table_write_contents(struct file_table *t, struct context_writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->count && !err; i++) {
+		const struct entry *e = t->entry[i];
+
+		if (e->kind && e->kind->content_size &&
+		    e->kind->content_size(&e->probe, e->file))
+			err = file_write_content(&e->probe, e->file, w);
+	}
+	return err;
+}
+
+int file_table_posix_locks(const struct file_table *t, Kcr__Process *p)
+{
+	return locks_of_process(&t->locks, p);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pipes and named pipes.  What is inside is copied with tee(2), which takes
+ * nothing out.  A pipe with both ends in the tree is made anew and filled;
+ * one whose other end is outside becomes standard input, output or error of
+ * cr_restart if it was that of the program (or is the only such pipe), else a
+ * pipe that reports hang-up once it is empty.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+static bool match(const struct file_probe *probe)
+{
+	return S_ISFIFO(probe->st.st_mode) && !(probe->flags & O_PATH);
+}
+
+static bool reads(int flags)
+{
+	return (flags & O_ACCMODE) != O_WRONLY;
+}
+
+static bool writes(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* ---- save ------------------------------------------------------------------- */
+
+static int add_packet(Kcr__Pipe *pipe, const void *data, size_t length)
+{
+	ProtobufCBinaryData *more;
+
+	more = realloc(pipe->packet_contents, (pipe->n_packet_contents + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	pipe->packet_contents = more;
+	memset(&more[pipe->n_packet_contents], 0, sizeof(*more));
+	return file_bytes(&more[pipe->n_packet_contents++], data, length);
+}
+
+/* Takes what tee() left in our own pipe; with packets, one read() is one packet. */
+static int take_copy(int fd, size_t length, Kcr__Pipe *pipe)
+{
+	char *buffer = malloc(length);
+	size_t got = 0;
+	int err = buffer ? 0 : -ENOMEM;
+
+	while (!err && got < length) {
+		ssize_t n = read(fd, buffer + got, length - got);
+
+		if (n <= 0)
+			break;
+		if (pipe->packet)
+			err = add_packet(pipe, buffer + got, n);
+		got += n;
+	}
+	if (!err && !pipe->packet && got) {
+		pipe->has_contents = true;
+		err = file_bytes(&pipe->contents, buffer, got);
+	}
+	free(buffer);
+	return err;
+}
+
+static int save_contents(const struct file_probe *probe, Kcr__Pipe *pipe)
+{
+	int copy[2], length = 0, err = 0;
+	ssize_t got;
+
+	if (ioctl(probe->fd, FIONREAD, &length) || length <= 0)
+		return 0;
+	if (pipe2(copy, O_CLOEXEC | O_NONBLOCK))
+		return file_save_error(probe, -errno, "cannot make a pipe");
+	if (fcntl(copy[1], F_SETPIPE_SZ, pipe->capacity) < 0)
+		err = file_save_error(probe, -errno, "cannot make a pipe of %u bytes",
+				      pipe->capacity);
+	if (!err) {
+		got = tee(probe->fd, copy[1], pipe->capacity, SPLICE_F_NONBLOCK);
+		if (got < 0 && errno != EAGAIN)
+			err = file_save_error(probe, -errno, "cannot copy what is in it");
+		else if (got > 0)
+			err = take_copy(copy[0], got, pipe);
+	}
+	close(copy[0]);
+	close(copy[1]);
+	return err;
+}
+
+/* Who else has this pipe? The lowest ids by what they can do, 0: nobody. */
+struct ends {
+	uint32_t first, reader, writer;
+};
+
+static struct ends find_ends(const struct file_table *t, const struct file_probe *probe)
+{
+	struct ends ends = { };
+
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (p->st.st_ino != probe->st.st_ino || p->st.st_dev != probe->st.st_dev ||
+		    !match(p))
+			continue;
+		if (!ends.first)
+			ends.first = id;
+		if (!ends.reader && reads(p->flags))
+			ends.reader = id;
+		if (!ends.writer && writes(p->flags))
+			ends.writer = id;
+	}
+	return ends;
+}
+
+/* Does anybody have the other end? (A hung-up pipe has none.) */
+static bool is_connected(const struct file_probe *probe)
+{
+	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLOUT };
+
+	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	struct ends ends = find_ends(t, probe);
+	bool inside = ends.reader && ends.writer;
+	Kcr__Pipe *pipe = file_new_kind(file, KCR__FILE__KIND_PIPE, sizeof(*pipe));
+	int capacity;
+
+	if (!pipe)
+		return -ENOMEM;
+	capacity = fcntl(probe->fd, F_GETPIPE_SZ);
+	if (capacity < 0)
+		return file_save_error(probe, -errno, "cannot ask for its size");
+	pipe->pipe_id = ends.first;
+	pipe->capacity = capacity;
+	pipe->has_packet = pipe->packet = probe->flags & O_DIRECT;
+	if (probe->link[0] == '/' && !probe_is_deleted(probe)) {
+		pipe->fifo_path = file_string(probe->link);
+		pipe->has_mode = true;
+		pipe->mode = probe->st.st_mode & 07777;
+		if (!pipe->fifo_path)
+			return -ENOMEM;
+	}
+	pipe->has_other_end_outside = pipe->other_end_outside = !inside && is_connected(probe);
+	/* A reader outside goes on reading what is in there. */
+	if (file->id != ends.reader || file_table_is_dry(t))
+		return 0;
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (p->st.st_ino == probe->st.st_ino && p->st.st_dev == probe->st.st_dev &&
+		    p->flags & O_DIRECT)
+			pipe->has_packet = pipe->packet = true;
+	}
+	return save_contents(probe, pipe);
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+static bool same_pipe(const Kcr__File *a, const Kcr__File *b)
+{
+	return a->kind_case == KCR__FILE__KIND_PIPE && b->kind_case == KCR__FILE__KIND_PIPE &&
+	       a->pipe->pipe_id == b->pipe->pipe_id;
+}
+
+/* How many pipes lead outside in the direction of this one? */
+static int count_outside(const struct rebuild *r, const Kcr__File *file)
+{
+	const struct context *c = r->context;
+	int count = 0;
+
+	for (size_t i = 0; i < c->nr_files; i++) {
+		const Kcr__File *f = c->file[i];
+
+		if (f->kind_case == KCR__FILE__KIND_PIPE && f->pipe->other_end_outside &&
+		    reads(f->flags) == reads(file->flags) && f->id == f->pipe->pipe_id)
+			count++;
+	}
+	return count;
+}
+
+/* Which of cr_restart's standard descriptors stands for the other end; -1: none. */
+static int choose_stdio(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__Pipe *pipe = file->pipe;
+
+	if (!pipe->other_end_outside || pipe->fifo_path ||
+	    pipe->has_contents || pipe->n_packet_contents)
+		return -1;
+	for (int number = 0; number < 3; number++) {
+		if (reads(file->flags) != (number == 0))
+			continue;
+		for (size_t i = 0; i < r->context->nr_files; i++)
+			if (same_pipe(file, r->context->file[i]) &&
+			    rebuild_has_number(r, i + 1, number))
+				return number;
+	}
+	if (count_outside(r, file) == 1)
+		return reads(file->flags) ? 0 : 1;
+	return -1;
+}
+
+static int fill(const Kcr__File *file, int fd)
+{
+	const Kcr__Pipe *pipe = file->pipe;
+	int flags = O_NONBLOCK | (pipe->packet ? O_DIRECT : 0), inside = 0;
+
+	/* A named pipe that outlived the program keeps what is in it. */
+	if (pipe->fifo_path && !ioctl(fd, FIONREAD, &inside) && inside)
+		return 0;
+	if (fcntl(fd, F_SETFL, flags))
+		return rebuild_error(file, -errno, "cannot set its flags");
+	if (pipe->has_contents &&
+	    write(fd, pipe->contents.data, pipe->contents.len) != (ssize_t)pipe->contents.len)
+		return rebuild_error(file, -EIO, "cannot fill it");
+	for (size_t i = 0; i < pipe->n_packet_contents; i++)
+		if (write(fd, pipe->packet_contents[i].data, pipe->packet_contents[i].len) !=
+		    (ssize_t)pipe->packet_contents[i].len)
+			return rebuild_error(file, -EIO, "cannot fill it");
+	return 0;
+}
+
+/* Opens both ends in such a way that neither waits for the other. */
+static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
+{
+	const Kcr__Pipe *pipe = file->pipe;
+	const char *path;
+
+	if (!pipe->fifo_path)
+		return pipe2(ends, O_CLOEXEC) ?
+			rebuild_error(file, -errno, "cannot make a pipe") : 0;
+	ends[0] = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, 0);
+	if (ends[0] == -ENOENT) {
+		path = rebuild_path(r, pipe->fifo_path);
+		if (path && !mkfifo(path, pipe->mode & 07777))
+			ends[0] = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, 0);
+		rebuild_path_free(path, pipe->fifo_path);
+	}
+	if (ends[0] < 0)
+		return rebuild_error(file, ends[0], "it cannot be opened");
+	ends[1] = fcntl(ends[0], F_DUPFD_CLOEXEC, r->high_fd);
+	if (ends[1] < 0) {
+		close(ends[0]);
+		return rebuild_error(file, -errno, "it cannot be opened");
+	}
+	return 0;
+}
+
+/* Hands the descriptions of the new pipe out to the files that are its ends. */
+static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2])
+{
+	bool used[2] = { };
+	int err = 0;
+
+	for (size_t i = 0; i < r->context->nr_files && !err; i++) {
+		const Kcr__File *f = r->context->file[i];
+		int flags = f->flags & (O_ACCMODE | O_NONBLOCK | O_DIRECT);
+		int end = (flags & O_ACCMODE) == O_WRONLY, fd;
+
+		if (!same_pipe(file, f) || r->file_fd[i] >= 0)
+			continue;
+		if (f->pipe->has_contents || f->pipe->n_packet_contents)
+			err = fill(f, ends[1]);
+		if (err)
+			break;
+		if (!file->pipe->fifo_path && !used[end] && (flags & O_ACCMODE) != O_RDWR) {
+			used[end] = true;
+			fd = fcntl(ends[end], F_DUPFD_CLOEXEC, r->high_fd);
+			if (fd < 0)
+				fd = -errno;
+		} else if (file->pipe->fifo_path) {
+			fd = rebuild_open_path(r, file->pipe->fifo_path, flags | O_NONBLOCK, 0);
+		} else {
+			fd = rebuild_reopen(ends[end], flags);
+		}
+		err = fd < 0 ? rebuild_error(f, fd, "it cannot be opened") :
+			       rebuild_put(r, f->id, fd);
+	}
+	return err;
+}
+
+static int open_pipe(struct rebuild *r, const Kcr__File *file)
+{
+	int number = choose_stdio(r, file), ends[2], err;
+
+	if (number >= 0 && !rebuild_put_stdio(r, file->id, number, file->flags))
+		return 0;
+	err = make_pipe(r, file, ends);
+	if (err)
+		return err;
+	if (file->pipe->capacity &&
+	    fcntl(ends[1], F_SETPIPE_SZ, file->pipe->capacity) < 0 &&
+	    !file->pipe->fifo_path)
+		err = rebuild_error(file, -errno, "cannot give it %u bytes", file->pipe->capacity);
+	if (!err)
+		err = share_out(r, file, ends);
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+const struct file_kind file_kind_pipe = {
+	.kind = KCR__FILE__KIND_PIPE,
+	.name = "pipe",
+	.match = match,
+	.save = save,
+	.open = open_pipe,
+};

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regular files, and O_PATH descriptors of anything but directories.  They
+ * are opened again by path; their contents are saved only where the path
+ * would not do: deleted files, made anew in the same folder and deleted again,
+ * and POSIX shared memory objects, which a reboot would have taken away.  What
+ * programs have mapped must be unchanged.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/build_id.h"
+
+static bool match(const struct file_probe *probe)
+{
+	return S_ISREG(probe->st.st_mode) ||
+	       (probe->flags & O_PATH && !S_ISDIR(probe->st.st_mode));
+}
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* Files that look regular but have no path to open them by. */
+static const char *unsupported(const struct file_probe *probe, bool deleted)
+{
+	if (probe->fs.f_type == SECRETMEM_MAGIC)
+		return "secret memory (memfd_secret)";
+	if (probe->fs.f_type == NSFS_MAGIC)
+		return "a namespace";
+	if (!strcmp(probe->link, "/[aio] (deleted)"))
+		return "a ring of asynchronous input and output (io_setup)";
+	if (probe->link[0] != '/')
+		return "a file without a path in this root directory";
+	if (deleted && probe->fs.f_type == PROC_SUPER_MAGIC)
+		return "a file of a process that has ended";
+	if (deleted && !S_ISREG(probe->st.st_mode))
+		return "a deleted file that is not regular";
+	return NULL;
+}
+
+static bool is_posix_shared_memory(const struct file_probe *probe)
+{
+	return probe->fs.f_type == TMPFS_MAGIC && !strncmp(probe->link, "/dev/shm/", 9) &&
+	       S_ISREG(probe->st.st_mode) && !(probe->flags & O_PATH);
+}
+
+static int save_build_id(const struct file_probe *probe, Kcr__RegularFile *regular)
+{
+	uint8_t id[BUILD_ID_MAX];
+	int length = build_id_read(probe->fd, id, sizeof(id));
+
+	if (!length)
+		return 0;
+	regular->has_build_id = true;
+	return file_bytes(&regular->build_id, id, length);
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	bool deleted = probe_is_deleted(probe);
+	const char *why = unsupported(probe, deleted);
+	const struct stat *st = &probe->st;
+	Kcr__RegularFile *regular;
+
+	if (why)
+		return file_unsupported(t, "%s", why);
+	regular = file_new_kind(file, KCR__FILE__KIND_REGULAR, sizeof(*regular));
+	if (!regular)
+		return -ENOMEM;
+	regular->path = probe_path(probe, deleted);
+	if (!regular->path)
+		return -ENOMEM;
+	regular->size = st->st_size;
+	regular->mtime_sec = st->st_mtim.tv_sec;
+	regular->mtime_nsec = st->st_mtim.tv_nsec;
+	regular->ino = st->st_ino;
+	regular->dev = st->st_dev;
+	regular->mode = st->st_mode;
+	regular->has_deleted = regular->deleted = deleted;
+	regular->has_shared_memory = regular->shared_memory =
+		!deleted && is_posix_shared_memory(probe);
+	if (regular->deleted || regular->shared_memory) {
+		regular->has_uid = regular->has_gid = regular->has_link_group = true;
+		regular->uid = st->st_uid;
+		regular->gid = st->st_gid;
+		regular->link_group = file_table_first_with_inode(t, probe);
+		return 0;
+	}
+	if (!probe->mapped_exec_or_private)
+		return 0;
+	regular->has_must_match = regular->must_match = true;
+	return save_build_id(probe, regular);
+}
+
+static uint64_t content_size(const struct file_probe *probe, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	uint64_t stored = (uint64_t)probe->st.st_blocks * 512;
+
+	if (!(regular->deleted || regular->shared_memory) || regular->link_group != file->id)
+		return 0;
+	return stored && stored < regular->size ? stored : regular->size;
+}
+
+/* ---- rebuild: files that are where they were ------------------------------------ */
+
+static int check_unchanged(int fd, const struct stat *st, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	uint8_t id[BUILD_ID_MAX];
+
+	if ((uint64_t)st->st_size != regular->size)
+		return report_fail(-ESTALE, "%s has changed since the checkpoint (%lld bytes, were %llu)",
+				   regular->path, (long long)st->st_size,
+				   (unsigned long long)regular->size);
+	if (regular->has_build_id) {
+		size_t length = build_id_read(fd, id, sizeof(id));
+
+		if (length == regular->build_id.len &&
+		    !memcmp(id, regular->build_id.data, length))
+			return 0;
+		return report_fail(-ESTALE, "%s has changed since the checkpoint (another build id)",
+				   regular->path);
+	}
+	if (st->st_mtim.tv_sec != regular->mtime_sec ||
+	    (uint32_t)st->st_mtim.tv_nsec != regular->mtime_nsec)
+		return report_fail(-ESTALE, "%s, which the program has mapped, has changed since the "
+				   "checkpoint (another time of modification)", regular->path);
+	return 0;
+}
+
+/* The rest of a path of the form /proc/PID/rest, if the process is in the image. */
+static const char *own_proc_path(const struct rebuild *r, const char *path, pid_t *pid)
+{
+	char *end;
+
+	if (strncmp(path, "/proc/", 6))
+		return NULL;
+	*pid = strtol(path + 6, &end, 10);
+	return end != path + 6 && *end == '/' && rebuild_pid(r, *pid) ? end : NULL;
+}
+
+static int open_existing(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	char path[4400];
+	const char *rest;
+	struct stat st;
+	pid_t pid;
+	int fd, err;
+
+	rest = own_proc_path(r, regular->path, &pid);
+	if (rest) {			/* install() opens that of the process */
+		snprintf(path, sizeof(path), "/proc/self%s", rest);
+		fd = rebuild_open_path(r, path, rebuild_open_flags(file), 0);
+	} else {
+		fd = rebuild_open_path(r, regular->path, rebuild_open_flags(file), 0);
+	}
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be opened");
+	if (fstat(fd, &st))
+		err = rebuild_error(file, -errno, "fstat");
+	else if ((st.st_mode ^ regular->mode) & S_IFMT)
+		err = report_fail(-ESTALE, "%s is a file of another type than at the checkpoint",
+				  regular->path);
+	else
+		err = regular->must_match ? check_unchanged(fd, &st, file) : 0;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return rebuild_put(r, file->id, fd);
+}
+
+/* ---- rebuild: files with contents ------------------------------------------------ */
+
+/* A file that is deleted already: under its old name if that is free, else without a name. */
+static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular)
+{
+	mode_t mode = (regular->mode & 07777) | 0600;
+	const char *path = rebuild_path(r, regular->path), *slash;
+	char folder[4096];
+	int fd = -1, err = -ENOENT;
+
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd >= 0) {
+		unlink(path);
+	} else {
+		slash = strrchr(path, '/');
+		snprintf(folder, sizeof(folder), "%.*s", slash && slash > path ?
+			 (int)(slash - path) : 1, path);
+		fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	}
+	if (fd < 0)
+		fd = open(P_tmpdir, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	if (fd < 0)
+		err = -errno;
+	rebuild_path_free(path, regular->path);
+	return fd < 0 ? err : fd;
+}
+
+/*
+ * A shared memory object: made anew, or overwritten if no other program has
+ * it open for writing (which is what a write lease asks).
+ */
+static int make_shared_memory(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	int fd = rebuild_open_path(r, regular->path, O_RDWR | O_CREAT | O_NOFOLLOW,
+				   (regular->mode & 07777) | 0600);
+	int err;
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be opened");
+	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		err = errno == EAGAIN || errno == EBUSY ?
+			report_fail(-EBUSY, "the shared memory object %s is in use by another program",
+				    regular->path) :
+			rebuild_error(file, -errno, "cannot find out whether it is in use");
+		close(fd);
+		return err;
+	}
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	if (ftruncate(fd, 0)) {
+		err = rebuild_error(file, -errno, "cannot empty it");
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int open_contents(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	int fd, err;
+
+	fd = regular->shared_memory ? make_shared_memory(r, file) : make_deleted(r, regular);
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be made");
+	if (ftruncate(fd, regular->size)) {
+		err = rebuild_error(file, -errno, "cannot give it %llu bytes",
+				    (unsigned long long)regular->size);
+		close(fd);
+		return err;
+	}
+	return rebuild_put_content(r, file->id, fd);
+}
+
+static int open_again(struct rebuild *r, const Kcr__File *file)
+{
+	uint32_t first = file->regular->link_group;
+	const Kcr__File *origin = context_file(r->context, first);
+	int base, fd, err;
+
+	if (!origin || origin->kind_case != KCR__FILE__KIND_REGULAR)
+		return rebuild_error(file, -EINVAL, "its contents are those of no file");
+	if (first == file->id) {
+		err = open_contents(r, file);
+		if (err)
+			return err;
+	}
+	base = r->content_fd[first - 1];
+	if (base < 0)
+		return rebuild_error(file, -EINVAL, "its contents come too late");
+	fd = rebuild_reopen(base, rebuild_open_flags(file) & ~O_NOFOLLOW);
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be opened");
+	return rebuild_put(r, file->id, fd);
+}
+
+static int open_file(struct rebuild *r, const Kcr__File *file)
+{
+	if (file->regular->deleted || file->regular->shared_memory)
+		return open_again(r, file);
+	return open_existing(r, file);
+}
+
+static int complete(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
+	struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = regular->mtime_sec, .tv_nsec = regular->mtime_nsec },
+	};
+	int fd = r->content_fd[file->id - 1];
+	struct stat st;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st))
+		return rebuild_error(file, -errno, "fstat");
+	/* Another owner takes privilege: without it the file is the caller's. */
+	if ((st.st_uid != regular->uid || st.st_gid != regular->gid) &&
+	    fchown(fd, regular->uid, regular->gid))
+		report_verbose("%s has another owner than before", regular->path);
+	if (fchmod(fd, regular->mode & 07777))
+		return rebuild_error(file, -errno, "cannot set its mode");
+	futimens(fd, times);
+	close(fd);			/* no writer may be left where it is executed */
+	r->content_fd[file->id - 1] = -1;
+	return 0;
+}
+
+/* Files of /proc that belong to a process of the image. */
+static int install(struct rebuild *r, const Kcr__Process *process, int number,
+		   const Kcr__File *file)
+{
+	char path[4400];
+	const char *rest;
+	pid_t pid;
+	int fd, flags = fcntl(number, F_GETFD);
+
+	(void)process;
+	rest = own_proc_path(r, file->regular->path, &pid);
+	if (!rest)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d%s", rebuild_pid(r, pid), rest);
+	fd = open(path, rebuild_open_flags(file));
+	if (fd < 0)
+		return rebuild_error(file, -errno, "it cannot be opened");
+	if (file->has_position)
+		lseek(fd, file->position, SEEK_SET);
+	dup3(fd, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	close(fd);
+	return 0;
+}
+
+const struct file_kind file_kind_regular = {
+	.kind = KCR__FILE__KIND_REGULAR,
+	.name = "regular file",
+	.match = match,
+	.save = save,
+	.content_size = content_size,
+	.open = open_file,
+	.complete = complete,
+	.install = install,
+};

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared anonymous mappings and System V segments: files that only mappings
+ * refer to.  cr_restart makes each of them by a mapping of its own and takes
+ * the file behind it, so that mappings of it look as they did.  It stays
+ * attached to a segment until the programs are, since a segment that is marked
+ * for destruction goes with its last user.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+
+#ifndef SHM_HUGE_SHIFT
+#define SHM_HUGE_SHIFT	26
+#endif
+
+static bool is_system_v(const struct file_probe *probe)
+{
+	return !strncmp(probe->link, "/SYSV", 5);
+}
+
+static bool match(const struct file_probe *probe)
+{
+	return S_ISREG(probe->st.st_mode) &&
+	       (is_system_v(probe) || !strcmp(probe->link, "/dev/zero (deleted)") ||
+		!strcmp(probe->link, "/anon_hugepage (deleted)")) &&
+	       probe_is_deleted(probe);
+}
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* The inode number of a segment is its id. */
+static int save_system_v(struct file_table *t, const struct file_probe *probe,
+			 Kcr__SharedMemory *memory)
+{
+	struct shmid_ds ds;
+	int id = (int)probe->st.st_ino;
+
+	if (shmctl(id, IPC_STAT, &ds))
+		return file_unsupported(t, "a System V segment out of reach (%s)",
+					errno == EACCES ? "no permission" :
+					"another IPC namespace");
+	memory->has_sysv = memory->has_shmid = memory->has_key = memory->has_mode =
+		memory->has_uid = memory->has_gid = memory->has_destroyed = true;
+	memory->sysv = true;
+	memory->shmid = id;
+	memory->key = ds.shm_perm.__key;
+	memory->mode = ds.shm_perm.mode & 0777;
+	memory->uid = ds.shm_perm.uid;
+	memory->gid = ds.shm_perm.gid;
+	memory->destroyed = ds.shm_perm.mode & SHM_DEST;
+	memory->size = ds.shm_segsz;
+	return 0;
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__SharedMemory *memory;
+
+	memory = file_new_kind(file, KCR__FILE__KIND_SHARED_MEMORY, sizeof(*memory));
+	if (!memory)
+		return -ENOMEM;
+	memory->size = probe->st.st_size;
+	memory->has_same_as = true;
+	memory->same_as = file_table_first_with_inode(t, probe);
+	if (probe->fs.f_type == HUGETLBFS_MAGIC) {
+		memory->has_hugetlb_page_size = true;
+		memory->hugetlb_page_size = probe->fs.f_bsize;
+	}
+	return is_system_v(probe) ? save_system_v(t, probe, memory) : 0;
+}
+
+static uint64_t content_size(const struct file_probe *probe, const Kcr__File *file)
+{
+	uint64_t stored = (uint64_t)probe->st.st_blocks * 512;
+
+	if (file->shared_memory->same_as != file->id)
+		return 0;
+	return stored && stored < file->shared_memory->size ? stored : file->shared_memory->size;
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+/* Segments that cr_restart is attached to. */
+static struct attachment {
+	uint32_t file_id;
+	void *address;
+	struct attachment *next;
+} *attachments;
+
+static size_t round_up(uint64_t size, uint32_t page)
+{
+	page = page ?: 4096;
+	return (size + page - 1) / page * page;
+}
+
+static int huge_bits(const Kcr__SharedMemory *memory, int flag)
+{
+	if (!memory->hugetlb_page_size)
+		return 0;
+	return flag | __builtin_ctz(memory->hugetlb_page_size) << SHM_HUGE_SHIFT;
+}
+
+/* The file behind our own mapping at `address`; without the module a view of it. */
+static int take_file(const struct rebuild *r, void *address, size_t length)
+{
+	char path[80];
+	int fd;
+
+	if (r->job >= 0)
+		return device_mapped_file(r->job, 0, (uintptr_t)address);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)address,
+		 (unsigned long)address + length);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int put(struct rebuild *r, const Kcr__File *file, void *address, size_t length)
+{
+	int fd = take_file(r, address, length), copy;
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "cannot take the file behind it");
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, r->high_fd);
+	if (copy < 0) {
+		close(fd);
+		return rebuild_error(file, -errno, "descriptor");
+	}
+	return rebuild_put(r, file->id, fd) ?: rebuild_put_content(r, file->id, copy);
+}
+
+static int open_anonymous(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__SharedMemory *memory = file->shared_memory;
+	size_t length = round_up(memory->size, memory->hugetlb_page_size);
+	int flags = MAP_SHARED | MAP_ANONYMOUS | huge_bits(memory, MAP_HUGETLB), err;
+	void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	if (address == MAP_FAILED && !memory->hugetlb_page_size)
+		address = mmap(NULL, length, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
+	if (address == MAP_FAILED)
+		return rebuild_error(file, -errno, "%zu bytes", length);
+	err = put(r, file, address, length);
+	munmap(address, length);
+	return err;
+}
+
+/* The next segment gets this id, if we may say so. */
+static void choose_id(int id)
+{
+	int fd = open("/proc/sys/kernel/shm_next_id", O_WRONLY | O_CLOEXEC);
+	char text[16];
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)
+		report_verbose("the System V segment %d gets another number", id);
+	close(fd);
+}
+
+/*
+ * The segment: the old one if it is still there and nobody uses it (segments
+ * outlive programs), else a new one with the old number if that can be had.
+ */
+static int get_segment(const Kcr__File *file, bool *old)
+{
+	const Kcr__SharedMemory *memory = file->shared_memory;
+	int flags = IPC_CREAT | IPC_EXCL | (memory->mode & 0777) | huge_bits(memory, SHM_HUGETLB);
+	key_t key = memory->destroyed ? IPC_PRIVATE : memory->key;
+	struct shmid_ds ds;
+	int id;
+
+	*old = !shmctl(memory->shmid, IPC_STAT, &ds) && ds.shm_perm.__key == key &&
+	       ds.shm_segsz == memory->size && !(ds.shm_perm.mode & SHM_DEST);
+	if (*old && ds.shm_nattch)
+		return rebuild_error(file, -EBUSY, "System V segment %d is in use by another program",
+				     memory->shmid);
+	if (*old)
+		return memory->shmid;
+	choose_id(memory->shmid);
+	id = shmget(key, memory->size, flags);
+	if (id < 0)
+		return rebuild_error(file, -errno, "cannot make a System V segment of %llu bytes",
+				     (unsigned long long)memory->size);
+	if (id != memory->shmid)
+		report_warn("System V segment %d has the number %d now", memory->shmid, id);
+	return id;
+}
+
+static int attach(struct rebuild *r, const Kcr__File *file, int id, bool old)
+{
+	const Kcr__SharedMemory *memory = file->shared_memory;
+	struct attachment *a = malloc(sizeof(*a));
+
+	if (!a)
+		return report_errno(-ENOMEM, "restoring shared memory");
+	a->file_id = file->id;
+	a->address = shmat(id, NULL, 0);
+	if (a->address == (void *)-1) {
+		free(a);
+		return rebuild_error(file, -errno, "cannot attach segment %d", id);
+	}
+	a->next = attachments;
+	attachments = a;
+	if (old)
+		memset(a->address, 0, memory->size);
+	return put(r, file, a->address, round_up(memory->size, memory->hugetlb_page_size));
+}
+
+static int open_system_v(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__SharedMemory *memory = file->shared_memory;
+	struct shmid_ds ds;
+	bool old;
+	int id = get_segment(file, &old), err;
+
+	if (id < 0)
+		return id;
+	err = attach(r, file, id, old);
+	if (!shmctl(id, IPC_STAT, &ds) &&
+	    (ds.shm_perm.uid != memory->uid || ds.shm_perm.gid != memory->gid)) {
+		ds.shm_perm.uid = memory->uid;
+		ds.shm_perm.gid = memory->gid;
+		if (shmctl(id, IPC_SET, &ds))
+			report_verbose("System V segment %d has another owner than before", id);
+	}
+	if (memory->destroyed || (err && !old))
+		shmctl(id, IPC_RMID, NULL);
+	return err;
+}
+
+static int open_shared_memory(struct rebuild *r, const Kcr__File *file)
+{
+	uint32_t first = file->shared_memory->same_as;
+	int fd;
+
+	if (first != file->id) {
+		if (!context_file(r->context, first) || r->file_fd[first - 1] < 0)
+			return rebuild_error(file, -EINVAL, "its contents are those of no file");
+		fd = fcntl(r->file_fd[first - 1], F_DUPFD_CLOEXEC, r->high_fd);
+		return fd < 0 ? rebuild_error(file, -errno, "descriptor") :
+				rebuild_put(r, file->id, fd);
+	}
+	if (!file->shared_memory->size)
+		return rebuild_error(file, -EINVAL, "it has no size");
+	return file->shared_memory->sysv ? open_system_v(r, file) : open_anonymous(r, file);
+}
+
+static void finish(struct rebuild *r, const Kcr__File *file)
+{
+	struct attachment **at = &attachments, *a;
+
+	(void)r;
+	while ((a = *at)) {
+		if (a->file_id != file->id) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		shmdt(a->address);
+		free(a);
+	}
+}
+
+const struct file_kind file_kind_shared_memory = {
+	.kind = KCR__FILE__KIND_SHARED_MEMORY,
+	.name = "shared memory",
+	.match = match,
+	.save = save,
+	.content_size = content_size,
+	.open = open_shared_memory,
+	.finish = finish,
+};
