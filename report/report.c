@@ -19,6 +19,7 @@ enum record_state { RECORD_EMPTY, RECORD_CLAIMED, RECORD_READY };
 
 struct record {
 	_Atomic int state;
+	int error;
 	char text[2048];
 };
 
@@ -34,6 +35,7 @@ static void record_text(int err, bool with_errno, const char *format, va_list ar
 
 	if (!atomic_compare_exchange_strong(&record->state, &expected, RECORD_CLAIMED))
 		return;
+	record->error = err;
 	vsnprintf(record->text, sizeof(record->text), format, args);
 	used = strlen(record->text);
 	if (with_errno)
@@ -103,6 +105,11 @@ void report_set_level(int new_level)
 	level = new_level;
 }
 
+int report_error(void)
+{
+	return atomic_load(&record->state) == RECORD_READY ? record->error : 0;
+}
+
 const char *report_message(void)
 {
 	return atomic_load(&record->state) == RECORD_READY ? record->text : NULL;
@@ -130,6 +137,7 @@ int report_share(void)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return report_errno(-errno, "cannot share messages between processes");
+	shared->error = record->error;
 	memcpy(shared->text, record->text, sizeof(shared->text));
 	atomic_store(&shared->state, atomic_load(&record->state));
 	record = shared;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Parents, sessions and groups of the saved processes.  A process can be in a
+ * session only by starting it or by being forked inside it, so a process that
+ * is neither a session's leader nor in a session of its parent's must have
+ * been forked by somebody who has ended since, and was adopted: it is forked
+ * through a helper of its session's leader in the same way.
+ */
+#include "restart/family.h"
+
+#include <stdlib.h>
+
+static size_t find(const struct context *c, int pid)
+{
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->pid == pid)
+			return i;
+	return FAMILY_OUTSIDE;
+}
+
+/* Saved leaders only: a number may have been reused by a process elsewhere. */
+static size_t find_session(const struct context *c, const Kcr__Process *p)
+{
+	size_t leader = find(c, p->sid);
+
+	if (leader != FAMILY_OUTSIDE && c->process[leader]->sid != p->sid)
+		return FAMILY_OUTSIDE;
+	return leader;
+}
+
+static size_t find_group(const struct context *c, const Kcr__Process *p)
+{
+	size_t leader = find(c, p->pgid);
+
+	if (leader != FAMILY_OUTSIDE && c->process[leader]->pgid != p->pgid)
+		return FAMILY_OUTSIDE;
+	return leader;
+}
+
+/* The session in which the leader of a session started: its parent's. */
+static size_t first_session(const struct relation *all, size_t leader)
+{
+	size_t parent = all[leader].parent;
+
+	return parent == FAMILY_OUTSIDE ? FAMILY_OUTSIDE : all[parent].session;
+}
+
+static void plan_one(struct relation *all, size_t i)
+{
+	struct relation *r = &all[i];
+
+	if (r->session == i)
+		return;			/* calls setsid() wherever it is forked */
+	if (r->parent == FAMILY_OUTSIDE) {
+		r->hosted = r->session != FAMILY_OUTSIDE;
+		return;
+	}
+	if (all[r->parent].session == r->session)
+		return;
+	if (all[r->parent].session == r->parent &&
+	    first_session(all, r->parent) == r->session)
+		r->early = true;
+	else
+		r->hosted = true;
+}
+
+struct relation *family_plan(const struct context *c)
+{
+	struct relation *all = calloc(c->nr_processes ? c->nr_processes : 1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	for (size_t i = 0; i < c->nr_processes; i++) {
+		const Kcr__Process *p = c->process[i];
+
+		all[i].parent = find(c, p->ppid);
+		all[i].session = find_session(c, p);
+		all[i].group = find_group(c, p);
+		if (all[i].group == FAMILY_OUTSIDE && all[i].session != FAMILY_OUTSIDE)
+			all[i].group_number = p->pgid;
+	}
+	for (size_t i = 0; i < c->nr_processes; i++)
+		plan_one(all, i);
+	return all;
+}

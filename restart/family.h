@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who makes whom: the saved parents, sessions and groups, turned into an
+ * order in which fork, setsid and setpgid can bring them about.
+ */
+#ifndef KCR_RESTART_FAMILY_H
+#define KCR_RESTART_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "image/context.h"
+
+#define FAMILY_OUTSIDE	((size_t)-1)	/* instead of an index: not in the file */
+
+struct relation {
+	size_t parent;		/* index in context->process, or FAMILY_OUTSIDE: cr_restart */
+	size_t session;		/* the session's leader; OUTSIDE: cr_restart's session */
+	size_t group;		/* the group's leader; OUTSIDE: `group_number` tells */
+	/*
+	 * With group OUTSIDE: 0 cr_restart's own group; else the number of a
+	 * group inside a saved session whose leader has ended.
+	 */
+	int group_number;
+	/* Forked by its session's leader through a helper, then adopted by `parent`. */
+	bool hosted;
+	/* Forked by its parent before that called setsid(). */
+	bool early;
+};
+
+/* One relation per process of the context (malloc'ed), or NULL (ENOMEM). */
+struct relation *family_plan(const struct context *context);
+
+#endif /* KCR_RESTART_FAMILY_H */

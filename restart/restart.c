@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order of a restart: check that this machine can, open all files, give
+ * them their contents, make the processes, wait until every thread has entered
+ * the module, fill their memory, and only then let them run.  Until that last
+ * step the end of the job undoes everything.
+ */
+#include "restart/restart.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "report/report.h"
+#include "resource/resource.h"
+#include "restart/fill.h"
+#include "restart/process.h"
+#include "restart/skeleton.h"
+
+#define CR_EBADARCH		2359		/* BLCR's numbers */
+#define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Before anything is made: could this machine run these programs? */
+static int check(const struct context *context, const struct kcr_info *info)
+{
+	const Kcr__Preamble *p = context->preamble;
+	struct utsname name;
+
+	uname(&name);
+	if (strcmp(p->machine, name.machine))
+		return report_fail(-CR_EBADARCH, "the context file is of a %s machine, this is %s",
+				   p->machine, name.machine);
+	if (p->has_xstate_size && p->xstate_size > info->xstate_size)
+		return report_fail(-CR_EBADARCH, "the saved programs use CPU registers that this "
+				   "machine does not have (%u bytes of state, here %u): restart "
+				   "on a machine of the same kind", p->xstate_size,
+				   info->xstate_size);
+	for (size_t i = 0; i < context->nr_processes; i++) {
+		int err = process_check(context->process[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The tables that the rooms share; new_pid is seen by all processes. */
+static int prepare(struct rebuild *r, const struct context *c,
+		   const struct restart_options *options)
+{
+	size_t length = (c->nr_processes + 1) * sizeof(*r->new_pid);
+
+	r->context = c;
+	r->restore_ids = options->restore_pid;
+	r->relocate = options->relocate;
+	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));
+	r->content_fd = malloc((c->nr_files + 1) * sizeof(int));
+	r->new_pid = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!r->file_fd || !r->content_fd || r->new_pid == MAP_FAILED)
+		return report_errno(-ENOMEM, "restart");
+	for (size_t i = 0; i < c->nr_files; i++)
+		r->file_fd[i] = r->content_fd[i] = -1;
+	return 0;
+}
+
+/* Opens files and takes their contents; *item becomes the first other section. */
+static int open_files(struct rebuild *r, struct context_reader *reader, struct context_item *item)
+{
+	int err = files_open(r), more;
+
+	if (err)
+		return err;
+	more = context_read(reader, item);
+	while (more > 0 && item->type == CONTEXT_CONTENT) {
+		err = files_content(r, item);
+		if (err)
+			return err;
+		more = context_read(reader, item);
+	}
+	if (more < 0)
+		return more;
+	err = files_complete(r);
+	return err ? err : more;
+}
+
+/* A process's number is known when its maker has come that far. */
+static int wait_for_number(const struct rebuild *r, size_t i)
+{
+	uint64_t end = now_ns() + ENTER_TIMEOUT_MS * 1000000ull;
+
+	while (!__atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE)) {
+		if (report_message())
+			return -ECHILD;
+		if (now_ns() > end)
+			return -ETIMEDOUT;
+		usleep(200);
+	}
+	return 0;
+}
+
+static int wait_for_all(const struct rebuild *r, struct restart_result *result)
+{
+	const struct context *c = r->context;
+
+	for (size_t i = 0; i < c->nr_processes; i++) {
+		int err = wait_for_number(r, i);
+
+		result->nr_processes++;
+		result->nr_threads += c->process[i]->n_thread;
+		if (!err && c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			err = device_wait(r->job, r->new_pid[i], ENTER_TIMEOUT_MS);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * What made it fail: the record of the process that knew first, or the note of
+ * one that had left cr_restart's memory and could only write down a label.
+ */
+static int explain(int err, const struct restorer_status *status)
+{
+	if (status->written)
+		report_errno((int)status->result, "process %d cannot be rebuilt: %s",
+			     status->pid, status->label);
+	else
+		report_errno(err, "a process could not be rebuilt");
+	return report_error();
+}
+
+static size_t leader_index(const struct context *c)
+{
+	size_t root = 0;
+
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->pid == c->preamble->target)
+			return i;
+	for (size_t i = 0; i < c->nr_processes && c->preamble->n_root; i++)
+		if (c->process[i]->pid == c->preamble->root[0])
+			root = i;
+	return root;
+}
+
+/* The signal waits with the threads in the module and is the first they see. */
+static void send_signal(const struct rebuild *r, int signal)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (r->context->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			kill(r->new_pid[i], signal);
+}
+
+static int make_processes(struct rebuild *r, const struct restart_options *options,
+			  bool module_clones, struct restart_result *result)
+{
+	struct restorer_status *status = mmap(NULL, sizeof(*status), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (status == MAP_FAILED)
+		return report_errno(-errno, "restart");
+	err = skeleton_make(r, options, status, module_clones);
+	if (!err)
+		err = wait_for_all(r, result);
+	if (err)
+		err = explain(err, status);
+	munmap(status, sizeof(*status));
+	return err;
+}
+
+static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
+		       const struct restart_options *options, struct restart_result *result)
+{
+	struct context_item item = { 0 };
+	uint64_t start = now_ns(), opened, made;
+	unsigned int resumed;
+	int err, more;
+
+	more = open_files(r, reader, &item);
+	if (more < 0)
+		return more;
+	opened = now_ns();
+	err = make_processes(r, options, module_clones, result);
+	if (err)
+		return err;
+	made = now_ns();
+	err = fill_memory(r, reader, &item, more, options, result);
+	if (err)
+		return err;
+	if (options->signal)
+		send_signal(r, options->signal);
+	err = device_resume(r->job, &resumed);
+	if (err)
+		return report_errno(err, "the rebuilt processes could not be let go");
+	result->open_ns = opened - start;
+	result->skeleton_ns = made - opened;
+	result->fill_ns = now_ns() - made;
+	result->leader = r->new_pid[leader_index(r->context)];
+	return 0;
+}
+
+static void finish(struct rebuild *r)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		if (r->file_fd && r->file_fd[i] >= 0)
+			close(r->file_fd[i]);
+		if (r->content_fd && r->content_fd[i] >= 0 &&
+		    r->content_fd[i] != r->file_fd[i])
+			close(r->content_fd[i]);
+	}
+	free(r->file_fd);
+	free(r->content_fd);
+	if (r->new_pid && r->new_pid != MAP_FAILED)
+		munmap(r->new_pid, (r->context->nr_processes + 1) * sizeof(*r->new_pid));
+}
+
+int restart_run(struct context_reader *reader, const struct context *context,
+		const struct restart_options *options, struct restart_result *result)
+{
+	struct rebuild r = { 0 };
+	struct kcr_info info;
+	int err;
+
+	memset(result, 0, sizeof(*result));
+	err = report_share();
+	if (err)
+		return report_errno(err, "restart");
+	r.job = device_open(&info);
+	if (r.job < 0)
+		return r.job;
+	err = check(context, &info);
+	if (!err)
+		err = prepare(&r, context, options);
+	if (!err)
+		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
+	close(r.job);			/* ends what is not running by now */
+	if (err)
+		while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+			;
+	if (r.context)
+		finish(&r);
+	return err;
+}

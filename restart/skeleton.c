@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Makes the bare processes.  Every one forks its children (family.c says whom
+ * and when), takes its place in session and group, waits until all exist, and
+ * then turns into its saved self; zombies end instead.  They meet in a page
+ * that all of them share.
+ */
+#include "restart/skeleton.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "restart/family.h"
+#include "restart/process.h"
+
+#define HELPER_FIRST	32767	/* helpers get free numbers from here downwards */
+#define HELPER_LAST	300
+
+/* Shared by all processes of the skeleton. */
+struct meeting {
+	atomic_int made;	/* processes that exist and lead their groups */
+	atomic_int grouped;	/* processes that are in their groups */
+};
+
+static struct {
+	struct rebuild *rebuild;
+	const struct context *context;
+	const struct restart_options *options;
+	const struct relation *plan;
+	struct meeting *meeting;
+	struct restorer_status *status;
+	bool module_clones;
+	pid_t builder;
+} k;
+
+static const Kcr__Process *saved(size_t i)
+{
+	return k.context->process[i];
+}
+
+static pid_t new_pid(size_t i)
+{
+	return k.rebuild->new_pid[i];
+}
+
+/* ---- meeting ------------------------------------------------------------------ */
+
+static void announce(atomic_int *count)
+{
+	atomic_fetch_add(count, 1);
+	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* If one never comes, the builder ends the job, which kills the waiters. */
+static void await(atomic_int *count)
+{
+	int total = (int)k.context->nr_processes, seen;
+
+	while ((seen = atomic_load(count)) < total)
+		syscall(SYS_futex, count, FUTEX_WAIT, seen, NULL, NULL, 0);
+}
+
+/* ---- forking ------------------------------------------------------------------ */
+
+/* fork() with a number: the child's, 0 in the child, or -errno. */
+static pid_t fork_as(pid_t number, int exit_signal)
+{
+	struct kcr_clone request = {
+		.size = sizeof(request), .tid = number, .exit_signal = (uint32_t)exit_signal,
+	};
+	struct clone_args args = {
+		.exit_signal = (uint64_t)exit_signal,
+		.set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = number != 0,
+	};
+	long pid;
+
+	if (k.module_clones)
+		pid = ioctl(k.rebuild->job, KCR_IOC_CLONE, &request);
+	else
+		pid = syscall(SYS_clone3, &args, sizeof(args));
+	return pid < 0 ? -errno : (pid_t)pid;
+}
+
+static bool number_is_saved(pid_t number)
+{
+	for (size_t i = 0; i < k.context->nr_processes; i++) {
+		const Kcr__Process *p = saved(i);
+
+		if (p->pid == number || p->pgid == number)
+			return true;
+		for (size_t t = 0; t < p->n_thread; t++)
+			if (p->thread[t]->tid == number)
+				return true;
+	}
+	return false;
+}
+
+/* A helper takes no number that a saved process or thread will need. */
+static pid_t fork_helper(void)
+{
+	if (!k.options->restore_pid)
+		return fork_as(0, SIGCHLD);
+	for (pid_t number = HELPER_FIRST; number >= HELPER_LAST; number--) {
+		pid_t pid;
+
+		if (number_is_saved(number))
+			continue;
+		pid = fork_as(number, SIGCHLD);
+		if (pid != -EEXIST)
+			return pid;
+	}
+	return -EAGAIN;
+}
+
+static void give_up(int err, const char *what, size_t i)
+{
+	report_errno(err, "process %d: %s", saved(i)->pid, what);
+	_exit(1);
+}
+
+static void live(size_t i) __attribute__((noreturn));
+
+/* 0 or -errno, in the caller only. */
+static int make(size_t i)
+{
+	const Kcr__Process *p = saved(i);
+	pid_t pid = fork_as(k.options->restore_pid ? p->pid : 0,
+			    p->has_exit_signal ? (int)p->exit_signal : SIGCHLD);
+
+	if (pid == 0)
+		live(i);
+	if (pid == -EEXIST)
+		return report_fail(-EBUSY, "process number %d is in use: end that process, "
+				   "or use --no-restore-pid", p->pid);
+	if (pid == -EPERM)
+		return report_fail(-EPERM, "you may not choose process numbers here: "
+				   "use --no-restore-pid");
+	if (pid < 0)
+		return report_errno(pid, "cannot make process %d", p->pid);
+	k.rebuild->new_pid[i] = pid;
+	return 0;
+}
+
+static int reap(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
+}
+
+/* A process of our session whose maker has ended: made by a helper that ends. */
+static int make_hosted(size_t i)
+{
+	pid_t helper = fork_helper();
+
+	if (helper == 0)
+		_exit(make(i) ? 1 : 0);
+	if (helper < 0)
+		return report_errno(helper, "cannot make a helper process");
+	return reap(helper);
+}
+
+/* ---- one process --------------------------------------------------------------- */
+
+static void make_children(size_t i, bool early)
+{
+	for (size_t c = 0; c < k.context->nr_processes; c++) {
+		const struct relation *r = &k.plan[c];
+
+		if (r->hosted ? (early || r->session != i) :
+		    (r->parent != i || r->early != early))
+			continue;
+		if (r->hosted ? make_hosted(c) : make(c))
+			_exit(1);
+	}
+}
+
+/* The dead leaders of the groups in our session: helpers with their numbers. */
+static size_t make_group_leaders(size_t i, pid_t *helpers)
+{
+	size_t n = 0;
+
+	for (size_t c = 0; c < k.context->nr_processes && k.options->restore_pid; c++) {
+		int number = k.plan[c].group_number;
+		bool known = false;
+		pid_t pid;
+
+		if (k.plan[c].session != i || !number)
+			continue;
+		for (size_t h = 0; h < n; h++)
+			known |= helpers[h] == number;
+		if (known)
+			continue;
+		pid = fork_as(number, SIGCHLD);
+		if (pid == 0) {
+			setpgid(0, 0);
+			await(&k.meeting->grouped);
+			_exit(0);
+		}
+		if (pid < 0)
+			give_up(pid, "cannot make the leader of its group", c);
+		setpgid(pid, pid);
+		helpers[n++] = pid;
+	}
+	return n;
+}
+
+static void join_group(size_t i)
+{
+	const struct relation *r = &k.plan[i];
+	pid_t group = 0;
+
+	if (r->group != FAMILY_OUTSIDE)
+		group = new_pid(r->group);
+	else if (r->group_number && k.options->restore_pid)
+		group = r->group_number;
+	else if (k.options->restore_pgid)
+		group = saved(i)->pgid;
+	if (group && getpgrp() != group && setpgid(0, group))
+		give_up(-errno, "cannot join its process group", i);
+}
+
+static void check_place(size_t i)
+{
+	const struct relation *r = &k.plan[i];
+	pid_t parent = r->parent == FAMILY_OUTSIDE ? k.builder : new_pid(r->parent);
+
+	if (getppid() != parent) {
+		report_fail(-EOPNOTSUPP, "process %d cannot be made a child of process %d: "
+			    "it is in a session that its parent is not the origin of",
+			    saved(i)->pid, saved(i)->ppid);
+		_exit(1);
+	}
+	if (k.options->restore_sid && getsid(0) != saved(i)->sid) {
+		report_fail(-EPERM, "process %d cannot join session %d, which is not in the "
+			    "file: leave --restore-sid out", saved(i)->pid, saved(i)->sid);
+		_exit(1);
+	}
+}
+
+static void end_as_zombie(const Kcr__Process *p)
+{
+	int status = (int)p->exit_code;
+	struct rlimit none = { 0, 0 };
+	sigset_t all;
+
+	if (WIFSIGNALED(status)) {
+		setrlimit(RLIMIT_CORE, &none);
+		prctl(PR_SET_DUMPABLE, 0);
+		signal(WTERMSIG(status), SIG_DFL);
+		kill(getpid(), WTERMSIG(status));
+		sigfillset(&all);
+		sigprocmask(SIG_UNBLOCK, &all, NULL);
+	}
+	_exit(WEXITSTATUS(status));
+}
+
+/* Zombies must be dead, and their SIGCHLD forgotten, before the parent runs. */
+static void settle_children(size_t i)
+{
+	const struct timespec now = { 0, 0 };
+	siginfo_t info;
+	sigset_t set;
+
+	for (size_t c = 0; c < k.context->nr_processes; c++)
+		if (k.plan[c].parent == i && saved(c)->state == KCR__PROCESS__STATE__ZOMBIE)
+			waitid(P_PID, (id_t)new_pid(c), &info, WEXITED | WNOWAIT);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+}
+
+/* The process has its place: its descriptors, its attributes, its memory. */
+static void become(size_t i)
+{
+	const Kcr__Process *p = saved(i);
+	bool stopped = p->state == KCR__PROCESS__STATE__STOPPED;
+	struct process_exit how = {
+		.rebuild = k.rebuild, .process = p, .status = k.status,
+		.module_clones = k.module_clones,
+		.stopped = stopped && k.options->signal != SIGCONT,
+	};
+	sigset_t all;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	err = files_install(k.rebuild, p);
+	for (size_t a = 0; attributes[a] && !err; a++)
+		if (attributes[a]->rebuild)
+			err = attributes[a]->rebuild(k.rebuild, p);
+	if (!err)
+		err = process_become(&how);
+	give_up(err, "cannot be restored", i);
+}
+
+/* Where the process stands among the others. Returns the helpers to reap. */
+static size_t take_place(size_t i, pid_t *helpers)
+{
+	const Kcr__Process *p = saved(i);
+
+	k.rebuild->new_pid[i] = getpid();
+	if (p->subreaper)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	make_children(i, true);
+	if (k.plan[i].session == i && setsid() < 0)
+		give_up(-errno, "cannot start its session", i);
+	if (k.plan[i].group == i && getpgrp() != getpid() && setpgid(0, 0))
+		give_up(-errno, "cannot lead its process group", i);
+	make_children(i, false);
+	return make_group_leaders(i, helpers);
+}
+
+static void live(size_t i)
+{
+	pid_t *helpers = calloc(k.context->nr_processes, sizeof(*helpers));
+	size_t nr_helpers;
+
+	if (!helpers)
+		give_up(-ENOMEM, "cannot be made", i);
+	nr_helpers = take_place(i, helpers);
+
+	announce(&k.meeting->made);
+	await(&k.meeting->made);
+	join_group(i);
+	check_place(i);
+	announce(&k.meeting->grouped);
+	await(&k.meeting->grouped);
+	for (size_t h = 0; h < nr_helpers; h++)
+		reap(helpers[h]);
+	free(helpers);
+
+	if (saved(i)->state == KCR__PROCESS__STATE__ZOMBIE)
+		end_as_zombie(saved(i));
+	settle_children(i);
+	become(i);
+	_exit(1);
+}
+
+/* ---- the builder ----------------------------------------------------------------- */
+
+int skeleton_make(struct rebuild *r, const struct restart_options *options,
+		  struct restorer_status *status, bool module_clones)
+{
+	const struct context *c = r->context;
+	int err = 0;
+
+	k.rebuild = r;
+	k.context = c;
+	k.options = options;
+	k.status = status;
+	k.module_clones = module_clones;
+	k.builder = getpid();
+	k.plan = family_plan(c);
+	if (!k.plan)
+		return report_errno(-ENOMEM, "restart");
+	k.meeting = mmap(NULL, sizeof(*k.meeting), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (k.meeting == MAP_FAILED)
+		return report_errno(-errno, "restart");
+
+	/* Those that were adopted by somebody outside the file are adopted by us. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (size_t i = 0; i < c->nr_processes && !err; i++)
+		if (k.plan[i].parent == FAMILY_OUTSIDE && !k.plan[i].hosted)
+			err = make(i);
+	return err;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The skeleton: bare processes with the old numbers, parents, groups and
+ * sessions, each of which then turns itself into its saved self (process.h).
+ */
+#ifndef KCR_RESTART_SKELETON_H
+#define KCR_RESTART_SKELETON_H
+
+#include "resource/resource.h"
+#include "restart/restart.h"
+#include "restart/restorer.h"
+
+/*
+ * Makes every process of the context.  Returns in the caller only, once all
+ * have been forked (not yet entered): 0 or -errno.  each finds its
+ * number in r->new_pid.  On an error the caller aborts by closing the job.
+ * Failures that come after a process has left cr_restart's memory are written
+ * to *status (shared by all processes).  module_clones: KCR_IOC_CLONE works.
+ */
+int skeleton_make(struct rebuild *r, const struct restart_options *options,
+		  struct restorer_status *status, bool module_clones);
+
+#endif /* KCR_RESTART_SKELETON_H */
