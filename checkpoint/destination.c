@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,15 @@ void checkpoint_abandon(void)
 {
 	if (unfinished_dir >= 0)
 		unlinkat(unfinished_dir, unfinished, 0);
+}
+
+/* So that no handler runs between a change of the folder and its record. */
+static void hold_signals(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, old);
 }
 
 static int open_descriptor(struct destination *d, int fd)
@@ -91,6 +101,27 @@ static int remove_stale(struct destination *d)
 	return err;
 }
 
+/* Creates and locks it; it is recorded as unfinished. */
+static int create_new(struct destination *d)
+{
+	sigset_t old;
+	int err = 0;
+
+	hold_signals(&old);
+	d->fd = openat(d->dir_fd, d->temporary,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	if (d->fd < 0) {
+		err = -errno;
+	} else if (flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		err = -EBUSY;		/* another run takes it for a stale one */
+	} else {
+		strcpy(unfinished, d->temporary);
+		unfinished_dir = d->dir_fd;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 static int create_temporary(struct destination *d)
 {
 	int err, tries = 0;
@@ -99,17 +130,14 @@ static int create_temporary(struct destination *d)
 		err = remove_stale(d);
 		if (err)
 			return err;
-		d->fd = openat(d->dir_fd, d->temporary,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
-	} while (d->fd < 0 && errno == EEXIST && ++tries < 3);
-	if (d->fd < 0)
-		return report_errno(-errno, "cannot create %s in %s", d->name, d->directory);
-	if (flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return report_fail(-EBUSY, "%s/%s is being written by another checkpoint",
+		err = create_new(d);
+	} while (err == -EEXIST && ++tries < 3);
+	if (err == -EBUSY)
+		return report_fail(err, "%s/%s is being written by another checkpoint",
 				   d->directory, d->name);
+	if (err)
+		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
 	fchmod(d->fd, 0400);		/* whatever the mask says */
-	strcpy(unfinished, d->temporary);
-	unfinished_dir = d->dir_fd;
 	d->start = 0;
 	return 0;
 }
@@ -217,6 +245,22 @@ static int rename_new(struct destination *d)
 	return unlinkat(d->dir_fd, d->temporary, 0) ? -errno : 0;
 }
 
+static int appear(struct destination *d)
+{
+	sigset_t old;
+	int err = 0;
+
+	hold_signals(&old);
+	if (d->replace == CHECKPOINT_NOCLOBBER)
+		err = rename_new(d);
+	else if (renameat(d->dir_fd, d->temporary, d->dir_fd, d->name))
+		err = -errno;
+	if (!err)
+		unfinished_dir = -1;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 int destination_commit(struct destination *d)
 {
 	int err = 0;
@@ -227,15 +271,11 @@ int destination_commit(struct destination *d)
 		err = backup(d);
 	if (err)
 		return err;
-	if (d->replace == CHECKPOINT_NOCLOBBER)
-		err = rename_new(d);
-	else if (renameat(d->dir_fd, d->temporary, d->dir_fd, d->name))
-		err = -errno;
+	err = appear(d);
 	if (err == -EEXIST)
 		return report_fail(err, "%s/%s exists already (--noclobber)", d->directory, d->name);
 	if (err)
 		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
-	unfinished_dir = -1;
 	if (d->sync && fsync(d->dir_fd) && errno != EINVAL && errno != EROFS)
 		return report_errno(-errno, "cannot write the folder %s", d->directory);
 	return 0;

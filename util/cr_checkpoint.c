@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cr_checkpoint: saves running processes to a context file.  Arguments and
+ * outcome only; the work is in checkpoint/.  See cr_checkpoint(1).
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint/checkpoint.h"
+#include "report/report.h"
+#include "util/progress.h"
+#include "util/signal_name.h"
+
+#define EXIT_USAGE	255
+
+struct arguments {
+	struct checkpoint_options checkpoint;
+	int nr_destinations;
+	char path[64];			/* context.ID */
+	bool quiet, verbose, json;
+};
+
+enum {
+	OPT_ATOMIC = 256, OPT_BACKUP, OPT_CLOBBER, OPT_NOCLOBBER,
+	OPT_RUN, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT,
+	OPT_SYNC, OPT_NOSYNC,
+	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
+	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
+	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_JSON, OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "tree", no_argument, NULL, 'T' },
+	{ "pid", no_argument, NULL, 'p' },
+	{ "process", no_argument, NULL, 'p' },
+	{ "pgid", no_argument, NULL, 'g' },
+	{ "group", no_argument, NULL, 'g' },
+	{ "sid", no_argument, NULL, 's' },
+	{ "session", no_argument, NULL, 's' },
+	{ "cwd", no_argument, NULL, 'c' },
+	{ "file", required_argument, NULL, 'f' },
+	{ "fd", required_argument, NULL, 'F' },
+	{ "atomic", no_argument, NULL, OPT_ATOMIC },
+	{ "backup", optional_argument, NULL, OPT_BACKUP },
+	{ "clobber", no_argument, NULL, OPT_CLOBBER },
+	{ "noclobber", no_argument, NULL, OPT_NOCLOBBER },
+	{ "signal", required_argument, NULL, 'S' },
+	{ "run", no_argument, NULL, OPT_RUN },
+	{ "stop", no_argument, NULL, OPT_STOP },
+	{ "term", no_argument, NULL, OPT_TERM },
+	{ "abort", no_argument, NULL, OPT_ABORT },
+	{ "kill", no_argument, NULL, OPT_KILL },
+	{ "cont", no_argument, NULL, OPT_CONT },
+	{ "sync", no_argument, NULL, OPT_SYNC },
+	{ "nosync", no_argument, NULL, OPT_NOSYNC },
+	{ "save-exe", no_argument, NULL, OPT_SAVE_EXE },
+	{ "save-private", no_argument, NULL, OPT_SAVE_PRIVATE },
+	{ "save-shared", no_argument, NULL, OPT_SAVE_SHARED },
+	{ "save-all", no_argument, NULL, OPT_SAVE_ALL },
+	{ "save-none", no_argument, NULL, OPT_SAVE_NONE },
+	{ "ptraced-error", no_argument, NULL, OPT_PTRACED_ERROR },
+	{ "ptraced-skip", no_argument, NULL, OPT_PTRACED_SKIP },
+	{ "ptraced-allow", no_argument, NULL, OPT_PTRACED_ALLOW },
+	{ "ptracer-error", no_argument, NULL, OPT_PTRACER_ERROR },
+	{ "ptracer-skip", no_argument, NULL, OPT_PTRACER_SKIP },
+	{ "kmsg-none", no_argument, NULL, OPT_KMSG },
+	{ "kmsg-error", no_argument, NULL, OPT_KMSG },
+	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
+	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
+	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
+	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "time", required_argument, NULL, 't' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ }
+};
+
+static const char usage_text[] =
+	"Usage: cr_checkpoint [options] ID\n"
+	"Save running processes to a context file for cr_restart.\n\n"
+	"What to save:\n"
+	"  -T, --tree               process ID and its descendants (default)\n"
+	"  -p, --pid, --process     only process ID\n"
+	"  -g, --pgid, --group      process group ID\n"
+	"  -s, --sid, --session     session ID\n"
+	"Where to:\n"
+	"  -c, --cwd                context.ID in this folder (default)\n"
+	"  -f, --file FILE          FILE\n"
+	"  -F, --fd N               descriptor N (a pipe or socket will do)\n"
+	"If the file exists:\n"
+	"      --atomic             replace it once all is written (default)\n"
+	"      --backup[=NAME]      rename it to NAME, or FILE.~N~\n"
+	"      --clobber            remove it first\n"
+	"      --noclobber          fail\n"
+	"What the processes do afterwards:\n"
+	"      --run                run on (default)\n"
+	"  -S, --signal N           get signal N\n"
+	"      --stop --term --abort --kill --cont   get that signal\n"
+	"How:\n"
+	"      --snapshot           let them run while their memory is written\n"
+	"      --compress=HOW       lz4, zstd or none (default)\n"
+	"      --[no]sync           wait until the disk has it (default) or not\n"
+	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
+	"      --save-{exe,private,shared,all,none}   contents of mapped files, too\n"
+	"      --ptraced-{error,skip,allow}           processes that are debugged\n"
+	"      --ptracer-{error,skip}                 processes that debug others\n"
+	"      --kmsg-{none,error,warning}            accepted for scripts written for BLCR\n"
+	"  -t, --time SEC           fail if it takes longer\n"
+	"  -q, --quiet              no messages\n"
+	"  -v, --verbose            more messages\n"
+	"      --json               progress and result as JSON lines\n"
+	"  -?, -h, --help           this text\n"
+	"      --version            version\n";
+
+/* ---- arguments ------------------------------------------------------------------ */
+
+static int bad_usage(void)
+{
+	if (report_message())
+		report_print(-EINVAL);
+	fputs("Try 'cr_checkpoint --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* A number from `least` on, or -1. */
+static long number(const char *text, long least)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	return errno || end == text || *end || n < least || n > 0x7fffffff ? -1 : n;
+}
+
+static bool parse_scope(int option, struct arguments *a)
+{
+	switch (option) {
+	case 'T':
+		a->checkpoint.scope = CHECKPOINT_TREE;
+		return true;
+	case 'p':
+		a->checkpoint.scope = CHECKPOINT_PROCESS;
+		return true;
+	case 'g':
+		a->checkpoint.scope = CHECKPOINT_GROUP;
+		return true;
+	case 's':
+		a->checkpoint.scope = CHECKPOINT_SESSION;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Destination and what becomes of an existing file: 1 (done), 0 (not one of these) or -errno. */
+static int parse_destination(int option, const char *value, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->checkpoint;
+
+	switch (option) {
+	case 'c':
+		a->nr_destinations++;
+		return 1;
+	case 'f':
+		a->nr_destinations++;
+		o->path = value;
+		return *value ? 1 : report_fail(-EINVAL, "-f needs the name of a file");
+	case 'F':
+		a->nr_destinations++;
+		o->fd = number(value, 0);
+		return o->fd >= 0 ? 1 : report_fail(-EINVAL, "-F needs the number of an open "
+						    "descriptor, not \"%s\"", value);
+	case OPT_ATOMIC ... OPT_NOCLOBBER:
+		o->replace = CHECKPOINT_ATOMIC + (option - OPT_ATOMIC);
+		o->backup = option == OPT_BACKUP ? value : NULL;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Signal, ptrace and save-* options. */
+static bool parse_choice(int option, struct checkpoint_options *o)
+{
+	static const int signals[] = { 0, SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT };
+	static const unsigned int save[] = {
+		CHECKPOINT_SAVE_EXE, CHECKPOINT_SAVE_PRIVATE, CHECKPOINT_SAVE_SHARED,
+		CHECKPOINT_SAVE_EXE | CHECKPOINT_SAVE_PRIVATE | CHECKPOINT_SAVE_SHARED,
+	};
+
+	if (option >= OPT_RUN && option <= OPT_CONT)
+		o->signal = signals[option - OPT_RUN];
+	else if (option >= OPT_SAVE_EXE && option <= OPT_SAVE_ALL)
+		o->save |= save[option - OPT_SAVE_EXE];
+	else if (option == OPT_SAVE_NONE)
+		o->save = 0;
+	else if (option >= OPT_PTRACED_ERROR && option <= OPT_PTRACED_ALLOW)
+		o->traced = CHECKPOINT_PTRACE_ERROR + (option - OPT_PTRACED_ERROR);
+	else if (option >= OPT_PTRACER_ERROR && option <= OPT_PTRACER_SKIP)
+		o->tracer = CHECKPOINT_PTRACE_ERROR + (option - OPT_PTRACER_ERROR);
+	else if (option == OPT_SYNC || option == OPT_NOSYNC)
+		o->sync = option == OPT_SYNC;
+	else
+		return false;
+	return true;
+}
+
+static int parse_compression(const char *value, struct checkpoint_options *o)
+{
+	if (!strcmp(value, "lz4"))
+		o->compression = CONTEXT_LZ4;
+	else if (!strcmp(value, "zstd"))
+		o->compression = CONTEXT_ZSTD;
+	else if (!strcmp(value, "none"))
+		o->compression = CONTEXT_RAW;
+	else
+		return report_fail(-EINVAL, "--compress takes lz4, zstd or none, not \"%s\"", value);
+	return 0;
+}
+
+/* One option: 0, or -errno with a message. */
+static int parse_one(int option, const char *value, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->checkpoint;
+	int done;
+
+	if (parse_scope(option, a) || parse_choice(option, o))
+		return 0;
+	done = parse_destination(option, value, a);
+	if (done)
+		return done < 0 ? done : 0;
+	switch (option) {
+	case 'S':
+		o->signal = signal_number(value);
+		return o->signal >= 0 ? 0 : report_fail(-EINVAL, "\"%s\" is not a signal", value);
+	case 't':
+		if (number(value, 0) < 0)
+			return report_fail(-EINVAL, "-t needs a number of seconds, not \"%s\"", value);
+		o->timeout_s = number(value, 0);
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	case 'v':
+		a->verbose = true;
+		return 0;
+	case OPT_JSON:
+		a->json = true;
+		return 0;
+	case OPT_SNAPSHOT:
+		o->snapshot = true;
+		return 0;
+	case OPT_SKIP_UNSUPPORTED:
+		o->skip_unsupported = true;
+		return 0;
+	case OPT_COMPRESS:
+		return parse_compression(value, o);
+	default:			/* OPT_KMSG */
+		return 0;
+	}
+}
+
+/* The one argument, and what depends on it.  -1 to go on, or the exit code. */
+static int parse_target(int argc, char **argv, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->checkpoint;
+	long target;
+
+	if (optind != argc - 1) {
+		report_fail(-EINVAL, "name one process, group or session by its number");
+		return bad_usage();
+	}
+	target = number(argv[optind], 1);
+	if (target < 0) {
+		report_fail(-EINVAL, "\"%s\" is not the number of a process, group or session",
+			    argv[optind]);
+		return bad_usage();
+	}
+	o->target = target;
+	if (a->nr_destinations > 1) {
+		report_fail(-EINVAL, "choose one of --cwd, --file and --fd");
+		report_print(-EINVAL);
+		return EINVAL;
+	}
+	if (!o->path && o->fd < 0) {
+		snprintf(a->path, sizeof(a->path), "context.%ld", target);
+		o->path = a->path;
+	}
+	return -1;
+}
+
+/* -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "?hTpgscf:F:S:t:qv", long_options, NULL)) != -1) {
+		if (option == 'h' || (option == '?' && !optopt && !strcmp(argv[optind - 1], "-?"))) {
+			fputs(usage_text, stdout);
+			return 0;
+		}
+		if (option == OPT_VERSION) {
+			puts("cr_checkpoint (KCR) " KCR_VERSION);
+			return 0;
+		}
+		if (option == '?' || parse_one(option, optarg, a))
+			return bad_usage();
+	}
+	return parse_target(argc, argv, a);
+}
+
+/* ---- ending early ---------------------------------------------------------------- */
+
+/* The end of this process frees everything else: the module sees to that. */
+static void on_signal(int signal_number)
+{
+	checkpoint_abandon();
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void on_alarm(int signal_number)
+{
+	static const char text[] = "cr_checkpoint: not done in the time given by --time\n";
+
+	(void)signal_number;
+	checkpoint_abandon();
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(1);
+	_exit(ETIMEDOUT);
+}
+
+static void handle_signals(unsigned int timeout_s)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct sigaction action = { .sa_handler = on_signal };
+
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++) {
+		struct sigaction old;
+
+		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(ending[i], &action, NULL);
+	}
+	signal(SIGPIPE, SIG_IGN);	/* EPIPE and EFBIG say it better */
+	signal(SIGXFSZ, SIG_IGN);
+	if (timeout_s) {
+		action.sa_handler = on_alarm;
+		sigaction(SIGALRM, &action, NULL);
+		alarm(timeout_s);
+	}
+}
+
+/* ---- outcome --------------------------------------------------------------------- */
+
+static double milliseconds(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_json(const struct arguments *a, const struct checkpoint_result *r)
+{
+	printf("{\"event\":\"done\",\"target\":%d,", a->checkpoint.target);
+	if (a->checkpoint.path) {
+		fputs("\"file\":", stdout);
+		json_string(a->checkpoint.path);
+		putchar(',');
+	}
+	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"bytes\":%llu,"
+	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
+	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
+	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
+	       (unsigned long long)r->bytes, milliseconds(r->park_ns),
+	       milliseconds(r->describe_ns), milliseconds(r->snapshot_ns),
+	       milliseconds(r->write_ns), milliseconds(r->commit_ns),
+	       milliseconds(r->stopped_ns));
+}
+
+static int fail(const struct arguments *a, int err)
+{
+	if (a->json) {
+		printf("{\"event\":\"error\",\"code\":%d,\"message\":", -err & 0xff);
+		json_string(report_message() ? report_message() : strerror(-err));
+		puts("}");
+	}
+	report_print(err);
+	return -err & 0xff;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {
+		.checkpoint = { .scope = CHECKPOINT_TREE, .fd = -1, .sync = true },
+	};
+	struct checkpoint_result result;
+	struct progress progress;
+	int err;
+
+	report_set_program("cr_checkpoint");
+	err = parse(argc, argv, &a);
+	if (err >= 0)
+		return err;
+	report_set_level(a.quiet ? -1 : a.verbose);
+	handle_signals(a.checkpoint.timeout_s);
+	progress_init(&progress, a.quiet, a.json);
+	a.checkpoint.progress = progress_update;
+	a.checkpoint.progress_arg = &progress;
+	err = checkpoint_run(&a.checkpoint, &result);
+	progress_end(&progress);
+	if (err)
+		return fail(&a, err);
+	if (a.json)
+		print_json(&a, &result);
+	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they stood still for "
+		       "%.1f ms", result.nr_processes, result.nr_threads,
+		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,
+		       milliseconds(result.stopped_ns));
+	return 0;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Progress on a terminal or as JSON; see progress.h. */
+#include "util/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_NS	200000000ull
+#define BAR_WIDTH	40
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+void progress_init(struct progress *p, bool quiet, bool json)
+{
+	*p = (struct progress) {
+		.json = json,
+		.bar = !quiet && !json && isatty(STDERR_FILENO),
+		.last_ns = now_ns(),
+	};
+}
+
+static void draw(uint64_t done, uint64_t total)
+{
+	char bar[BAR_WIDTH + 1];
+	int filled;
+
+	if (total < done)		/* it was an estimate */
+		total = done;
+	filled = total ? done * BAR_WIDTH / total : 0;
+	memset(bar, ' ', BAR_WIDTH);
+	memset(bar, '#', filled);
+	bar[BAR_WIDTH] = '\0';
+	fprintf(stderr, "\r[%s] %llu of %llu MB ", bar, (unsigned long long)done >> 20,
+		(unsigned long long)total >> 20);
+}
+
+void progress_update(void *progress, uint64_t bytes_done, uint64_t bytes_total)
+{
+	struct progress *p = progress;
+	uint64_t now;
+
+	if (!p->bar && !p->json)
+		return;
+	now = now_ns();
+	if (now - p->last_ns < INTERVAL_NS)
+		return;
+	p->last_ns = now;
+	p->shown = true;
+	if (p->bar) {
+		draw(bytes_done, bytes_total);
+		return;
+	}
+	printf("{\"event\":\"progress\",\"bytes\":%llu,\"total\":%llu}\n",
+	       (unsigned long long)bytes_done, (unsigned long long)bytes_total);
+	fflush(stdout);
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->bar && p->shown)
+		fprintf(stderr, "\r%*s\r", BAR_WIDTH + 40, "");
+	p->shown = false;
+}
+
+void json_string(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		unsigned char c = *text;
+
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c < ' ')
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
