@@ -309,26 +309,27 @@ static const char *check_numbers(const struct context *c)
  * Follows parents until one is outside or known to lead outside; a way longer
  * than there are processes is a circle.
  */
-static const Kcr__Process *parent(const struct context *c, const Kcr__Process *p)
+static size_t parent(const struct context *c, size_t index)
 {
-	return context_process(c, p->ppid);
+	return context_find(c, c->by_pid[index]->ppid);
 }
 
 static bool parents_end(const struct context *c)
 {
-	uint8_t *ends = calloc(PID_MAX / 8 + 1, 1);	/* a bit per pid */
+	bool *ends = calloc(c->nr_processes, sizeof(*ends));	/* by index of by_pid */
 	bool good = ends;
-	size_t i;
+	size_t i, at;
 
 	for (i = 0; i < c->nr_processes && good; i++) {
-		const Kcr__Process *p = c->process[i];
 		size_t steps = 0;
 
-		while (p && !(ends[p->pid / 8] & 1 << p->pid % 8) && steps++ < c->nr_processes)
-			p = parent(c, p);
-		good = !p || ends[p->pid / 8] & 1 << p->pid % 8;
-		for (p = c->process[i]; p && good && steps--; p = parent(c, p))
-			ends[p->pid / 8] |= 1 << p->pid % 8;
+		for (at = i; at != SIZE_MAX && !ends[at] && steps <= c->nr_processes; steps++)
+			at = parent(c, at);
+		good = steps <= c->nr_processes;
+		for (at = i; good && steps; steps--) {
+			ends[at] = true;
+			at = parent(c, at);
+		}
 	}
 	free(ends);
 	return good;
@@ -343,7 +344,7 @@ static const char *check_parents(const struct context *c)
 	for (i = 0; i < c->preamble->n_root; i++) {
 		const Kcr__Process *root = context_process(c, c->preamble->root[i]);
 
-		if (!root || parent(c, root))
+		if (!root || context_process(c, root->ppid))
 			return "wrong list of topmost processes";
 	}
 	return NULL;

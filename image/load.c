@@ -162,7 +162,7 @@ void context_free(struct context *c)
 	free(c);
 }
 
-const Kcr__Process *context_process(const struct context *c, int32_t pid)
+size_t context_find(const struct context *c, int32_t pid)
 {
 	size_t low = 0, high = c->nr_processes;
 
@@ -174,7 +174,14 @@ const Kcr__Process *context_process(const struct context *c, int32_t pid)
 		else
 			high = middle;
 	}
-	return low < c->nr_processes && c->by_pid[low]->pid == pid ? c->by_pid[low] : NULL;
+	return low < c->nr_processes && c->by_pid[low]->pid == pid ? low : SIZE_MAX;
+}
+
+const Kcr__Process *context_process(const struct context *c, int32_t pid)
+{
+	size_t found = context_find(c, pid);
+
+	return found == SIZE_MAX ? NULL : c->by_pid[found];
 }
 
 const Kcr__File *context_file(const struct context *c, uint32_t id)

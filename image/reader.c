@@ -17,7 +17,7 @@
 #include "reader.h"
 #include "report/report.h"
 
-#define GROW_STEP	(1u << 20)	/* most bytes allocated ahead of data */
+#define GROW_STEP	(64u << 10)	/* most bytes allocated ahead of data */
 #define SKIP_BUFFER	(256u << 10)
 
 static const char *const section_names[] = {

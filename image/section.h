@@ -110,6 +110,11 @@ static inline int section_has_data(uint32_t type)
 	return type == CONTEXT_CONTENT || type == CONTEXT_MEMORY;
 }
 
+/* ---- load.c --------------------------------------------------------------- */
+
+/* Where c->by_pid has this process; SIZE_MAX: nowhere. */
+size_t context_find(const struct context *c, int32_t pid);
+
 /* ---- check.c: sense of what passed the checksums ---------------------------- */
 
 /* Each returns NULL or the reason to refuse, valid until the next call. */
