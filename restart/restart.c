@@ -136,11 +136,12 @@ static int wait_for_all(const struct rebuild *r, struct restart_result *result)
  */
 static int explain(int err, const struct restorer_status *status)
 {
-	if (status->written)
+	if (status->written) {
+		report_clear();
 		report_errno((int)status->result, "process %d cannot be rebuilt: %s",
 			     status->pid, status->label);
-	else
-		report_errno(err, "a process could not be rebuilt");
+	}
+	report_errno(err, "a process could not be rebuilt");
 	return report_error();
 }
 
