@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Context files whose checksums are right and whose messages make no sense:
+ * context_load() refuses each of them, naming the fault.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "report/report.h"
+#include "sample.h"
+
+static struct sample s;
+
+static void expect(const char *why)
+{
+	uint64_t digest;
+	int fd = memfd_create("context", MFD_CLOEXEC), err;
+
+	assert_int_equal(sample_write(&s, fd), 0);
+	lseek(fd, 0, SEEK_SET);
+	report_clear();
+	err = sample_read(fd, false, &digest);
+	close(fd);
+	if (!why) {
+		if (err)
+			fail_msg("refused: %s", report_message());
+		return;
+	}
+	assert_int_equal(err, -EINVAL);
+	if (!strstr(report_message(), why))
+		fail_msg("%s instead of %s", report_message(), why);
+}
+
+/* The sample with one thing changed is refused; unchanged again, it is not. */
+#define REFUSED(place, value, why) do {				\
+	__typeof__(place) saved = (place);			\
+	(place) = (value);					\
+	expect(why);						\
+	(place) = saved;					\
+} while (0)
+
+static Kcr__Process *process(size_t i)
+{
+	return &s.process[i];
+}
+
+static void counts(void **state)
+{
+	(void)state;
+	expect(NULL);
+	REFUSED(s.preamble.nr_files, SAMPLE_FILES + 1, "missing");
+	REFUSED(s.preamble.nr_files, SAMPLE_FILES - 1, "unexpected file id");
+	REFUSED(s.preamble.nr_processes, SAMPLE_PROCESSES + 1, "missing");
+	REFUSED(s.preamble.nr_processes, 1, "more processes");
+	REFUSED(s.preamble.nr_processes, UINT32_MAX, "impossible counts");
+	REFUSED(s.file[1].id, 3, "unexpected file id");
+	REFUSED(s.preamble.root[0], SAMPLE_SHARING_PID, "topmost");
+	REFUSED(s.preamble.root[0], 12345, "topmost");
+}
+
+static void files(void **state)
+{
+	Kcr__UnixSocket *unix_socket;
+	Kcr__EpollEntry entry = KCR__EPOLL_ENTRY__INIT, *entries = &entry;
+	Kcr__Epoll epoll = KCR__EPOLL__INIT;
+	Kcr__UnixSocket peerless = KCR__UNIX_SOCKET__INIT;
+	Kcr__File saved = s.file[2];
+
+	(void)state;
+	REFUSED(s.file[2].kind_case, KCR__FILE__KIND__NOT_SET, "unknown kind");
+	epoll.n_entry = 1;
+	epoll.entry = &entries;
+	entry.file_id = SAMPLE_FILES + 1;
+	s.file[2].kind_case = KCR__FILE__KIND_EPOLL;
+	s.file[2].epoll = &epoll;
+	expect("epoll entry");
+	entry.file_id = 1;
+	expect(NULL);
+	unix_socket = &peerless;
+	unix_socket->has_peer_file_id = 1;
+	unix_socket->peer_file_id = 77;
+	s.file[2].kind_case = KCR__FILE__KIND_UNIX_SOCKET;
+	s.file[2].unix_socket = unix_socket;
+	expect("peer");
+	unix_socket->peer_file_id = 0;
+	expect(NULL);
+	s.file[2] = saved;
+}
+
+static void numbers(void **state)
+{
+	(void)state;
+	REFUSED(process(0)->pid, 0, "process number");
+	REFUSED(process(0)->pid, -5, "process number");
+	REFUSED(process(0)->pid, 1 << 23, "process number");
+	REFUSED(process(2)->pid, SAMPLE_SHARING_PID, "described twice");
+	REFUSED(process(2)->pid, SAMPLE_TID, "described twice");
+	REFUSED(process(0)->ppid, -1, "process number");
+	REFUSED(process(0)->thread[0]->tid, 7, "first thread");
+	REFUSED(process(0)->thread[1]->tid, SAMPLE_PID, "described twice");
+	REFUSED(process(0)->thread[1]->tid, -1, "thread number");
+	REFUSED(process(0)->state, 9, "unknown state");
+	REFUSED(process(1)->stop_signal, 65, "stop signal");
+}
+
+static void circles(void **state)
+{
+	int32_t *saved = s.preamble.root;
+
+	(void)state;
+	s.preamble.n_root = 0;
+	s.preamble.root = NULL;
+	REFUSED(process(0)->ppid, SAMPLE_PID, "each other's parents");
+	REFUSED(process(0)->ppid, SAMPLE_SHARING_PID, "each other's parents");
+	s.preamble.root = saved;
+	s.preamble.n_root = 1;
+}
+
+static void zombies(void **state)
+{
+	(void)state;
+	REFUSED(process(0)->state, KCR__PROCESS__STATE__ZOMBIE, "zombie");
+	REFUSED(process(2)->state, KCR__PROCESS__STATE__RUNNING, "first thread");
+	REFUSED(process(0)->n_thread, 0, "first thread");
+}
+
+static void threads(void **state)
+{
+	Kcr__Thread *t = process(0)->thread[0];
+	uint64_t *header = (uint64_t *)(t->xstate.data + 512);
+	Kcr__RestartBlock block = KCR__RESTART_BLOCK__INIT;
+	ProtobufCBinaryData pending = { 5, (uint8_t *)"short" };
+
+	(void)state;
+	REFUSED(t->n_reg, KCR_NR_REGS - 1, "registers");
+	REFUSED(t->xstate.len, 512, "impossible length");
+	REFUSED(t->xstate.len, 829, "impossible length");
+	REFUSED(s.preamble.xstate_size, 576, "impossible length");
+	REFUSED(header[0], 1 << 9, "unexpected features");
+	REFUSED(header[1], 1ull << 63, "unknown form");
+	REFUSED(header[7], 1, "unknown form");
+	block.kind = 9;
+	REFUSED(t->restart, &block, "system call");
+	t->n_pending = 1;
+	REFUSED(t->pending, &pending, "pending signal");
+	t->n_pending = 0;
+}
+
+static void areas(void **state)
+{
+	Kcr__Vma **vma = process(0)->mm->vma;
+
+	(void)state;
+	REFUSED(vma[1]->start, SAMPLE_HEAP + 1, "impossible address");
+	REFUSED(vma[1]->end, SAMPLE_HEAP, "impossible address");
+	REFUSED(vma[1]->start, SAMPLE_TEXT, "impossible address");
+	REFUSED(vma[4]->end, 0x7ffffffff000ull + CONTEXT_PAGE, "impossible address");
+	REFUSED(vma[1]->flags, 1ull << 60, "unknown flags");
+	REFUSED(vma[1]->flags, KCR_VMA_HUGETLB, "page size");
+	REFUSED(vma[0]->file_id, SAMPLE_FILES + 1, "without its file");
+	REFUSED(vma[1]->end, SAMPLE_HEAP + CONTEXT_PAGE, "outside");
+	vma[1]->has_offset = 1;
+	REFUSED(vma[1]->offset, 1, "file offset");
+	REFUSED(vma[1]->offset, INT64_MAX & ~4095ull, "file offset");
+	vma[1]->has_offset = 0;
+}
+
+static void address_spaces(void **state)
+{
+	Kcr__Mm *mm = process(0)->mm;
+
+	(void)state;
+	REFUSED(process(0)->mm, NULL, "exactly once");
+	REFUSED(process(1)->mm_id, 2, "exactly once");
+	REFUSED(mm->id, 2, "another one's");
+	REFUSED(mm->pid, SAMPLE_SHARING_PID, "another one's");
+	REFUSED(mm->exe_file_id, 99, "executable");
+	REFUSED(mm->auxv.len, 24, "auxiliary vector");
+	REFUSED(process(0)->has_mm_id, 0, "without memory");
+	process(1)->mm = mm;
+	expect("another one's");
+	process(1)->mm = NULL;
+}
+
+static void descriptors(void **state)
+{
+	Kcr__Descriptor **descriptor = process(0)->descriptor;
+
+	(void)state;
+	REFUSED(descriptor[1]->fd, 3, "descriptor described twice");
+	REFUSED(descriptor[1]->fd, -1, "descriptor number");
+	REFUSED(descriptor[1]->fd, INT32_MAX, "descriptor number");
+	REFUSED(descriptor[1]->file_id, 0, "without its file");
+	REFUSED(descriptor[1]->file_id, 5, "without its file");
+	process(1)->n_descriptor = 2;
+	process(1)->descriptor = descriptor;
+	expect("described twice");
+	process(1)->n_descriptor = 0;
+	process(1)->descriptor = NULL;
+}
+
+static void handlers(void **state)
+{
+	Kcr__Timer timer = KCR__TIMER__INIT, *timers = &timer;
+
+	(void)state;
+	REFUSED(process(0)->n_action, 63, "signal handlers");
+	REFUSED(process(0)->n_action, 0, "signal handlers");
+	REFUSED(process(1)->sighand_id, 7, "signal handlers");
+	process(0)->n_timer = 1;
+	process(0)->timer = &timers;
+	timer.id = 3;
+	expect("timer");
+	timer.id = 0;
+	timer.kind = 5;
+	expect("timer");
+	process(0)->n_timer = 0;
+	expect(NULL);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sample_make(&s);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sample_free(&s);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts),
+		cmocka_unit_test(files),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(circles),
+		cmocka_unit_test(zombies),
+		cmocka_unit_test(threads),
+		cmocka_unit_test(areas),
+		cmocka_unit_test(address_spaces),
+		cmocka_unit_test(descriptors),
+		cmocka_unit_test(handlers),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
