@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Ranges of addresses, and finding free ones: what a restart puts into a
+ * process for its own use must be clear of the program that does it and of
+ * the program that is rebuilt.
+ */
+#ifndef KCR_RESTART_HOLE_H
+#define KCR_RESTART_HOLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* User addresses of a process that never asked for more than 47 bits. */
+#define HOLE_LOWEST	0x10000ull
+#define HOLE_HIGHEST	0x7ffffffff000ull
+
+struct range {
+	uint64_t start;
+	uint64_t end;
+	bool vdso;			/* [vdso], [vvar] … of ranges_self() */
+	bool text;			/* [vdso] itself */
+};
+
+struct ranges {
+	struct range *at;
+	size_t count;
+	size_t capacity;
+};
+
+int ranges_add(struct ranges *r, struct range range);
+void ranges_free(struct ranges *r);
+
+/* Appends the calling process's own mappings. -errno, reported. */
+int ranges_self(struct ranges *r);
+
+/*
+ * A free range of `length` bytes, page aligned, in the middle of the largest
+ * gap between the ranges, so that stacks and heaps keep room to grow.
+ * Sorts `busy`.  -ENOMEM, reported: there is none.
+ */
+int hole_find(struct ranges *busy, uint64_t length, uint64_t *start);
+
+#endif /* KCR_RESTART_HOLE_H */

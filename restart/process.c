@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Writes the scripts of a process: the leader's exchanges the memory, sets
+ * what concerns the whole process and makes the other threads; every thread
+ * then sets what is its own and enters the module.  See process.h.
+ */
+#include "restart/process.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/rseq.h>
+#include <linux/sched.h>
+
+#include "report/report.h"
+#include "restart/blob.h"
+#include "restart/hole.h"
+#include "restart/memory.h"
+#include "restart/thread.h"
+#include "restart/vdso.h"
+
+#define THREAD_FLAGS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+			 CLONE_SYSVSEM)
+#define STACK_SIZE	4096u
+#define FIXED_SIZE	(256u << 10)	/* code, limits, locks, what a leader has alone */
+#define RSEQ_SIGNATURE	0x53053053u	/* glibc's on x86 */
+#define RSEQ_LENGTH	32u
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE	27
+#endif
+
+/* glibc 2.35 and later register every thread; weak: other C libraries do not. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+struct builder {
+	const struct process_exit *how;
+	const Kcr__Mm *mm;
+	struct ranges busy;		/* ours, saved, and what was taken since */
+	struct vdso vdso;
+	struct blob blob;
+};
+
+int process_check(const Kcr__Process *p)
+{
+	int err;
+
+	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
+		return 0;
+	if (!p->mm || !p->n_thread)
+		return report_fail(-EOPNOTSUPP, "process %d shares its memory with another "
+				   "process: that cannot be restarted", p->pid);
+	err = memory_check(p, p->mm);
+	for (size_t i = 0; i < p->n_thread && !err; i++)
+		err = thread_check(p->thread[i]);
+	return err;
+}
+
+/* The kernel must not write into our thread area once it is unmapped. */
+static int forget_rseq(void)
+{
+	unsigned long feature = getauxval(AT_RSEQ_FEATURE_SIZE);
+	unsigned int length = feature > RSEQ_LENGTH ? (unsigned int)(feature + 31) & ~31u :
+						     RSEQ_LENGTH;
+	char *area;
+
+	if (!&__rseq_size || !__rseq_size)
+		return 0;
+	__asm__("mov %%fs:0, %0" : "=r"(area));
+	area += __rseq_offset;
+	if (!syscall(SYS_rseq, area, RSEQ_LENGTH, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE) ||
+	    !syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE))
+		return 0;
+	return report_errno(-errno, "cannot unregister the restartable sequences area");
+}
+
+static uint64_t blob_length(const struct builder *b)
+{
+	const Kcr__Process *p = b->how->process;
+	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + STACK_SIZE;
+
+	length += (p->n_action + p->n_posix_lock + p->n_limit + p->n_timer * 3) *
+		  (sizeof(struct restorer_op) + 128);
+	for (size_t i = 0; i < p->n_pending; i++)
+		length += p->pending[i].len + sizeof(struct restorer_op) + 64;
+	for (size_t i = 0; i < p->n_thread; i++)
+		length += thread_script_size(p->thread[i]) + STACK_SIZE;
+	return (length + 4095) & ~4095ull;
+}
+
+/* Chooses the places of the blob and of a vdso that has to give way. */
+static int choose_places(struct builder *b)
+{
+	struct ranges self = { 0 };
+	uint64_t base, length = blob_length(b);
+	int err = ranges_self(&self);
+
+	if (!err)
+		err = vdso_plan(&b->vdso, &self, b->how->process, b->mm);
+	for (size_t i = 0; i < self.count && !err; i++)
+		err = ranges_add(&b->busy, self.at[i]);
+	for (size_t i = 0; i < b->mm->n_vma && !err; i++)
+		err = ranges_add(&b->busy, (struct range){ .start = b->mm->vma[i]->start,
+							   .end = b->mm->vma[i]->end });
+	ranges_free(&self);
+	if (!err)
+		err = hole_find(&b->busy, length, &base);
+	if (!err)
+		err = blob_map(&b->blob, base, length, b->how->status);
+	if (!err)
+		err = ranges_add(&b->busy, (struct range){ .start = base, .end = base + length });
+	if (!err && vdso_length(&b->vdso))
+		err = hole_find(&b->busy, vdso_length(&b->vdso), &b->vdso.hole);
+	return err;
+}
+
+static void unmap_between(struct script *s, uint64_t start, uint64_t end)
+{
+	if (start < end)
+		script_call(s, "leaving the old address space", SYS_munmap, start, end - start,
+			    0, 0, 0, 0);
+}
+
+/* Everything but the blob and the live vdso. */
+static void unmap_all(const struct builder *b, struct script *s)
+{
+	uint64_t blob_end = b->blob.base + b->blob.length;
+	uint64_t low_start = b->blob.base, low_end = blob_end;
+	uint64_t high_start = b->vdso.live_start, high_end = b->vdso.live_end;
+
+	if (!b->vdso.live.count) {
+		high_start = high_end = HOLE_HIGHEST;
+	} else if (high_start < low_start) {
+		low_start = high_start;
+		low_end = high_end;
+		high_start = b->blob.base;
+		high_end = blob_end;
+	}
+	unmap_between(s, 0, low_start);
+	unmap_between(s, low_end, high_start);
+	unmap_between(s, high_end, HOLE_HIGHEST);
+}
+
+static struct thread_exit thread_exit_of(const struct builder *b, bool leader)
+{
+	struct rebuild *r = b->how->rebuild;
+	struct thread_exit how = {
+		.job = r->job,
+		.exe_fd = b->mm->exe_file_id ? r->file_fd[b->mm->exe_file_id - 1] : -1,
+		.close_job = true,
+		.leader = leader,
+		.stopped = b->how->stopped,
+		.nr_threads = (uint32_t)b->how->process->n_thread,
+	};
+
+	return how;
+}
+
+static int attributes_of_thread(const struct builder *b, const Kcr__Thread *t, struct script *s)
+{
+	const struct process_exit *how = b->how;
+	int err = 0;
+
+	for (size_t i = 0; attributes[i] && !err; i++)
+		if (attributes[i]->script_thread)
+			err = attributes[i]->script_thread(how->rebuild, how->process, t, s);
+	return err;
+}
+
+/* The script that another thread starts with; its address, or 0 with *err. */
+static uint64_t other_thread(struct builder *b, const Kcr__Thread *t, int *err)
+{
+	struct thread_exit how = thread_exit_of(b, false);
+	struct script *s = script_new(&b->blob);
+	uint64_t at = 0;
+
+	*err = s ? attributes_of_thread(b, t, s) : -ENOMEM;
+	if (!*err)
+		*err = thread_script(t, &how, &b->blob, s);
+	if (!*err)
+		at = script_finish(s);
+	if (!*err && !at)
+		*err = b->blob.error;
+	script_free(s);
+	return at;
+}
+
+/* In the leader's script: the call that makes the thread. */
+static int make_thread(struct builder *b, const Kcr__Thread *t, struct script *s)
+{
+	int32_t tid = b->how->rebuild->restore_ids ? t->tid : 0;
+	uint64_t stack = blob_reserve(&b->blob, STACK_SIZE, 16), script, top;
+	char label[64];
+	int err;
+
+	script = other_thread(b, t, &err);
+	if (!script || !stack)
+		return err ? err : b->blob.error;
+	top = stack + STACK_SIZE - 8;	/* the restorer pops its script from here */
+	*(uint64_t *)(uintptr_t)top = script;
+	snprintf(label, sizeof(label), "thread %d (its number may be in use)", t->tid);
+	if (b->how->module_clones) {
+		struct kcr_clone clone = {
+			.size = sizeof(clone), .clone_flags = THREAD_FLAGS, .stack = top,
+			.tid = tid,
+		};
+
+		script_clone(s, label, tid, SYS_ioctl, (uint64_t)b->how->rebuild->job,
+			     KCR_IOC_CLONE, script_data(s, &clone, sizeof(clone)));
+	} else {
+		struct clone_args clone = {
+			.flags = THREAD_FLAGS, .stack = stack, .stack_size = STACK_SIZE - 8,
+			.set_tid = script_data(s, &tid, sizeof(tid)), .set_tid_size = tid ? 1 : 0,
+		};
+
+		if (!tid)
+			clone.set_tid = 0;
+		script_clone(s, label, tid, SYS_clone3, script_data(s, &clone, sizeof(clone)),
+			     sizeof(clone), 0);
+	}
+	return b->blob.error;
+}
+
+static void close_files(const struct rebuild *r, int exe_fd, struct script *s)
+{
+	int keep[2] = { r->job, exe_fd }, from = r->high_fd;
+
+	if (exe_fd >= 0 && exe_fd < r->job) {
+		keep[0] = exe_fd;
+		keep[1] = r->job;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (keep[i] < from)
+			continue;
+		if (keep[i] > from)
+			script_call(s, "closing files", SYS_close_range, from, keep[i] - 1,
+				    0, 0, 0, 0);
+		from = keep[i] + 1;
+	}
+	script_call(s, "closing files", SYS_close_range, from, ~0u, 0, 0, 0, 0);
+}
+
+/* What the leader does before it is only itself. */
+static int whole_process(struct builder *b, struct script *s)
+{
+	const struct process_exit *how = b->how;
+	const Kcr__Process *p = how->process;
+	int err;
+
+	unmap_all(b, s);
+	err = vdso_script(&b->vdso, b->mm, s);
+	if (!err)
+		err = memory_script(how->rebuild, p, b->mm, s);
+	for (size_t i = 0; attributes[i] && !err; i++)
+		if (attributes[i]->script)
+			err = attributes[i]->script(how->rebuild, p, s);
+	for (size_t i = 1; i < p->n_thread && !err; i++)
+		err = make_thread(b, p->thread[i], s);
+	return err;
+}
+
+static int leader_script(struct builder *b, struct script *s)
+{
+	const struct process_exit *how = b->how;
+	const Kcr__Process *p = how->process;
+	struct thread_exit leave = thread_exit_of(b, true);
+	int err = whole_process(b, s);
+
+	if (!err)
+		err = attributes_of_thread(b, p->thread[0], s);
+	for (size_t i = 0; attributes[i] && !err; i++)
+		if (attributes[i]->script_last)
+			err = attributes[i]->script_last(how->rebuild, p, s);
+	if (err)
+		return err;
+	close_files(how->rebuild, leave.exe_fd, s);
+	files_script(how->rebuild, p, s);
+	return thread_script(p->thread[0], &leave, &b->blob, s);
+}
+
+int process_become(const struct process_exit *how)
+{
+	struct builder b = { .how = how, .mm = how->process->mm };
+	struct script *s;
+	uint64_t script = 0, stack = 0;
+	int err = choose_places(&b);
+
+	if (err)
+		return err;
+	s = script_new(&b.blob);
+	err = s ? leader_script(&b, s) : -ENOMEM;
+	if (!err) {
+		stack = blob_reserve(&b.blob, STACK_SIZE, 16);
+		script = script_finish(s);
+		err = b.blob.error;
+	}
+	if (!err)
+		err = forget_rseq();
+	if (err)
+		return report_errno(err, "process %d: writing its script", how->process->pid);
+	blob_run(&b.blob, script, stack + STACK_SIZE);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The end of every thread's script: what only the thread itself can set, then
+ * KCR_IOC_ENTER with its saved registers.
+ */
+#ifndef KCR_RESTART_THREAD_H
+#define KCR_RESTART_THREAD_H
+
+#include <stdbool.h>
+
+#include "resource/resource.h"
+
+struct blob;
+
+/* What KCR_IOC_ENTER is told besides the thread's own state. */
+struct thread_exit {
+	int job;
+	int exe_fd;			/* -1: keep */
+	bool close_job;			/* this thread's process gives the job's descriptor up */
+	bool leader;
+	bool stopped;
+	uint32_t nr_threads;
+};
+
+/*
+ * Can this machine load the thread's floating-point state? To be asked before
+ * anything is made.  -EOPNOTSUPP or -EINVAL, reported.
+ */
+int thread_check(const Kcr__Thread *t);
+
+/* Ends the script. */
+int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct blob *blob,
+		  struct script *s);
+
+/* Bytes of operations and data that a thread needs, at most. */
+uint64_t thread_script_size(const Kcr__Thread *t);
+
+#endif /* KCR_RESTART_THREAD_H */

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The same vdso is moved to where it was.  With the vdso of another kernel,
+ * its saved bytes are put back as ordinary code, and each of its functions
+ * starts with a jump to the function of the same name in the live one (or
+ * with the system call, if that has none).  See vdso.h.
+ */
+#include "restart/vdso.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "report/report.h"
+#include "restart/blob.h"
+#include "restart/vdso_symbols.h"
+
+#define RIP	16			/* in struct user_regs_struct */
+
+/* movabs $target, %rax; jmp *%rax */
+#define JUMP_LENGTH	12
+/* mov $nr, %eax; syscall; ret */
+#define CALL_LENGTH	8
+
+static void span(const struct ranges *r, uint64_t *start, uint64_t *end)
+{
+	*start = *end = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		if (!i || r->at[i].start < *start)
+			*start = r->at[i].start;
+		if (r->at[i].end > *end)
+			*end = r->at[i].end;
+	}
+}
+
+static int collect(struct vdso *v, const struct ranges *self, const Kcr__Mm *mm)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < self->count && !err; i++)
+		if (self->at[i].vdso)
+			err = ranges_add(&v->live, self->at[i]);
+	for (size_t i = 0; i < mm->n_vma && !err; i++) {
+		const Kcr__Vma *vma = mm->vma[i];
+
+		if (vma->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR))
+			err = ranges_add(&v->saved, (struct range){
+				.start = vma->start, .end = vma->end, .vdso = true,
+				.text = vma->flags & KCR_VMA_VDSO });
+	}
+	span(&v->live, &v->live_start, &v->live_end);
+	span(&v->saved, &v->saved_start, &v->saved_end);
+	return err;
+}
+
+static const struct range *text_of(const struct ranges *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->at[i].text)
+			return &r->at[i];
+	return NULL;
+}
+
+/* The same pieces at the same distances with the same code. */
+static bool is_same(const struct vdso *v, const Kcr__Mm *mm)
+{
+	const struct range *text = text_of(&v->live);
+
+	if (v->live.count != v->saved.count || !text ||
+	    mm->vdso_text.len != text->end - text->start)
+		return false;
+	for (size_t i = 0; i < v->live.count; i++) {
+		const struct range *live = &v->live.at[i], *saved = &v->saved.at[i];
+
+		if (live->start - v->live_start != saved->start - v->saved_start ||
+		    live->end - live->start != saved->end - saved->start ||
+		    live->text != saved->text)
+			return false;
+	}
+	return !memcmp((const void *)(uintptr_t)text->start, mm->vdso_text.data,
+		       mm->vdso_text.len);
+}
+
+static int refuse_inside(const struct range *text, const Kcr__Process *p)
+{
+	for (size_t i = 0; i < p->n_thread; i++) {
+		uint64_t ip = p->thread[i]->n_reg > RIP ? p->thread[i]->reg[RIP] : 0;
+
+		if (ip >= text->start && ip < text->end)
+			return report_fail(-EOPNOTSUPP, "thread %d was stopped inside the vdso of "
+					   "another kernel: restart on the kernel of the "
+					   "checkpoint, or checkpoint again", p->thread[i]->tid);
+	}
+	return 0;
+}
+
+int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, const Kcr__Mm *mm)
+{
+	const struct range *text;
+	int err;
+
+	memset(v, 0, sizeof(*v));
+	err = collect(v, self, mm);
+	if (err)
+		return err;
+	text = text_of(&v->saved);
+	v->foreign = text && !is_same(v, mm);
+	if (!v->foreign)
+		return 0;
+	if (!text_of(&v->live))
+		return report_fail(-EOPNOTSUPP, "this kernel runs without a vdso (vdso=0), which "
+				   "process %d used", p->pid);
+	if (mm->vdso_text.len != text->end - text->start)
+		return report_fail(-EINVAL, "process %d: the context file lacks its vdso", p->pid);
+	return refuse_inside(text, p);
+}
+
+uint64_t vdso_length(const struct vdso *v)
+{
+	return v->live_end - v->live_start;
+}
+
+static void move(const struct vdso *v, uint64_t from, uint64_t to, struct script *s)
+{
+	for (size_t i = 0; i < v->live.count; i++) {
+		uint64_t offset = v->live.at[i].start - v->live_start;
+		uint64_t length = v->live.at[i].end - v->live.at[i].start;
+
+		script_call_expect(s, "moving the vdso", to + offset, SYS_mremap, from + offset,
+				   length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to + offset, 0);
+	}
+}
+
+static bool overlap(uint64_t a_start, uint64_t a_end, uint64_t b_start, uint64_t b_end)
+{
+	return a_start < b_end && b_start < a_end;
+}
+
+static int move_home(const struct vdso *v, struct script *s)
+{
+	uint64_t from = v->live_start;
+
+	if (from == v->saved_start)
+		return 0;
+	if (overlap(v->live_start, v->live_end, v->saved_start, v->saved_end)) {
+		move(v, from, v->hole, s);
+		from = v->hole;
+	}
+	move(v, from, v->saved_start, s);
+	return 0;
+}
+
+/* ---- the vdso of another kernel ---------------------------------------------- */
+
+static void put_jump(uint8_t *at, uint64_t target)
+{
+	at[0] = 0x48;
+	at[1] = 0xb8;
+	memcpy(at + 2, &target, sizeof(target));
+	at[10] = 0xff;
+	at[11] = 0xe0;
+}
+
+static void put_call(uint8_t *at, uint32_t nr)
+{
+	at[0] = 0xb8;
+	memcpy(at + 1, &nr, sizeof(nr));
+	at[5] = 0x0f;
+	at[6] = 0x05;
+	at[7] = 0xc3;
+}
+
+/* The system call that does what a function of the vdso does, or -1. */
+static long call_of(const char *name)
+{
+	static const struct { const char *name; long nr; } calls[] = {
+		{ "clock_gettime", SYS_clock_gettime }, { "gettimeofday", SYS_gettimeofday },
+		{ "clock_getres", SYS_clock_getres }, { "time", SYS_time },
+		{ "getcpu", SYS_getcpu }, { "getrandom", SYS_getrandom },
+	};
+
+	if (!strncmp(name, "__vdso_", 7))
+		name += 7;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strcmp(name, calls[i].name))
+			return calls[i].nr;
+	return -1;
+}
+
+/* Makes each function of the saved text lead to the live vdso, which is at `live`. */
+static int patch(uint8_t *text, size_t length, uint64_t live, const struct range *live_text)
+{
+	struct vdso_symbols saved, now;
+	int err = vdso_symbols(&saved, text, length);
+
+	if (!err)
+		err = vdso_symbols(&now, (const void *)(uintptr_t)live_text->start,
+				   live_text->end - live_text->start);
+	if (err)
+		return report_fail(-EINVAL, "the vdso saved in the context file is not readable");
+	for (size_t i = 0; i < saved.count; i++) {
+		const struct vdso_symbol *symbol = &saved.at[i];
+		const struct vdso_symbol *target = vdso_symbol(&now, symbol->name);
+		long nr = call_of(symbol->name);
+
+		if (target && symbol->size >= JUMP_LENGTH)
+			put_jump(text + symbol->value, live + target->value);
+		else if (nr >= 0 && symbol->size >= CALL_LENGTH)
+			put_call(text + symbol->value, (uint32_t)nr);
+		else
+			report_verbose("the vdso of this kernel has no %s", symbol->name);
+	}
+	return 0;
+}
+
+static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
+{
+	const struct range *text = text_of(&v->saved), *live_text = text_of(&v->live);
+	uint64_t live = v->live_start, length = text->end - text->start, bytes;
+	int err;
+
+	for (size_t i = 0; i < mm->n_vma; i++)
+		if (overlap(v->live_start, v->live_end, mm->vma[i]->start, mm->vma[i]->end))
+			live = v->hole;
+	if (live != v->live_start)
+		move(v, v->live_start, live, s);
+	bytes = script_data(s, mm->vdso_text.data, length);
+	if (!bytes)
+		return -ENOSPC;
+	err = patch((uint8_t *)(uintptr_t)bytes, length,
+		    live + (live_text->start - v->live_start), live_text);
+	if (err)
+		return err;
+	script_call_expect(s, "the old vdso", text->start, SYS_mmap, text->start, length,
+			   PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	script_copy(s, "the old vdso", text->start, bytes, length);
+	script_call(s, "the old vdso", SYS_mprotect, text->start, length, PROT_READ | PROT_EXEC,
+		    0, 0, 0);
+	return 0;
+}
+
+int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
+{
+	if (!v->live.count)
+		return 0;
+	if (!v->saved.count) {
+		script_call(s, "dropping the vdso", SYS_munmap, v->live_start,
+			    v->live_end - v->live_start, 0, 0, 0, 0);
+		return 0;
+	}
+	return v->foreign ? plant(v, mm, s) : move_home(v, s);
+}
+
+void vdso_free(struct vdso *v)
+{
+	ranges_free(&v->live);
+	ranges_free(&v->saved);
+}
