@@ -117,6 +117,8 @@ bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);
 bool process_has_number(const Kcr__Process *p, uint32_t id, int number);
 /* The new number of a saved process; 0: it is not in the image. */
 pid_t rebuild_pid(const struct rebuild *r, pid_t pid);
+/* Likewise, once that process exists. */
+pid_t rebuild_wait_pid(const struct rebuild *r, pid_t pid);
 /* The process whose install() is the first for this file. */
 const Kcr__Process *rebuild_first_owner(const struct rebuild *r, uint32_t id);
 

@@ -81,8 +81,10 @@ static int prepare(struct rebuild *r)
 	for (int i = 0; i < 3; i++)
 		r->stdio[i] = -1;
 	r->dead_pidfd = -1;
-	r->file_fd = new_descriptors(c->nr_files);
-	r->content_fd = new_descriptors(c->nr_files);
+	if (!r->file_fd)
+		r->file_fd = new_descriptors(c->nr_files);
+	if (!r->content_fd)
+		r->content_fd = new_descriptors(c->nr_files);
 	r->borrowed = calloc(c->nr_files + 1, sizeof(*r->borrowed));
 	if (!r->file_fd || !r->content_fd || !r->borrowed)
 		return report_errno(-ENOMEM, "restoring open files");

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * epoll(7): the files watched, each under the number it had when it was
+ * added.  Which file that was is asked of kcmp(2), as the number may be
+ * another file's by now.  The files are added again by a process that has
+ * them under these numbers; what is ready is reported (again) then, also to
+ * edge-triggered watches.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+static bool match(const struct file_probe *probe)
+{
+	return probe_is_anon(probe, "[eventpoll]");
+}
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* Is file `id` what is watched as the nth entry with the number tfd? */
+static bool is_watched(const struct file_table *t, uint32_t id, int epoll, int tfd,
+		       unsigned int nth)
+{
+	struct kcmp_epoll_slot slot = { .efd = epoll, .tfd = tfd, .toff = nth };
+	const struct file_probe *p = file_table_probe(t, id);
+	pid_t self = getpid();
+
+	return p && p->fd >= 0 &&
+	       !syscall(SYS_kcmp, self, self, KCMP_EPOLL_TFD, (unsigned long)p->fd, &slot);
+}
+
+static uint32_t find_watched(const struct file_table *t, const struct file_probe *probe, int tfd,
+			     unsigned int nth, ino_t ino)
+{
+	uint32_t id = file_table_find_fd(t, probe->pid, tfd);
+
+	if (id && is_watched(t, id, probe->fd, tfd, nth))
+		return id;
+	for (id = 1; id <= file_table_count(t); id++)
+		if (file_table_probe(t, id)->st.st_ino == ino &&
+		    is_watched(t, id, probe->fd, tfd, nth))
+			return id;
+	return 0;
+}
+
+static int add_entry(Kcr__Epoll *epoll, const Kcr__EpollEntry *entry)
+{
+	Kcr__EpollEntry **more;
+
+	if (!(epoll->n_entry & (epoll->n_entry - 1))) {
+		more = realloc(epoll->entry, (epoll->n_entry ? 2 * epoll->n_entry : 1) *
+			       sizeof(*more));
+		if (!more)
+			return report_errno(-ENOMEM, "saving an epoll");
+		epoll->entry = more;
+	}
+	epoll->entry[epoll->n_entry] = malloc(sizeof(*entry));
+	if (!epoll->entry[epoll->n_entry])
+		return report_errno(-ENOMEM, "saving an epoll");
+	*epoll->entry[epoll->n_entry++] = *entry;
+	return 0;
+}
+
+/* How many entries before this one have its number? */
+static unsigned int count_same(const int *numbers, size_t count, int tfd)
+{
+	unsigned int same = 0;
+
+	for (size_t i = 0; i < count; i++)
+		same += numbers[i] == tfd;
+	return same;
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__Epoll *epoll = file_new_kind(file, KCR__FILE__KIND_EPOLL, sizeof(*epoll));
+	size_t lines = 0, count = 0;
+	const char *line = probe->fdinfo;
+	int *numbers, err = 0;
+
+	if (!epoll)
+		return -ENOMEM;
+	for (const char *at = line; (at = strstr(at, "tfd:")); at++)
+		lines++;
+	numbers = malloc((lines + 1) * sizeof(*numbers));
+	if (!numbers)
+		return report_errno(-ENOMEM, "saving an epoll");
+	while (!err && (line = strstr(line, "tfd:"))) {
+		Kcr__EpollEntry entry = KCR__EPOLL_ENTRY__INIT;
+		unsigned long long data, ino;
+		unsigned int events;
+		int tfd;
+
+		if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*d ino:%llx",
+			   &tfd, &events, &data, &ino) == 4) {
+			entry.fd = tfd;
+			entry.events = events;
+			entry.data = data;
+			entry.file_id = find_watched(t, probe, tfd,
+						     count_same(numbers, count, tfd), ino);
+			entry.has_gone = true;
+			entry.gone = file_table_find_fd(t, probe->pid, tfd) != entry.file_id;
+			numbers[count++] = tfd;
+			/* What no process of the tree has any more can report to nobody. */
+			if (entry.file_id)
+				err = add_entry(epoll, &entry);
+			else
+				report_verbose("process %d, epoll %d: descriptor %d, which it watches, "
+					       "is open nowhere", probe->pid, probe->number, tfd);
+		}
+		line++;
+	}
+	free(numbers);
+	return err;
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+static int open_epoll(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0)
+		return rebuild_error(file, -errno, "epoll_create1");
+	return rebuild_put(r, file->id, fd);
+}
+
+static int watch(int epoll, const Kcr__EpollEntry *entry, const Kcr__File *file)
+{
+	struct epoll_event event = { .events = entry->events, .data.u64 = entry->data };
+
+	if (!epoll_ctl(epoll, EPOLL_CTL_ADD, entry->fd, &event) || errno == EEXIST)
+		return 0;
+	return rebuild_error(file, -errno, "cannot watch descriptor %d", entry->fd);
+}
+
+/* Adds a file under a number that no process with this epoll has for it any more. */
+static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
+		      const Kcr__File *file)
+{
+	int flags = fcntl(entry->fd, F_GETFD);
+	int aside = flags < 0 ? -1 : fcntl(entry->fd, F_DUPFD_CLOEXEC, r->high_fd);
+	int err;
+
+	if (flags >= 0 && aside < 0)
+		return rebuild_error(file, -errno, "descriptor");
+	if (entry->fd >= r->high_fd || dup2(r->file_fd[entry->file_id - 1], entry->fd) < 0)
+		err = rebuild_error(file, -EBADF, "cannot watch descriptor %d", entry->fd);
+	else
+		err = watch(epoll, entry, file);
+	if (aside >= 0) {
+		dup3(aside, entry->fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+		close(aside);
+	} else if (entry->fd < r->high_fd) {
+		close(entry->fd);
+	}
+	return err;
+}
+
+/* Has any process the epoll together with the file under its number? */
+static bool has_pair(const struct rebuild *r, uint32_t epoll, const Kcr__EpollEntry *entry)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++) {
+		const Kcr__Process *p = r->context->process[i];
+
+		if (process_has_number(p, epoll, -1) &&
+		    process_has_number(p, entry->file_id, entry->fd))
+			return true;
+	}
+	return false;
+}
+
+static int install(struct rebuild *r, const Kcr__Process *process, int number,
+		   const Kcr__File *file)
+{
+	bool first = rebuild_first_owner(r, file->id) == process;
+	int err = 0;
+
+	for (size_t i = 0; i < file->epoll->n_entry && !err; i++) {
+		const Kcr__EpollEntry *entry = file->epoll->entry[i];
+
+		if (r->file_fd[entry->file_id - 1] < 0)
+			continue;	/* restored as closed */
+		if (process_has_number(process, entry->file_id, entry->fd))
+			err = watch(number, entry, file);
+		else if (first && !has_pair(r, file->id, entry))
+			err = watch_gone(r, number, entry, file);
+	}
+	return err;
+}
+
+const struct file_kind file_kind_epoll = {
+	.kind = KCR__FILE__KIND_EPOLL,
+	.name = "epoll",
+	.match = match,
+	.save = save,
+	.open = open_epoll,
+	.install = install,
+};

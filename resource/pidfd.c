@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pidfd_open(2): of a process in the tree, or else of one that has ended,
+ * since a number outside may be another process's by now.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool match(const struct file_probe *probe)
+{
+	return probe_is_anon(probe, "[pidfd]") || !strncmp(probe->link, "pidfd:", 6);
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	const char *pid = fdinfo_value(probe->fdinfo, "Pid:");
+	Kcr__PidFd *pidfd = file_new_kind(file, KCR__FILE__KIND_PIDFD, sizeof(*pidfd));
+
+	if (!pidfd)
+		return -ENOMEM;
+	if (!pid)
+		return file_unsupported(t, "a pidfd that this kernel says nothing about");
+	pidfd->pid = atoi(pid);		/* -1: it has ended */
+	return 0;
+}
+
+/* One for all: a child that ends at once. */
+static int dead_pidfd(struct rebuild *r)
+{
+	pid_t child;
+	int fd;
+
+	if (r->dead_pidfd >= 0)
+		return r->dead_pidfd;
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child)
+		_exit(0);
+	fd = syscall(SYS_pidfd_open, child, 0);
+	if (fd < 0)
+		fd = -errno;
+	waitpid(child, NULL, 0);
+	if (fd >= 0) {
+		r->dead_pidfd = fcntl(fd, F_DUPFD_CLOEXEC, r->high_fd);
+		close(fd);
+		fd = r->dead_pidfd;
+	}
+	return fd;
+}
+
+static int open_pidfd(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = dead_pidfd(r);
+
+	if (fd >= 0)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, r->high_fd);
+	r->borrowed[file->id - 1] = true;
+	return fd < 0 ? rebuild_error(file, -errno, "pidfd_open") : rebuild_put(r, file->id, fd);
+}
+
+/* The processes exist now, or come about meanwhile. */
+static int install(struct rebuild *r, const Kcr__Process *process, int number,
+		   const Kcr__File *file)
+{
+	pid_t pid = file->pidfd->pid > 0 ? rebuild_wait_pid(r, file->pidfd->pid) : 0;
+	int flags = fcntl(number, F_GETFD), fd;
+
+	(void)process;
+	if (!pid)
+		return 0;
+	fd = syscall(SYS_pidfd_open, pid, file->flags & O_NONBLOCK);
+	if (fd < 0)
+		return rebuild_error(file, -errno, "pidfd_open of process %d", pid);
+	dup3(fd, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	close(fd);
+	return 0;
+}
+
+const struct file_kind file_kind_pidfd = {
+	.kind = KCR__FILE__KIND_PIDFD,
+	.name = "pidfd",
+	.match = match,
+	.save = save,
+	.open = open_pidfd,
+	.install = install,
+};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * timerfd_create(2): remaining time, interval and expirations not yet read.
+ * A timer set to a time of day keeps that; any other runs for what was left
+ * of it, as the clocks it counts by are those of another boot.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#define SET_TICKS	_IOW('T', 0, __u64)	/* TFD_IOC_SET_TICKS */
+#define SECOND		1000000000ull
+
+static bool match(const struct file_probe *probe)
+{
+	return probe_is_anon(probe, "[timerfd]");
+}
+
+static bool is_time_of_day(int clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
+}
+
+static uint64_t now(int clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* "(seconds, nanoseconds)" */
+static uint64_t parse_time(const char *text)
+{
+	unsigned long long s, ns;
+
+	return text && sscanf(text, "(%llu, %llu)", &s, &ns) == 2 ? s * SECOND + ns : 0;
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	const char *clock = fdinfo_value(probe->fdinfo, "clockid:");
+	const char *ticks = fdinfo_value(probe->fdinfo, "ticks:");
+	const char *flags = fdinfo_value(probe->fdinfo, "settime flags:");
+	Kcr__TimerFd *timer = file_new_kind(file, KCR__FILE__KIND_TIMERFD, sizeof(*timer));
+
+	if (!timer)
+		return -ENOMEM;
+	if (!clock || !ticks || !flags)
+		return file_unsupported(t, "a timerfd that this kernel says nothing about");
+	timer->clock = atoi(clock);
+	timer->ticks = strtoull(ticks, NULL, 10);
+	timer->settime_flags = strtoul(flags, NULL, 8);
+	timer->value_ns = parse_time(fdinfo_value(probe->fdinfo, "it_value:"));
+	timer->interval_ns = parse_time(fdinfo_value(probe->fdinfo, "it_interval:"));
+	if (timer->value_ns && timer->settime_flags & TFD_TIMER_ABSTIME &&
+	    is_time_of_day(timer->clock))
+		timer->value_ns += now(timer->clock);
+	return 0;
+}
+
+static struct timespec to_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
+}
+
+static int set(int fd, const Kcr__File *file)
+{
+	const Kcr__TimerFd *timer = file->timerfd;
+	int flags = timer->settime_flags & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
+	uint64_t value = timer->value_ns, ticks = timer->ticks;
+	struct itimerspec spec;
+
+	if (value && flags & TFD_TIMER_ABSTIME && !is_time_of_day(timer->clock))
+		value += now(timer->clock);
+	spec.it_value = to_timespec(value);
+	spec.it_interval = to_timespec(timer->interval_ns);
+	if (timerfd_settime(fd, flags, &spec, NULL))
+		return rebuild_error(file, -errno, "cannot set it");
+	/* Kernels without CONFIG_CHECKPOINT_RESTORE can't be told; the next expiry comes. */
+	if (ticks && ioctl(fd, SET_TICKS, &ticks))
+		report_warn("%llu expirations of a timerfd are lost: this kernel cannot restore them",
+			    (unsigned long long)ticks);
+	return 0;
+}
+
+/* An alarm clock takes a privilege; without it the timer only cannot wake the machine. */
+static int make(int clock)
+{
+	int fd = timerfd_create(clock, TFD_CLOEXEC);
+
+	if (fd < 0 && errno == EPERM && clock == CLOCK_REALTIME_ALARM)
+		fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+	if (fd < 0 && errno == EPERM && clock == CLOCK_BOOTTIME_ALARM)
+		fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_timerfd(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = make(file->timerfd->clock);
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "timerfd_create");
+	return rebuild_put(r, file->id, fd);
+}
+
+/* As late as can be, so that what was left is left. */
+static int complete(struct rebuild *r, const Kcr__File *file)
+{
+	return set(r->file_fd[file->id - 1], file);
+}
+
+const struct file_kind file_kind_timerfd = {
+	.kind = KCR__FILE__KIND_TIMERFD,
+	.name = "timerfd",
+	.match = match,
+	.save = save,
+	.open = open_timerfd,
+	.complete = complete,
+};
