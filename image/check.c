@@ -354,7 +354,8 @@ static const char *check_parents(const struct context *c)
 struct sharing {
 	uint32_t (*id)(const Kcr__Process *p);
 	bool (*described)(const Kcr__Process *p);
-	bool required;		/* the first must describe it */
+	bool required;		/* the first must describe it … */
+	bool alone;		/* … and no other may */
 	const char *wrong;
 };
 
@@ -379,7 +380,7 @@ static int compare_user(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Described by the first process that has it, and by no other. */
+/* Is each described by the first process that has it? */
 static const char *check_sharing(const struct context *c, const struct sharing *kind,
 				 struct user *users)
 {
@@ -393,7 +394,7 @@ static const char *check_sharing(const struct context *c, const struct sharing *
 		bool first = !i || users[i].id != users[i - 1].id;
 		bool described = kind->described(c->process[users[i].index]);
 
-		if (first ? kind->required && !described : described)
+		if (first ? kind->required && !described : kind->alone && described)
 			return kind->wrong;
 	}
 	return NULL;
@@ -402,9 +403,9 @@ static const char *check_sharing(const struct context *c, const struct sharing *
 static const char *check_shared(const struct context *c)
 {
 	static const struct sharing kinds[] = {
-		{ mm_id, has_mm, true, "address space not described exactly once" },
-		{ files_id, has_descriptors, false, "shared descriptors described twice" },
-		{ sighand_id, has_actions, true, "signal handlers not described exactly once" },
+		{ mm_id, has_mm, true, true, "address space not described exactly once" },
+		{ files_id, has_descriptors, false, true, "shared descriptors described twice" },
+		{ sighand_id, has_actions, true, false, "process without signal handlers" },
 	};
 	struct user *users = calloc(c->nr_processes, sizeof(*users));
 	const char *wrong = users ? NULL : "not enough memory to check it";

@@ -118,7 +118,7 @@ static void note_siginfo(struct notes *n, const Kcr__Process *p)
 /* Floating point and vectors; debuggers want XCR0 in it to tell what they are. */
 static void note_xstate(struct notes *n, const struct context *c, const Kcr__Thread *t)
 {
-	uint64_t xcr0 = t->xstate.len >= AVX_SIZE ? XFEATURES_AVX : XFEATURES_SSE;
+	uint64_t xcr0 = c->preamble->has_xfeatures ? c->preamble->xfeatures : 0;
 	size_t at;
 
 	note(n, "CORE", NT_FPREGSET, t->xstate.data, FXSAVE_SIZE);
@@ -126,8 +126,7 @@ static void note_xstate(struct notes *n, const struct context *c, const Kcr__Thr
 	if (n->failed)
 		return;
 	at = n->length - t->xstate.len + XCR0_OFFSET;
-	if (c->preamble->has_xfeatures)
-		xcr0 = c->preamble->xfeatures;
+	xcr0 |= t->xstate.len >= AVX_SIZE ? XFEATURES_AVX : XFEATURES_SSE;
 	memcpy(n->data + at, &xcr0, sizeof(xcr0));
 }
 

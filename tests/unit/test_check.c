@@ -215,7 +215,7 @@ static void handlers(void **state)
 
 	(void)state;
 	REFUSED(process(0)->n_action, 63, "signal handlers");
-	REFUSED(process(0)->n_action, 0, "signal handlers");
+	REFUSED(process(0)->n_action, 0, "without signal handlers");
 	REFUSED(process(1)->sighand_id, 7, "signal handlers");
 	process(0)->n_timer = 1;
 	process(0)->timer = &timers;
