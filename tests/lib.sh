@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+# For the test scripts in tests/cases: start a program, checkpoint it, kill it,
+# restart it, wait for things.  A script starts with
+#	. "$KCR_TOP/tests/lib.sh"
+# and runs in an empty folder of its own, as root, in the emulated machine, with
+# the tools in PATH and the programs of tests/programs in $KCR_TESTS.  It passes
+# with status 0 and skips with `skip WHY`; anything else fails.  Lines in its
+# head that tests/run reads: `# timeout: SECONDS`.
+set -u
+PATH=$KCR_BIN:$KCR_TESTS:$PATH
+patience=${KCR_PATIENCE:-30}	# seconds that anything may take
+
+fail() {
+	echo "# $*"
+	for log in *.out; do
+		[ ! -s "$log" ] || { echo "# --- $log:"; tail -n 20 "$log" | sed 's/^/#   /'; }
+	done
+	exit 1
+}
+
+skip() {
+	echo "# SKIP $*"
+	exit 4
+}
+
+# try COMMAND...: must succeed.
+try() {
+	"$@" || fail "status $? from: $*"
+}
+
+# status_of COMMAND...: its exit status in $status, its messages in $said.
+status_of() {
+	said=$("$@" 2>&1)
+	status=$?
+}
+
+# wait_until CONDITION...: a command that must succeed in time.
+wait_until() {
+	local end=$((SECONDS + patience))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "waited $patience s for: $*"
+		sleep 0.05
+	done
+}
+
+# start NAME COMMAND...: in the background, in a session of its own; output in
+# NAME.out, number in $pid.
+start() {
+	local name=$1
+	shift
+	setsid "$@" < /dev/null > "$name.out" 2>&1 &
+	pid=$!
+}
+
+# start_ready PROGRAM [ARGUMENT...]: a program of tests/programs that says it is
+# set up by the file `ready` and goes on when there is a file `go`.
+start_ready() {
+	local program=$1
+	shift
+	rm -f ready go
+	start "$program" "$KCR_TESTS/$program" ready go "$@"
+	wait_until ready_or_dead "$pid"
+	[ -e ready ] && return
+	wait "$pid"
+	case $? in
+	4) skip "$(tail -n 1 "$program.out")" ;;
+	*) fail "$program could not be set up" ;;
+	esac
+}
+
+ready_or_dead() {
+	[ -e ready ] || [ ! -e "/proc/$1" ] || [ "$(state_of "$1")" = Z ]
+}
+
+state_of() {
+	local stat
+	{ stat=$(< "/proc/$1/stat"); } 2> /dev/null || return
+	stat=${stat##*) }
+	echo "${stat%% *}"
+}
+
+# tree_of PID: the process and all that descend from it.
+tree_of() {
+	local child
+	echo "$1"
+	for child in $(cat "/proc/$1/task/"*/children 2> /dev/null); do
+		tree_of "$child"
+	done
+}
+
+all_gone() {
+	local each
+	for each in "$@"; do
+		[ ! -e "/proc/$each" ] || return 1
+	done
+}
+
+# checkpoint PID [OPTION...]: into the file `image`; the program runs on.
+checkpoint() {
+	local target=$1
+	shift
+	try timeout "$patience" cr_checkpoint --clobber --file image "$@" "$target"
+}
+
+# kill_tree PID: with SIGKILL, and until every number is free again.
+kill_tree() {
+	local all
+	all=$(tree_of "$1")
+	# shellcheck disable=SC2086
+	kill -KILL $all 2> /dev/null
+	wait "$1" 2> /dev/null
+	# shellcheck disable=SC2086
+	wait_until all_gone $all
+}
+
+# restart [OPTION...]: from the file `image`, in the background; cr_restart's own
+# number in $restarted,
+# output in restart.out.
+restart() {
+	setsid cr_restart "$@" --file image < /dev/null > restart.out 2>&1 &
+	restarted=$!
+}
+
+# finish PID: its exit status must be 0, in time.
+finish() {
+	local status
+	wait_until ended "$1"
+	wait "$1"
+	status=$?
+	[ $status = 0 ] || fail "process $1 ended with status $status"
+}
+
+ended() {
+	[ ! -e "/proc/$1" ] || [ "$(state_of "$1")" = Z ]
+}
+
+# survives PROGRAM [ARGUMENT...]: is unharmed by a checkpoint; and after another
+# one, SIGKILL and a restart, finds all as it was.  CHECKPOINT and RESTART may
+# hold options.
+survives() {
+	unharmed "$@"
+	start_ready "$@"
+	# shellcheck disable=SC2086
+	checkpoint "$pid" ${CHECKPOINT:-}
+	kill_tree "$pid"
+	# shellcheck disable=SC2086
+	restart ${RESTART:-}
+	touch go
+	finish "$restarted"
+}
+
+# unharmed PROGRAM [ARGUMENT...]: goes on after a checkpoint as if there was none.
+unharmed() {
+	start_ready "$@"
+	# shellcheck disable=SC2086
+	checkpoint "$pid" ${CHECKPOINT:-}
+	touch go
+	finish "$pid"
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+# Test programs.  build/tests/NAME runs in the emulated machine; build/tests/unit
+# and build/tests/fuzz hold the native ones, built with sanitizers together with
+# the rooms they test.
+
+T := $(B)/tests
+TEST_SRC  := $(wildcard tests/programs/*.c)
+TEST_BIN  := $(TEST_SRC:tests/programs/%.c=$(T)/%)
+UNIT_BIN  := $(patsubst tests/unit/%.c,$(T)/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
+FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(T)/fuzz/%,$(wildcard tests/fuzz/*.c))
+KSELFTEST := $(B)/gen/kselftest_harness.h
+
+tests: $(TEST_BIN) $(UNIT_BIN) $(FUZZ_BIN)
+
+# A program may ask for flags of its own in a line `kcr-build: -static …`.
+$(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
+		$(if $(shell grep -l kselftest tests/programs/*.c 2>/dev/null),$(KSELFTEST))
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
+		-o $@ $< $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
+
+# The kernel's own test harness, from the source package.
+$(KSELFTEST):
+	@mkdir -p $(@D)
+	tar -xf /usr/src/linux-source-6.1.tar.xz -C $(@D) --strip-components=4 --wildcards \
+		'linux-source-6.1/tools/testing/selftests/kselftest*.h'
+	@touch $@
+
+# ---- native, with sanitizers --------------------------------------------------
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CLANG    ?= clang
+
+NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) util,$(call room_src,$r)))
+UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
+FUZZ_OBJ := $(NATIVE_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
+UNIT_CC = $(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
+FUZZ_CC = $(CLANG) $(filter-out -Werror,$(KCR_CFLAGS)) -w $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
+
+$(T)/asan/gen/%.o: $(B)/gen/%.c
+	@mkdir -p $(@D)
+	$(UNIT_CC) -c -o $@ $<
+
+$(T)/asan/%.o: %.c | $(PROTO_HDR)
+	@mkdir -p $(@D)
+	$(UNIT_CC) $(FILE_CFLAGS) -c -o $@ $<
+
+$(T)/cov/gen/%.o: $(B)/gen/%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(T)/cov/%.o: %.c | $(PROTO_HDR)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer-no-link $(FILE_CFLAGS) -c -o $@ $<
+
+# The interpreter runs without a run-time library, whoever tests its callers.
+$(T)/asan/restart/restorer.o $(T)/cov/restart/restorer.o: \
+	FILE_CFLAGS := $(RESTORER_CFLAGS) -fno-sanitize=all
+
+$(T)/asan/rooms.a: $(UNIT_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(T)/cov/rooms.a: $(FUZZ_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# tests/unit/test_X.c is a program, other files there are shared by them.
+$(T)/unit/%: tests/unit/%.c $(UNIT_SHARED) $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
+	@mkdir -p $(@D)
+	$(UNIT_CC) -o $@ $< $(UNIT_SHARED) $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
+
+$(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) -lpthread
