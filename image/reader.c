@@ -113,9 +113,10 @@ static int read_growing(struct context_reader *r, struct reader_buffer *b, size_
 	return 0;
 }
 
+/* length > 0 */
 static bool all_zero(const uint8_t *data, size_t length)
 {
-	return !length || (!data[0] && !memcmp(data, data + 1, length - 1));
+	return !data[0] && !memcmp(data, data + 1, length - 1);
 }
 
 static int read_file_head(struct context_reader *r)
@@ -267,7 +268,7 @@ static int read_meta(struct context_reader *r)
 		return err;
 	if (XXH64(r->meta.data, length + padding, 0) != r->head.meta_sum)
 		return reader_damaged(r, "wrong checksum");
-	if (!all_zero(r->meta.data + length, padding))
+	if (padding && !all_zero(r->meta.data + length, padding))
 		return reader_damaged(r, "padding is not zero");
 	return 0;
 }
