@@ -11,7 +11,9 @@ UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(T)/fuzz/%,$(wildcard tests/fuzz/*.c))
 KSELFTEST := $(B)/gen/kselftest_harness.h
 
-tests: $(TEST_BIN) $(UNIT_BIN) $(FUZZ_BIN)
+.PHONY: test-programs
+test-programs: $(TEST_BIN)
+tests: test-programs $(UNIT_BIN) $(FUZZ_BIN)
 
 # A program may ask for flags of its own in a line `kcr-build: -static …`.
 $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
@@ -74,3 +76,14 @@ $(T)/unit/%: tests/unit/%.c $(UNIT_SHARED) $(T)/asan/rooms.a $(wildcard tests/un
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) -lpthread
+
+# ---- benchmarks -----------------------------------------------------------------
+
+BENCH_BIN := $(patsubst tests/bench/%.c,$(T)/bench/%,$(wildcard tests/bench/*.c))
+
+bench-programs: $(BENCH_BIN)
+
+$(T)/bench/%: tests/bench/%.c $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lpthread
