@@ -168,8 +168,9 @@ int rebuild_error(const Kcr__File *file, int err, const char *format, ...)
 
 int rebuild_open_flags(const Kcr__File *file)
 {
+	/* Not O_DIRECTORY: it is half of O_TMPFILE. */
 	const int keep = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT |
-			 O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_PATH;
+			 O_NOFOLLOW | O_NOATIME | O_PATH;
 
 	return (file->flags & keep) | O_NOCTTY | O_CLOEXEC;
 }

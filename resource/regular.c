@@ -144,7 +144,7 @@ static const char *own_proc_path(const struct rebuild *r, const char *path, pid_
 	if (strncmp(path, "/proc/", 6))
 		return NULL;
 	*pid = strtol(path + 6, &end, 10);
-	return end != path + 6 && *end == '/' && rebuild_pid(r, *pid) ? end : NULL;
+	return end != path + 6 && *end == '/' && context_process(r->context, *pid) ? end : NULL;
 }
 
 static int open_existing(struct rebuild *r, const Kcr__File *file)
@@ -323,7 +323,7 @@ static int install(struct rebuild *r, const Kcr__Process *process, int number,
 	rest = own_proc_path(r, file->regular->path, &pid);
 	if (!rest)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d%s", rebuild_pid(r, pid), rest);
+	snprintf(path, sizeof(path), "/proc/%d%s", rebuild_wait_pid(r, pid), rest);
 	fd = open(path, rebuild_open_flags(file));
 	if (fd < 0)
 		return rebuild_error(file, -errno, "it cannot be opened");

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/attribute.h"
 
 #define SET_TICKS	_IOW('T', 0, __u64)	/* TFD_IOC_SET_TICKS */
 #define SECOND		1000000000ull
@@ -48,8 +49,29 @@ static uint64_t parse_time(const char *text)
 	return text && sscanf(text, "(%llu, %llu)", &s, &ns) == 2 ? s * SECOND + ns : 0;
 }
 
+/*
+ * A periodic timer that has expired stands still until somebody looks at it:
+ * asking for its time counts the periods since and lets it run on.
+ */
+static int save_expired(const struct file_probe *probe, Kcr__TimerFd *timer)
+{
+	struct itimerspec spec;
+	char name[32], text[512];
+	const char *ticks;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
+	if (timerfd_gettime(probe->fd, &spec) || proc_read(0, name, text, sizeof(text)) < 0)
+		return file_save_error(probe, -errno, "cannot ask for its time");
+	ticks = fdinfo_value(text, "ticks:");
+	if (ticks)
+		timer->ticks = strtoull(ticks, NULL, 10);
+	timer->value_ns = spec.it_value.tv_sec * SECOND + spec.it_value.tv_nsec;
+	return 0;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
+	int err;
 	const char *clock = fdinfo_value(probe->fdinfo, "clockid:");
 	const char *ticks = fdinfo_value(probe->fdinfo, "ticks:");
 	const char *flags = fdinfo_value(probe->fdinfo, "settime flags:");
@@ -64,6 +86,11 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	timer->settime_flags = strtoul(flags, NULL, 8);
 	timer->value_ns = parse_time(fdinfo_value(probe->fdinfo, "it_value:"));
 	timer->interval_ns = parse_time(fdinfo_value(probe->fdinfo, "it_interval:"));
+	if (!timer->value_ns && timer->interval_ns && timer->ticks) {
+		err = save_expired(probe, timer);
+		if (err)
+			return err;
+	}
 	if (timer->value_ns && timer->settime_flags & TFD_TIMER_ABSTIME &&
 	    is_time_of_day(timer->clock))
 		timer->value_ns += now(timer->clock);

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Files that report events, and terminals: see files.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "report/report.h"
+
+static uint64_t take(int fd)
+{
+	uint64_t value = 0;
+
+	must(read(fd, &value, sizeof(value)) == sizeof(value));
+	return value;
+}
+
+static void give(int fd, uint64_t value)
+{
+	must(write(fd, &value, sizeof(value)) == sizeof(value));
+}
+
+/* ---- eventfd, signalfd, timerfd -------------------------------------------------------- */
+
+static void make_counters(void)
+{
+	struct itimerspec spec = { .it_value = { 100, 0 }, .it_interval = { 7, 5 } };
+	struct itimerspec soon = { .it_value = { 0, 1000000 }, .it_interval = { 0, 20000000 } };
+	struct timespec now;
+	sigset_t mask;
+
+	files_at(eventfd(41, 0), 10);
+	files_at(eventfd(3, EFD_SEMAPHORE | EFD_NONBLOCK), 11);
+	files_at(eventfd(0, EFD_NONBLOCK), 12);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	sigaddset(&mask, SIGRTMAX);
+	files_at(signalfd(-1, &mask, SFD_NONBLOCK), 13);
+	files_at(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), 14);
+	must(!timerfd_settime(14, 0, &spec, NULL));
+	files_at(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), 15);
+	must(!timerfd_settime(15, 0, &soon, NULL));
+	usleep(50000);
+	files_at(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK), 16);
+	clock_gettime(CLOCK_REALTIME, &now);
+	spec.it_value.tv_sec = now.tv_sec + 1000;
+	must(!timerfd_settime(16, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &spec, NULL));
+	files_at(timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK), 17);
+}
+
+static void use_counters(void)
+{
+	struct signalfd_siginfo info;
+	struct itimerspec spec;
+	sigset_t mask;
+
+	give(10, 1);
+	must(take(10) == 42);
+	must(take(11) == 1 && take(11) == 1 && take(11) == 1);
+	must(read(11, &spec, 8) == -1 && errno == EAGAIN);
+	must(read(12, &spec, 8) == -1 && errno == EAGAIN);
+	sigfillset(&mask);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	kill(getpid(), SIGUSR1);
+	must(read(13, &info, sizeof(info)) == -1 && errno == EAGAIN);
+	kill(getpid(), SIGRTMAX);
+	must(read(13, &info, sizeof(info)) == sizeof(info) && (int)info.ssi_signo == SIGRTMAX);
+	must(!timerfd_gettime(14, &spec));
+	must(spec.it_value.tv_sec >= 90 && spec.it_value.tv_sec <= 100);
+	must(spec.it_interval.tv_sec == 7 && spec.it_interval.tv_nsec == 5);
+	must(take(15) >= 2);
+	usleep(30000);
+	must(take(15) >= 1);
+	must(!timerfd_gettime(16, &spec) && spec.it_value.tv_sec > 980 && spec.it_value.tv_sec <= 1000);
+	must(!timerfd_gettime(17, &spec) && !spec.it_value.tv_sec && !spec.it_value.tv_nsec);
+}
+
+static void test_counters(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_counters, .use = use_counters });
+}
+
+/* ---- epoll ------------------------------------------------------------------------------ */
+
+static void watch(int epoll, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event event = { .events = events, .data.u64 = data };
+
+	must(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+static void make_epoll(void)
+{
+	struct epoll_event event;
+
+	files_at(epoll_create1(0), 10);
+	files_at(epoll_create1(0), 11);
+	for (int i = 20; i < 25; i++)
+		files_at(eventfd(0, EFD_NONBLOCK), i);
+	watch(10, 20, EPOLLIN, 20);
+	watch(10, 21, EPOLLIN | EPOLLET, ~0ull);
+	watch(10, 22, EPOLLIN | EPOLLONESHOT, 22);
+	watch(10, 11, EPOLLIN, 11);
+	watch(11, 23, EPOLLIN, 23);
+	give(22, 1);
+	must(epoll_wait(10, &event, 1, 0) == 1 && event.data.u64 == 22);
+	/* Watched as 30, which is closed; and as 31, which is another file now. */
+	dup2(24, 30);
+	watch(10, 30, EPOLLIN, 30);
+	close(30);
+	dup2(24, 31);
+	watch(11, 31, EPOLLIN, 31);
+	files_at(eventfd(0, EFD_NONBLOCK), 31);
+}
+
+static int ready(int epoll, uint64_t data)
+{
+	struct epoll_event event[8];
+	int count = epoll_wait(epoll, event, 8, 0);
+
+	for (int i = 0; i < count; i++)
+		if (event[i].data.u64 == data)
+			return count;
+	return count ? -count : 0;
+}
+
+static void use_epoll(void)
+{
+	must(ready(10, 0) == 0);
+	give(20, 1);
+	must(ready(10, 20) == 1 && ready(10, 20) == 1);
+	take(20);
+	give(21, 1);
+	must(ready(10, ~0ull) == 1 && ready(10, 0) == 0);
+	give(23, 1);
+	must(ready(10, 11) == 1 && ready(11, 23) == 1);
+	take(23);
+	must(ready(10, 0) == 0);
+	give(31, 1);
+	must(ready(11, 0) == 0);
+	give(24, 1);
+	must(ready(10, 30) == 2 && ready(11, 31) == 1);
+	take(24);
+	must(fcntl(30, F_GETFD) == -1);
+	must(epoll_ctl(10, EPOLL_CTL_DEL, 22, NULL) == 0);
+	must(epoll_ctl(11, EPOLL_CTL_DEL, 31, NULL) == -1 && errno == ENOENT);
+}
+
+static void child_of_epoll(void)
+{
+	files_at(epoll_create1(0), 12);
+	watch(12, 20, EPOLLIN, 1);
+	dup2(24, 40);
+	watch(10, 40, EPOLLIN, 40);
+}
+
+static void use_child_of_epoll(void)
+{
+	usleep(20000);
+	give(20, 1);
+	must(ready(12, 1) == 1 && ready(10, 20) == 1);
+	take(20);
+	give(24, 1);
+	must(ready(10, 40) == 3);
+	take(24);
+}
+
+static void wait_a_bit(void)
+{
+	usleep(100000);
+}
+
+static void test_epoll(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_epoll, .use = use_epoll });
+	files_cycle(&(struct files_test){ .make = make_epoll, .make_child = child_of_epoll,
+					  .use = wait_a_bit, .use_child = use_child_of_epoll });
+}
+
+/* ---- pidfd, inotify -------------------------------------------------------------------- */
+
+static void make_pidfds(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	files_at(syscall(SYS_pidfd_open, getpid(), 0), 10);
+	files_at(syscall(SYS_pidfd_open, child, 0), 11);
+	usleep(20000);
+	files_at(syscall(SYS_pidfd_open, getppid(), 0), 12);
+}
+
+static void use_pidfds(void)
+{
+	struct pollfd p[] = { { .fd = 10, .events = POLLIN }, { .fd = 11, .events = POLLIN },
+			      { .fd = 12, .events = POLLIN } };
+
+	must(poll(p, 3, 0) == 2 && !p[0].revents && p[1].revents && p[2].revents);
+	must(!syscall(SYS_pidfd_send_signal, 10, 0, NULL, 0));
+	must(syscall(SYS_pidfd_send_signal, 12, 0, NULL, 0) == -1 && errno == ESRCH);
+	signal(SIGUSR1, SIG_DFL);
+	syscall(SYS_pidfd_send_signal, 10, SIGCONT, NULL, 0);
+}
+
+static void test_pidfd(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_pidfds, .use = use_pidfds });
+}
+
+static void make_inotify(void)
+{
+	int fd = inotify_init1(IN_NONBLOCK);
+
+	mkdir(files_path("watched"), 0700);
+	mkdir(files_path("too"), 0700);
+	files_at(fd, 10);
+	must(inotify_add_watch(10, files_path("too"), IN_CREATE) == 1);
+	must(inotify_add_watch(10, files_path("watched"), IN_CREATE | IN_DELETE) == 2);
+	must(!inotify_rm_watch(10, 1));
+	must(inotify_add_watch(10, files_path("too"), IN_DELETE) == 3);
+	must(read(10, (char [64]){ }, 64) > 0);
+}
+
+static void use_inotify(void)
+{
+	struct { struct inotify_event e; char name[32]; } event;
+	int fd;
+
+	must(read(10, &event, sizeof(event)) == -1 && errno == EAGAIN);
+	fd = open(files_path("watched/new"), O_CREAT | O_WRONLY, 0600);
+	must(read(10, &event, sizeof(event)) > 0 && event.e.wd == 2 && event.e.mask == IN_CREATE);
+	must(!strcmp(event.e.name, "new"));
+	close(fd);
+	must(!inotify_rm_watch(10, 3));
+}
+
+static void test_inotify(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_inotify, .use = use_inotify });
+}
+
+/* ---- terminals -------------------------------------------------------------------------- */
+
+static void make_pty(void)
+{
+	struct winsize size = { 33, 99, 0, 0 };
+	struct termios modes;
+	int master, slave;
+
+	must(!openpty(&master, &slave, NULL, NULL, &size));
+	files_at(master, 10);
+	files_at(slave, 11);
+	must(!tcgetattr(11, &modes));
+	cfmakeraw(&modes);
+	modes.c_cc[VINTR] = 7;
+	must(!tcsetattr(11, TCSANOW, &modes));
+	must(!fcntl(10, F_SETFL, O_NONBLOCK));
+}
+
+static void use_pty(void)
+{
+	struct winsize size;
+	struct termios modes;
+	char buffer[8];
+
+	must(isatty(11) && !ioctl(11, TIOCGWINSZ, &size) && size.ws_row == 33 && size.ws_col == 99);
+	must(!tcgetattr(11, &modes) && !(modes.c_lflag & ICANON) && modes.c_cc[VINTR] == 7);
+	must(fcntl(10, F_GETFL) & O_NONBLOCK && !(fcntl(11, F_GETFL) & O_NONBLOCK));
+	must(write(10, "in", 2) == 2 && read(11, buffer, 8) == 2);
+	must(write(11, "out\n", 4) == 4);
+	usleep(10000);
+	must(read(10, buffer, 8) == 4);
+	close(10);
+	must(read(11, buffer, 8) <= 0);
+}
+
+static void test_pty(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_pty, .use = use_pty });
+}
+
+static int outside_slave;
+
+static void make_tty_outside(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getppid(), outside_slave);
+	files_at(open(path, O_RDWR | O_NOCTTY), 0);
+	dup2(0, 1);
+	dup2(0, 10);
+}
+
+static void no_terminal(void)
+{
+	setsid();
+	files_at(open("/dev/null", O_RDONLY), 0);
+	files_at(open(files_path("out"), O_RDWR | O_CREAT, 0600), 1);
+	files_at(open("/dev/null", O_RDWR), 2);
+}
+
+static void use_no_terminal(void)
+{
+	char c;
+
+	must(write(1, "seen", 4) == 4);
+	must(read(0, &c, 1) == 0);
+	must(read(10, &c, 1) == 0 && write(10, "x", 1) == -1 && errno == EIO);
+	must(pread(open(files_path("out"), O_RDONLY), &c, 1, 3) == 1 && c == 'n');
+}
+
+static int other_slave;
+
+static void with_terminal(void)
+{
+	files_at(dup(other_slave), 0);
+	dup2(0, 1);
+	dup2(0, 2);
+}
+
+static void use_terminal(void)
+{
+	must(isatty(1) && isatty(10) && write(10, "x", 1) == 1);
+	must(!strcmp(ttyname(0), ttyname(10)));
+}
+
+static void test_tty(void **state)
+{
+	int master, other;
+
+	(void)state;
+	must(!openpty(&master, &outside_slave, NULL, NULL, NULL));
+	must(!openpty(&other, &other_slave, NULL, NULL, NULL));
+	files_cycle(&(struct files_test){ .make = make_tty_outside, .use = use_no_terminal,
+					  .before_restart = no_terminal });
+	files_cycle(&(struct files_test){ .make = make_tty_outside, .use = use_terminal,
+					  .before_restart = with_terminal });
+	close(master);
+	close(outside_slave);
+	close(other);
+	close(other_slave);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(files_folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[80];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", files_folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counters), cmocka_unit_test(test_epoll),
+		cmocka_unit_test(test_pidfd), cmocka_unit_test(test_inotify),
+		cmocka_unit_test(test_pty), cmocka_unit_test(test_tty),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
