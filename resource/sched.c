@@ -187,23 +187,25 @@ static void script_affinity(const Kcr__Process *p, const Kcr__Sched *sched, stru
 {
 	uint8_t mask[CPU_BYTES] = { 0 }, now[CPU_BYTES] = { 0 };
 	const uint8_t *online = online_cpus();
-	bool lost = false, some = false;
+	bool lost = false;
+	size_t length = 0;	/* what must be told, in words as the kernel counts */
 
 	if (!sched->has_affinity || sched->affinity.len > sizeof(mask))
 		return;
 	for (size_t i = 0; i < sched->affinity.len; i++) {
 		mask[i] = sched->affinity.data[i] & online[i];
 		lost |= mask[i] != sched->affinity.data[i];
-		some |= mask[i];
+		if (mask[i])
+			length = i / 8 * 8 + 8;
 	}
 	if (lost && warn_once(p, "processors"))
 		report_warn("process %d was bound to processors that are not here%s", p->pid,
-			    some ? "" : ": it is not bound any more");
-	if (!some || (syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0 &&
+			    length ? "" : ": it is not bound any more");
+	if (!length || (syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0 &&
 		      !memcmp(now, mask, sizeof(mask))))
 		return;
-	script_call_try(s, "sched_setaffinity", SYS_sched_setaffinity, 0, sizeof(mask),
-			script_data(s, mask, sizeof(mask)), 0, 0, 0);
+	script_call_try(s, "sched_setaffinity", SYS_sched_setaffinity, 0, length,
+			script_data(s, mask, length), 0, 0, 0);
 }
 
 static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,

@@ -58,7 +58,7 @@ start_ready() {
 	local program=$1
 	shift
 	rm -f ready go
-	start "$program" "$KCR_TESTS/$program" ready go "$@"
+	start "$program" "$KCR_TESTS/$program" "$PWD/ready" "$PWD/go" "$@"
 	wait_until ready_or_dead "$pid"
 	[ -e ready ] && return
 	wait "$pid"
