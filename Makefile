@@ -28,8 +28,7 @@ KOBJ := $(B)/$(KVER)
 KRUN := $(wildcard $(KDIR)/kcr-build-env)
 # That root has its own /usr/src.
 KPATH := $(if $(KRUN),/usr/src/$(notdir $(abspath $(KDIR))),$(abspath $(KDIR)))
-KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(STRICT),-Werror)
-STRICT ?= 1
+KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filter 0,$(STRICT)),,-Werror)
 
 # ---- the user-level rooms -----------------------------------------------------
 
