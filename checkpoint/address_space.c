@@ -28,6 +28,13 @@ static uint64_t mapping_kind(const struct kcr_vma *v)
 	return v->flags & KCR_VMA_SHARED ? v->flags & (KCR_VMA_SHARED | KCR_VMA_MAYWRITE) : 0;
 }
 
+static enum file_mapping mapping_use(const struct checkpoint *c, const struct kcr_vma *v)
+{
+	if (!(v->flags & KCR_VMA_SHARED))
+		return FILE_MAPPED;
+	return c->options->save & CHECKPOINT_SAVE_SHARED ? FILE_MAPPED_KEPT : FILE_MAPPED_SHARED;
+}
+
 /* Finds or registers the file of a mapping; NULL: reported, *err is set. */
 static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 					  const struct kcr_vma *v, int *err)
@@ -57,8 +64,7 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 		*err = fd;
 		return NULL;
 	}
-	*err = file_table_add(c->files, fd, pid, -1,
-			      v->flags & KCR_VMA_SHARED ? FILE_MAPPED_SHARED : FILE_MAPPED, &m->id);
+	*err = file_table_add(c->files, fd, pid, -1, mapping_use(c, v), &m->id);
 	if (*err)
 		return NULL;
 	c->nr_mapped++;
@@ -168,8 +174,8 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
 				   "cannot be saved", pid, (unsigned long long)v->start,
 				   (unsigned long long)v->end, path, why);
-	if (v->flags & KCR_VMA_IO)
-		return 0;
+	if (v->flags & KCR_VMA_IO && !(v->flags & KCR_VMA_VVAR))
+		return 0;		/* skipped on request */
 	out = malloc(sizeof(*out));
 	if (!out)
 		return report_errno(-ENOMEM, "process %d: memory map", pid);

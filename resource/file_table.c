@@ -298,6 +298,7 @@ static int add_again(struct file_table *t, uint32_t id, const struct file_probe 
 
 	e->probe.mapped |= p->mapped;
 	e->probe.mapped_exec_or_private |= p->mapped_exec_or_private;
+	e->probe.keep_contents |= p->keep_contents;
 	if (p->number < 0)
 		return 0;
 	if (S_ISREG(p->st.st_mode) || e->probe.number < 0) {
@@ -352,6 +353,7 @@ int file_table_add(struct file_table *t, int fd, pid_t pid, int number,
 		.fd = fd, .pid = pid, .number = number,
 		.mapped = mapped != FILE_NOT_MAPPED,
 		.mapped_exec_or_private = mapped == FILE_MAPPED,
+		.keep_contents = mapped == FILE_MAPPED_KEPT,
 	};
 	uint32_t same = 0;
 	bool found;

@@ -85,7 +85,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	regular->mode = st->st_mode;
 	regular->has_deleted = regular->deleted = deleted;
 	regular->has_shared_memory = regular->shared_memory =
-		!deleted && is_posix_shared_memory(probe);
+		!deleted && (probe->keep_contents || is_posix_shared_memory(probe));
 	if (regular->deleted || regular->shared_memory) {
 		regular->has_uid = regular->has_gid = regular->has_link_group = true;
 		regular->uid = st->st_uid;

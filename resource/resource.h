@@ -37,10 +37,16 @@ struct file_probe {
 	const char *fdinfo;		/* text of /proc/PID/fdinfo/N ("" if only mapped) */
 	bool mapped;			/* some VMA maps it */
 	bool mapped_exec_or_private;	/* its contents matter for a mapping */
+	bool keep_contents;		/* FILE_MAPPED_KEPT */
 };
 
-/* How a mapping uses a file. FILE_MAPPED: clean pages are read from it again. */
-enum file_mapping { FILE_NOT_MAPPED = 0, FILE_MAPPED = 1, FILE_MAPPED_SHARED = 2 };
+/*
+ * How a mapping uses a file.  FILE_MAPPED: clean pages are read from it again;
+ * FILE_MAPPED_KEPT: shared, and its contents are to be saved though it has a name.
+ */
+enum file_mapping {
+	FILE_NOT_MAPPED = 0, FILE_MAPPED = 1, FILE_MAPPED_SHARED = 2, FILE_MAPPED_KEPT = 3,
+};
 
 struct file_table;			/* resource/file_table.c */
 
