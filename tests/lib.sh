@@ -57,18 +57,24 @@ start() {
 	pid=$!
 }
 
-# start_ready PROGRAM [ARGUMENT...]: a program of tests/programs that says it is
-# set up by the file `ready` and goes on when there is a file `go`.
+# start_ready PROGRAM [ARGUMENT...]: a program of tests/programs (or a command
+# line, if there is a slash in it) that says it is set up by the file `ready` and
+# goes on when there is a file `go`.
 start_ready() {
-	local program=$1
+	local program=$1 name command
 	shift
+	case $program in
+	*/*) read -r -a command <<< "$program" ;;
+	*) command=("$KCR_TESTS/$program") ;;
+	esac
+	name=${command[-1]##*/}
 	rm -f ready go
-	start "$program" "$KCR_TESTS/$program" "$PWD/ready" "$PWD/go" "$@"
+	start "$name" "${command[@]}" "$PWD/ready" "$PWD/go" "$@"
 	wait_until ready_or_dead "$pid"
 	[ -e ready ] && return
 	wait "$pid"
 	case $? in
-	4) skip "$(tail -n 1 "$program.out")" ;;
+	4) skip "$(tail -n 1 "$name.out")" ;;
 	*) fail "$program could not be set up" ;;
 	esac
 }
@@ -163,4 +169,30 @@ unharmed() {
 	checkpoint "$pid" ${CHECKPOINT:-}
 	touch go
 	finish "$pid"
+}
+
+# same_output SECONDS COMMAND...: interrupted that long after its start, it writes
+# the same as a run that is left alone.
+same_output() {
+	local delay=$1
+	shift
+	try "$@" > expected
+	start work "$@"
+	sleep "$delay"
+	ended "$pid" && skip "the machine is too fast: $1 had ended"
+	# shellcheck disable=SC2086
+	checkpoint "$pid" ${CHECKPOINT:-}
+	kill_tree "$pid"
+	restart
+	finish "$restarted"
+	try cmp expected work.out
+}
+
+# need COMMAND: or the test is skipped.
+need() {
+	command -v "$1" > /dev/null || skip "there is no $1 here"
+}
+
+not() {
+	! "$@" > /dev/null 2>&1
 }

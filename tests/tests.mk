@@ -22,6 +22,24 @@ $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
 		-o $@ $< $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
 
+# Smoke tests of other languages, where there are compilers for them.
+SMOKE_BIN := $(if $(shell command -v g++),$(T)/smoke_cxx) \
+	$(if $(shell command -v gfortran),$(T)/smoke_fortran) \
+	$(if $(shell command -v go),$(T)/smoke_go) $(if $(shell command -v javac),$(T)/Smoke.class)
+tests: $(SMOKE_BIN)
+
+$(T)/smoke_cxx: tests/programs/smoke.cc
+	$(CXX) -O2 -Wall -Wextra -Werror -o $@ $< -lpthread
+$(T)/smoke_fortran: tests/programs/smoke.f90
+	gfortran -O2 -o $@ $<
+$(T)/smoke_go: tests/programs/smoke.go
+	GOCACHE=$(abspath $(T))/go-cache GO111MODULE=off go build -o $@ $<
+$(T)/Smoke.class: tests/programs/Smoke.java
+	javac -d $(@D) $<
+$(SMOKE_BIN): | $(T)
+$(T):
+	@mkdir -p $@
+
 # The kernel's own test harness, from the source package.
 $(KSELFTEST):
 	@mkdir -p $(@D)

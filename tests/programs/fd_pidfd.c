@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A pidfd of a child that is in the tree.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+	struct pollfd poller;
+	siginfo_t info;
+	pid_t child;
+	int fd;
+
+	check_begin(argc, argv);
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	fd = syscall(SYS_pidfd_open, child, 0);
+	NEED(child > 0 && fd >= 0);
+	check_ready();
+	check_wait();
+	poller = (struct pollfd){ fd, POLLIN, 0 };
+	CHECK(poll(&poller, 1, 0) == 0);
+	CHECK(!syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0));
+	CHECK(poll(&poller, 1, 5000) == 1);
+	CHECK(!waitid(P_PIDFD, fd, &info, WEXITED) && info.si_pid == child &&
+	      info.si_status == SIGTERM);
+	return check_end();
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Has what no checkpoint can take along: the argument is `seccomp` (a filter), `root`
+ * (another root folder) or `folder` (a working folder that has been removed).
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+int main(int argc, char **argv)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog filter = { 1, &all };
+
+	check_begin(argc, argv);
+	NEED(argc > 3);
+	if (!strcmp(argv[3], "seccomp")) {
+		NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+		NEED(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+	} else if (!strcmp(argv[3], "root")) {
+		int root = open("/", O_RDONLY);
+
+		check_ready();
+		NEED(root >= 0 && !chroot("/usr"));
+		while (faccessat(root, check_go_file + 1, F_OK, 0))
+			check_sleep_ms(20);
+		return check_end();
+	} else {
+		NEED(!mkdir("gone", 0700) && !chdir("gone") && !rmdir("../gone"));
+	}
+	check_ready();
+	check_wait();
+	return check_end();
+}
