@@ -23,7 +23,8 @@ static struct tracepoint *tracepoint;
 void kcr_fork_watch(struct kcr_fork_watch *watch)
 {
 	spin_lock(&watch_lock);
-	hlist_add_head(&watch->node, &watches);
+	if (hlist_unhashed(&watch->node))
+		hlist_add_head(&watch->node, &watches);
 	spin_unlock(&watch_lock);
 	/* With the barrier of probe_fork(): a child is either seen there or listed already. */
 	smp_mb();

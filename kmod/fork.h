@@ -17,7 +17,10 @@ struct kcr_fork_watch {
 	void (*forked)(struct kcr_fork_watch *watch, struct task_struct *child);
 };
 
-/* After kcr_fork_unwatch() returns, `forked` is not running and will not run. */
+/*
+ * The watch's node is zero before the first use; watching twice is watching once.
+ * After kcr_fork_unwatch() returns, `forked` is not running and will not run.
+ */
 void kcr_fork_watch(struct kcr_fork_watch *watch);
 /* The same from within `forked`. */
 void kcr_fork_watch_nested(struct kcr_fork_watch *watch);

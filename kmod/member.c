@@ -10,6 +10,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched/jobctl.h>
@@ -20,7 +21,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait_bit.h>
 
-#include "compat/mm_flags.h"
+#include "compat/dumpable.h"
 #include "compat/task.h"
 #include "park.h"
 
@@ -178,6 +179,8 @@ void kcr_member_free(struct kcr_member *member)
 	spin_unlock(&job->list_lock);
 
 	kcr_parked_forget(&gone);
+	if (member->snapshot)
+		mmput(member->snapshot);
 	drop_member(member);
 }
 
@@ -418,7 +421,7 @@ static bool describe(struct kcr_job *job, struct kcr_member *member, struct kcr_
 	process->exit_signal = member->leader->exit_signal;
 	if (process->flags & KCR_PROCESS_STOPPED)
 		process->stop_signal = task->jobctl & JOBCTL_STOP_SIGMASK;
-	process->dumpable = get_dumpable(member->mm);
+	process->dumpable = kcr_task_dumpable(task);
 	process->mm_id = shared_id(job, task, offsetof(struct task_struct, mm));
 	process->files_id = shared_id(job, task, offsetof(struct task_struct, files));
 	process->fs_id = shared_id(job, task, offsetof(struct task_struct, fs));

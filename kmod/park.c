@@ -212,10 +212,9 @@ static void begin(struct kcr_job *job)
 	job->parking = true;
 	job->fork_lost = false;
 	spin_unlock(&job->list_lock);
-	/* Members are only added meanwhile, and those are watched. */
+	/* RELEASE ended it.  Members that join meanwhile are watched from the start. */
 	list_for_each_entry(member, &job->processes, node)
-		if (hlist_unhashed(&member->watch.node))
-			kcr_fork_watch(&member->watch);
+		kcr_fork_watch(&member->watch);
 }
 
 /* Everything runs on; a member that called exec must be added anew. */

@@ -15,6 +15,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
+#include "compat/task.h"
 #include "compat/wait.h"
 #include "lookup.h"
 #include "park.h"
@@ -135,6 +136,15 @@ out:
 	return rests;
 }
 
+static void run_call(struct kcr_call *call)
+{
+	bool hidden = kcr_notify_signal_hide();
+
+	call->ret = call->fn(call->arg);
+	kcr_notify_signal_show(hidden);
+	complete(&call->done);
+}
+
 /* Sleeps until release or SIGKILL; runs what kcr_member_run() asks for. */
 static void rest(struct kcr_parked *parked)
 {
@@ -156,10 +166,8 @@ static void rest(struct kcr_parked *parked)
 		}
 		parked->call = NULL;
 		spin_unlock(&job->list_lock);
-		if (call) {
-			call->ret = call->fn(call->arg);
-			complete(&call->done);
-		}
+		if (call)
+			run_call(call);
 	} while (true);
 }
 
@@ -244,7 +252,7 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 
 	lockdep_assert_held(&parked->job->list_lock);
 	if (parked->state != KCR_QUEUED || !(task_is_stopped(task) || task_is_traced(task)) ||
-	    smp_load_acquire(&task->on_cpu))
+	    kcr_task_on_cpu(task))
 		return;
 	if (READ_ONCE(task->mm) != parked->member->mm) {
 		parked->job->exec_seen = true;

@@ -4,6 +4,7 @@
  * Under job->list_lock a resting thread keeps its sighand; siglock nests
  * inside.
  */
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/slab.h>

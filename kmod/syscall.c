@@ -10,9 +10,9 @@
 #include <linux/math64.h>
 #include <linux/ptrace.h>
 #include <linux/timekeeping.h>
-#include <asm/unistd.h>
 
 #include "compat/futex.h"
+#include "compat/syscall.h"
 #include "compat/task.h"
 #include "lookup.h"
 #include "syscall.h"

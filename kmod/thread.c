@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/elf.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/regset.h>
 #include <linux/sched/signal.h>
@@ -109,7 +110,7 @@ static int read_if_at_rest(struct kcr_parked *parked, struct kcr_thread *record)
 	int ret;
 
 	/* It has told us that it sleeps, but its FPU and FS/GS may still be on its CPU. */
-	while (smp_load_acquire(&parked->task->on_cpu)) {
+	while (kcr_task_on_cpu(parked->task)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		usleep_range(10, 20);

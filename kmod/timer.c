@@ -9,12 +9,14 @@
  * be taken: it nests outside siglock.  Only expiry changes a timer meanwhile,
  * and a reader of a single moment can't tell before from after.
  */
+#include <linux/sched/signal.h>	/* before posix-timers.h, which 5.10 needs */
+
 #include <linux/alarmtimer.h>
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/posix-timers.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

@@ -24,12 +24,51 @@
 #define KCR_PF_WORKER (PF_KTHREAD | PF_IO_WORKER)
 #endif
 
+/* False: the task has been switched out, and its registers are in memory. */
+static inline bool kcr_task_on_cpu(const struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	return smp_load_acquire(&task->on_cpu);
+#else
+	return task == current;
+#endif
+}
+
 static inline bool kcr_task_has_io_uring(const struct task_struct *task)
 {
 #ifdef CONFIG_IO_URING
 	return READ_ONCE(task->io_uring);
 #else
 	return false;
+#endif
+}
+
+/*
+ * 5.11 (12db8b690010 "entry: Add support for TIF_NOTIFY_SIGNAL"), and 5.10.162.
+ * A work can run before the flag that announced it is cleared.  The flag must
+ * be there afterwards, for the fix-up of the system call, but while it is set
+ * clone(2) fails.
+ */
+#ifdef TIF_NOTIFY_SIGNAL
+#define KCR_HAVE_NOTIFY_SIGNAL 1
+#else
+#define KCR_HAVE_NOTIFY_SIGNAL 0
+#endif
+
+static inline bool kcr_notify_signal_hide(void)
+{
+#if KCR_HAVE_NOTIFY_SIGNAL
+	return test_and_clear_thread_flag(TIF_NOTIFY_SIGNAL);
+#else
+	return false;
+#endif
+}
+
+static inline void kcr_notify_signal_show(bool hidden)
+{
+#if KCR_HAVE_NOTIFY_SIGNAL
+	if (hidden)
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
 #endif
 }
 
