@@ -328,6 +328,8 @@ struct kcr_scan {
  * entered a restart).  Files are used at their current offset, which moves.
  * `sum` is the XXH64 (seed 0) of all bytes in order.  On an error nothing is
  * said of how far it got: bytes tells.
+ * ENODATA: the file ended early; EFAULT: a page of a run is not mapped (any
+ * more); EINTR: a signal interrupted a wait for a pipe or a socket, or killed.
  */
 struct kcr_pages {
 	__u32 size;
@@ -348,7 +350,12 @@ struct kcr_pages {
  * Makes a copy-on-write copy of every address space of the parked job.  The
  * copies live until the job ends and are read with the SNAPSHOT flags.
  * Shared, DONTFORK and WIPEONFORK ranges are not in it: save those first.
- * EOPNOTSUPP: this kernel can't, or a process has only stopped threads.
+ * Private hugetlb pages are in it only as long as the pool has pages left for
+ * the program's own writes: save those first, too.
+ * EOPNOTSUPP: this kernel can't, or a process has only stopped threads, uses
+ * userfaultfd, or has prepared another pid or time namespace for its children;
+ * EAGAIN, ENOMEM: a limit on processes or memory of a program; EEXIST: there
+ * is one already.
  */
 struct kcr_snapshot {
 	__u32 size;
