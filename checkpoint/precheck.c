@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "device/device.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/attribute.h"
@@ -220,9 +221,15 @@ static int check_process(struct checkpoint *c, struct file_table *files, pid_t p
 	struct process_probe probe = {
 		.job = c->job, .pid = pid, .info = &info, .status = status, .stat = stat,
 	};
-	int err = check_program(pid);
+	int err = device_add(c->job, pid);	/* may we, and does nobody else? */
 
-	if (!status)
+	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
+		report_clear();
+		err = 0;
+	}
+	if (!err)
+		err = check_program(pid);
+	if (!err && !status)
 		err = report_errno(-ENOMEM, "process %d", pid);
 	if (!err && proc_read(pid, "status", status, STATUS_SIZE) > 0 &&
 	    proc_read(pid, "stat", stat, sizeof(stat)) > 0)

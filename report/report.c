@@ -124,7 +124,8 @@ void report_print(int err)
 {
 	const char *message = report_message();
 
-	fprintf(stderr, "%s: %s\n", program, message ? message : strerror(-err));
+	if (level >= 0)
+		fprintf(stderr, "%s: %s\n", program, message ? message : strerror(-err));
 }
 
 int report_share(void)

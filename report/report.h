@@ -30,7 +30,7 @@ void report_set_level(int level);		/* -1 quiet, 0 normal, 1 verbose */
 int report_error(void);				/* -errno given with the recorded text, or 0 */
 const char *report_message(void);		/* recorded text, or NULL */
 void report_clear(void);
-/* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr. */
+/* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr (unless quiet). */
 void report_print(int err);
 
 /*
