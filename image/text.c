@@ -192,8 +192,8 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	fprintf(out, "PID:           %" PRId32 "\n", c->process[0]->pid);
 	fprintf(out, "Scope:         %s %" PRId32 ", asked for by process %" PRId32 "\n",
 		p->scope < 4 ? scopes[p->scope] : "scope", p->target, p->requester);
-	fprintf(out, "Contents:      %zu processes, %zu threads, %zu open files\n",
-		c->nr_processes, threads, c->nr_files);
+	fprintf(out, "Processes:     %zu, with %zu threads and %zu files\n", c->nr_processes,
+		threads, c->nr_files);
 	if (summary)
 		fprintf(out, "Memory:        %" PRIu64 " pages (%" PRIu64 " KiB); complete and undamaged\n",
 			summary->pages, summary->pages * 4);

@@ -93,8 +93,8 @@ static int parse(int argc, char **argv, struct options *o)
 			puts("cr_info (KCR) " KCR_VERSION);
 			return 0;
 		case '?':
-			/* Also the answer to a wrong option: optopt names that. */
-			if (optopt != '?')
+			/* Also the answer to a wrong option. */
+			if (strcmp(argv[optind - 1], "-?"))
 				return usage_error();
 			/* fall through */
 		default:
