@@ -36,8 +36,22 @@ static int check_reader(const struct checkpoint *c)
 			   "to checkpoint holds open: it could not go on reading");
 }
 
+/* Where no snapshot can be made, the processes wait until all is written. */
+static int make_snapshot(struct checkpoint *c)
+{
+	int err = device_snapshot(c->job, &c->result->snapshot_ns);
+
+	if (err != -EOPNOTSUPP)
+		return err;
+	report_clear();
+	report_warn("no snapshot is possible (the kernel lacks it, or a process is stopped): "
+		    "the processes stand still until all is written");
+	c->snapshot = false;
+	return 0;
+}
+
 /* Everything that has to be done while the processes are stopped. */
-static int save_stopped(struct checkpoint *c, bool snapshot)
+static int save_stopped(struct checkpoint *c)
 {
 	uint64_t start = now_ns();
 	int err = describe(c);
@@ -45,12 +59,12 @@ static int save_stopped(struct checkpoint *c, bool snapshot)
 	if (!err)
 		err = check_reader(c);
 	c->result->describe_ns = now_ns() - start;
-	if (!err && snapshot)
-		err = device_snapshot(c->job, &c->result->snapshot_ns);
+	if (!err && c->snapshot)
+		err = make_snapshot(c);
 	if (err)
 		return err;
 	/* Without contents to save, even the description can be written later. */
-	if (snapshot && !file_table_content_bytes(c->files) && !memory_has_early(c))
+	if (c->snapshot && !file_table_content_bytes(c->files) && !memory_has_early(c))
 		return 0;
 	start = now_ns();
 	err = describe_write(c);
@@ -58,7 +72,7 @@ static int save_stopped(struct checkpoint *c, bool snapshot)
 		err = file_table_write_contents(c->files, c->writer);
 	if (!err)
 		err = memory_write(c, true, false);
-	if (!err && !snapshot)
+	if (!err && !c->snapshot)
 		err = memory_write(c, false, false);
 	c->result->write_ns = now_ns() - start;
 	return err;
@@ -95,16 +109,17 @@ static int finish(struct checkpoint *c)
 static int attempt(struct checkpoint *c)
 {
 	const struct checkpoint_options *o = c->options;
-	bool snapshot = o->snapshot && !o->signal;
-	int err = stop_processes(c);
+	int err;
 
+	c->snapshot = o->snapshot && !o->signal;
+	err = stop_processes(c);
 	if (!err)
-		err = save_stopped(c, snapshot);
+		err = save_stopped(c);
 	if (c->files)
 		file_table_close(c->files);	/* our duplicates, before anything runs on */
 	if (!err && !o->signal)
 		err = stop_release(c, 0);
-	if (!err && snapshot)
+	if (!err && c->snapshot)
 		err = save_running(c);
 	if (!err)
 		err = finish(c);

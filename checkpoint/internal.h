@@ -42,6 +42,7 @@ struct checkpoint {
 	struct destination destination;
 	struct context_writer *writer;
 	bool described;			/* metadata are written */
+	bool snapshot;			/* memory is read from copies */
 	uint64_t written_bytes;		/* of memory, for progress */
 };
 
@@ -74,6 +75,8 @@ uint64_t now_ns(void);
  * to fail, so that nothing is stopped in vain.
  */
 int precheck(struct checkpoint *c);
+/* Processes that no checkpoint can have: init, kernel threads … */
+int check_kind(const struct scope_process *p);
 bool is_excluded(const struct checkpoint *c, pid_t pid);
 
 /* ---- stop.c ---- */

@@ -7,12 +7,15 @@
  */
 #include "checkpoint/internal.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -71,13 +74,16 @@ static int check_target(const struct checkpoint *c)
 	return 0;
 }
 
-static int check_kind(const struct scope_process *p)
+int check_kind(const struct scope_process *p)
 {
 	if (p->pid == 1)
 		return report_fail(-EPERM, "process 1 is init, which cannot be checkpointed");
 	if (p->kernel_thread)
 		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
 				   "checkpointed", p->pid, p->name);
+	if (p->leader_gone)
+		return report_fail(-EOPNOTSUPP, "process %d (%s): its first thread has ended while "
+				   "others run, which cannot be checkpointed", p->pid, p->name);
 	return 0;
 }
 
@@ -136,6 +142,30 @@ static int check_program(pid_t pid)
 		err = report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot be "
 				  "checkpointed", pid);
 	close(fd);
+	return err;
+}
+
+/* Threads share descriptors and folders: some take that back (unshare(2)). */
+static int check_threads(pid_t pid)
+{
+	char path[32];
+	struct dirent *entry;
+	int err = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !err && (entry = readdir(dir))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid > 0 && tid != pid &&
+		    (syscall(SYS_kcmp, pid, tid, KCMP_FILES, 0, 0) > 0 ||
+		     syscall(SYS_kcmp, pid, tid, KCMP_FS, 0, 0) > 0))
+			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors or a "
+					  "working folder of its own, which cannot be saved", pid, tid);
+	}
+	if (dir)
+		closedir(dir);
 	return err;
 }
 
@@ -236,6 +266,8 @@ static int check_process(struct checkpoint *c, struct file_table *files, pid_t p
 		err = check_attributes(&probe);
 	if (!err)
 		err = check_time_namespace(pid);
+	if (!err)
+		err = check_threads(pid);
 	if (!err && !c->options->skip_unsupported)
 		err = check_mappings(pid);
 	if (!err)

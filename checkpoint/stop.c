@@ -77,10 +77,9 @@ static int add_new(struct checkpoint *c)
 
 		if (p->zombie || is_excluded(c, p->pid) || is_member(c, p->pid))
 			continue;
-		if (p->leader_gone)
-			return report_fail(-EOPNOTSUPP, "process %d (%s): its first thread has ended "
-					   "while others run: this cannot be checkpointed",
-					   p->pid, p->name);
+		err = check_kind(p);
+		if (err)
+			return err;
 		err = device_add(c->job, p->pid);
 		if (err == -ESRCH)	/* ended or called exec: the next look tells */
 			report_clear();
