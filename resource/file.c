@@ -7,6 +7,7 @@ const struct file_kind *const file_kinds[] = {
 	&file_kind_terminal,
 	&file_kind_device,
 	&file_kind_pipe,
+	&file_kind_unix_socket,
 	&file_kind_eventfd,
 	&file_kind_epoll,
 	&file_kind_signalfd,

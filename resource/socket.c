@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What all kinds of sockets share.  Only options that are not as in a new
+ * socket are saved; sizes of buffers only where the program chose them, since
+ * choosing them ends their growth by themselves.
+ */
+#include "resource/file.h"
+#include "resource/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#ifndef SO_BUF_LOCK
+#define SO_BUF_LOCK	72
+#endif
+#define SEND_LOCKED	1
+#define RECEIVE_LOCKED	2
+#define OPTION_MAX	64
+
+static const struct option {
+	int family;			/* 0: any */
+	int level, name;
+} options[] = {
+	{ 0, SOL_SOCKET, SO_REUSEADDR }, { 0, SOL_SOCKET, SO_REUSEPORT },
+	{ 0, SOL_SOCKET, SO_KEEPALIVE }, { 0, SOL_SOCKET, SO_BROADCAST },
+	{ 0, SOL_SOCKET, SO_LINGER }, { 0, SOL_SOCKET, SO_OOBINLINE },
+	{ 0, SOL_SOCKET, SO_DONTROUTE }, { 0, SOL_SOCKET, SO_PRIORITY },
+	{ 0, SOL_SOCKET, SO_MARK }, { 0, SOL_SOCKET, SO_RCVLOWAT },
+	{ 0, SOL_SOCKET, SO_RCVTIMEO }, { 0, SOL_SOCKET, SO_SNDTIMEO },
+	{ 0, SOL_SOCKET, SO_PASSCRED }, { 0, SOL_SOCKET, SO_TIMESTAMP },
+	{ 0, SOL_SOCKET, SO_TIMESTAMPNS }, { 0, SOL_SOCKET, SO_BINDTODEVICE },
+	{ 0, SOL_SOCKET, SO_SNDBUF }, { 0, SOL_SOCKET, SO_RCVBUF },
+	{ AF_UNIX, SOL_SOCKET, SO_PEEK_OFF },
+	{ AF_INET, IPPROTO_IP, IP_TOS }, { AF_INET, IPPROTO_IP, IP_TTL },
+	{ AF_INET, IPPROTO_IP, IP_FREEBIND }, { AF_INET, IPPROTO_IP, IP_TRANSPARENT },
+	{ AF_INET, IPPROTO_IP, IP_PKTINFO }, { AF_INET, IPPROTO_IP, IP_RECVTOS },
+	{ AF_INET, IPPROTO_IP, IP_RECVTTL }, { AF_INET, IPPROTO_IP, IP_RECVERR },
+	{ AF_INET, IPPROTO_IP, IP_MTU_DISCOVER }, { AF_INET, IPPROTO_IP, IP_MULTICAST_TTL },
+	{ AF_INET, IPPROTO_IP, IP_MULTICAST_LOOP },
+	{ AF_INET6, IPPROTO_IPV6, IPV6_V6ONLY }, { AF_INET6, IPPROTO_IPV6, IPV6_UNICAST_HOPS },
+	{ AF_INET6, IPPROTO_IPV6, IPV6_TCLASS }, { AF_INET6, IPPROTO_IPV6, IPV6_RECVPKTINFO },
+	{ AF_INET6, IPPROTO_IPV6, IPV6_RECVERR }, { AF_INET6, IPPROTO_IPV6, IPV6_MULTICAST_HOPS },
+	{ AF_INET6, IPPROTO_IPV6, IPV6_MULTICAST_LOOP },
+	{ -1, IPPROTO_TCP, TCP_NODELAY }, { -1, IPPROTO_TCP, TCP_CORK },
+	{ -1, IPPROTO_TCP, TCP_KEEPIDLE }, { -1, IPPROTO_TCP, TCP_KEEPINTVL },
+	{ -1, IPPROTO_TCP, TCP_KEEPCNT }, { -1, IPPROTO_TCP, TCP_SYNCNT },
+	{ -1, IPPROTO_TCP, TCP_DEFER_ACCEPT }, { -1, IPPROTO_TCP, TCP_USER_TIMEOUT },
+	{ -1, IPPROTO_TCP, TCP_FASTOPEN }, { -1, IPPROTO_TCP, TCP_CONGESTION },
+	{ -1, IPPROTO_TCP, TCP_QUICKACK },
+};
+
+int socket_value(int fd, int name)
+{
+	socklen_t length = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &length) ? -1 : value;
+}
+
+int socket_family(const struct file_probe *probe)
+{
+	if (!S_ISSOCK(probe->st.st_mode) || probe->flags & O_PATH)
+		return -1;
+	return socket_value(probe->fd, SO_DOMAIN);
+}
+
+static bool applies(const struct option *o, int family, int type, int protocol, int locked)
+{
+	if (o->level == SOL_SOCKET && o->name == SO_SNDBUF)
+		return locked < 0 ? family == AF_UNIX : locked & SEND_LOCKED;
+	if (o->level == SOL_SOCKET && o->name == SO_RCVBUF)
+		return locked < 0 ? false : locked & RECEIVE_LOCKED;
+	if (o->level == IPPROTO_TCP)
+		return type == SOCK_STREAM && protocol == IPPROTO_TCP &&
+		       (family == AF_INET || family == AF_INET6);
+	return !o->family || o->family == family;
+}
+
+static int add(Kcr__SocketOption ***list, size_t *count, const struct option *o,
+	       const void *value, size_t length)
+{
+	Kcr__SocketOption **more = realloc(*list, (*count + 1) * sizeof(*more)), *option;
+
+	if (more)
+		*list = more;
+	option = malloc(sizeof(*option));
+	if (!more || !option) {
+		free(option);
+		return report_errno(-ENOMEM, "saving a socket");
+	}
+	kcr__socket_option__init(option);
+	option->level = o->level;
+	option->name = o->name;
+	more[(*count)++] = option;
+	return file_bytes(&option->value, value, length);
+}
+
+int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
+			Kcr__SocketOption ***list, size_t *count)
+{
+	int fresh = socket(family, type | SOCK_CLOEXEC, protocol), err = 0;
+	int locked = socket_value(probe->fd, SO_BUF_LOCK);
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options) && !err; i++) {
+		char now[OPTION_MAX], usual[OPTION_MAX];
+		socklen_t length = sizeof(now), usual_length = sizeof(usual);
+
+		if (!applies(&options[i], family, type, protocol, locked) ||
+		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length))
+			continue;
+		if (fresh >= 0 && !getsockopt(fresh, options[i].level, options[i].name, usual,
+					      &usual_length) &&
+		    length == usual_length && !memcmp(now, usual, length))
+			continue;
+		err = add(list, count, &options[i], now, length);
+	}
+	if (fresh >= 0)
+		close(fresh);
+	return err;
+}
+
+/* The kernel doubles sizes of buffers that it is given. */
+static void set_buffer(int fd, int name, int value)
+{
+	int force = name == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
+
+	value /= 2;
+	if (setsockopt(fd, SOL_SOCKET, force, &value, sizeof(value)))
+		setsockopt(fd, SOL_SOCKET, name, &value, sizeof(value));
+}
+
+void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const Kcr__SocketOption *o = list[i];
+
+		if (o->level == SOL_SOCKET && (o->name == SO_SNDBUF || o->name == SO_RCVBUF)) {
+			int value;
+
+			if (o->value.len == sizeof(value)) {
+				memcpy(&value, o->value.data, sizeof(value));
+				set_buffer(fd, o->name, value);
+			}
+			continue;
+		}
+		if (setsockopt(fd, o->level, o->name, o->value.data, o->value.len))
+			report_verbose("an option of a socket (%d, %d) cannot be set", o->level,
+				       o->name);
+	}
+}

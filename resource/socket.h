@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What all kinds of sockets share: their family, their options. */
+#ifndef KCR_RESOURCE_SOCKET_H
+#define KCR_RESOURCE_SOCKET_H
+
+#include <stddef.h>
+
+#include "resource/resource.h"
+
+/* An integer option of SOL_SOCKET, or -1. */
+int socket_value(int fd, int name);
+int socket_family(const struct file_probe *probe);
+
+/* Saves the options that differ from those of a new socket of this sort. */
+int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
+			Kcr__SocketOption ***list, size_t *count);
+/* Options that take a privilege are left out without it. */
+void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
+
+#endif /* KCR_RESOURCE_SOCKET_H */

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unix sockets at a restart.  Connections inside the tree are pairs, or, where
+ * one side was accepted by a socket that is there too, are made by connecting
+ * and accepting, so that both sides have their names.  Connections that nobody
+ * had accepted come last, as they would be accepted first.
+ */
+#include "resource/unix_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/socket.h"
+
+#define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
+
+static bool same_name(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
+{
+	return a->len && a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
+static const Kcr__File *find_name(const struct rebuild *r, const ProtobufCBinaryData *name,
+				  int type, bool listening)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (f->kind_case == KCR__FILE__KIND_UNIX_SOCKET && f->unix_socket->type == type &&
+		    f->unix_socket->listening == listening &&
+		    same_name(&f->unix_socket->name, name))
+			return f;
+	}
+	return NULL;
+}
+
+/* The other end, if it is in the tree and agrees. */
+static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = u->pending ? NULL : context_file(r->context, u->peer_file_id);
+
+	if (!peer || peer->kind_case != KCR__FILE__KIND_UNIX_SOCKET ||
+	    peer->unix_socket->type != u->type || peer->unix_socket->peer_file_id != file->id)
+		return NULL;
+	return peer;
+}
+
+/* ---- names ---------------------------------------------------------------------- */
+
+/* The address as the kernel takes it, with the path where --relocate has it. */
+static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData *name,
+			      struct sockaddr_un *a)
+{
+	char path[sizeof(a->sun_path) + 1] = "";
+	const char *moved;
+	size_t length = name->len;
+
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	if (length > sizeof(a->sun_path))
+		length = sizeof(a->sun_path);
+	memcpy(a->sun_path, name->data, length);
+	if (a->sun_path[0] != '/' || !r->relocate)
+		return NAME_OFFSET + length;
+	memcpy(path, name->data, length);
+	moved = rebuild_path(r, path);
+	if (moved && strlen(moved) < sizeof(a->sun_path)) {
+		memset(a->sun_path, 0, sizeof(a->sun_path));
+		strcpy(a->sun_path, moved);
+		length = strlen(moved) + 1;
+	}
+	rebuild_path_free(moved, path);
+	return NAME_OFFSET + length;
+}
+
+/*
+ * A relative path counts from the working folder of the program.  Returns a
+ * descriptor to come back by, -1: not moved.
+ */
+static int enter_folder(const struct rebuild *r, const Kcr__File *file,
+			const struct sockaddr_un *a)
+{
+	const Kcr__Process *p = rebuild_first_owner(r, file->id);
+	const char *path;
+	int here;
+
+	if (!a->sun_path[0] || a->sun_path[0] == '/' || !p || !p->cwd || !*p->cwd)
+		return -1;
+	here = open(".", O_PATH | O_CLOEXEC);
+	path = rebuild_path(r, p->cwd);
+	if (!path || chdir(path))
+		report_verbose("cannot enter %s to name a socket", p->cwd);
+	rebuild_path_free(path, p->cwd);
+	return here;
+}
+
+static void leave_folder(int here)
+{
+	if (here < 0)
+		return;
+	if (fchdir(here))
+		report_verbose("cannot return to the working folder");
+	close(here);
+}
+
+/* A node that its program left behind is in the way; a living socket is not ours to remove. */
+static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
+{
+	int fd;
+	bool stale;
+
+	if (!a->sun_path[0])
+		return false;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	stale = fd >= 0 && connect(fd, (const struct sockaddr *)a, length) &&
+		errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return stale && !unlink(a->sun_path);
+}
+
+static int bind_name(const struct rebuild *r, const Kcr__File *file, int fd)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	struct sockaddr_un a;
+	socklen_t length;
+	int here, err = 0;
+
+	if (!u->name.len)
+		return 0;
+	length = make_address(r, &u->name, &a);
+	here = enter_folder(r, file, &a);
+	if (bind(fd, (struct sockaddr *)&a, length)) {
+		err = -errno;
+		if (err == -EADDRINUSE && remove_stale(&a, length, u->type))
+			err = bind(fd, (struct sockaddr *)&a, length) ? -errno : 0;
+	}
+	if (!err && a.sun_path[0] && u->has_mode && chmod(a.sun_path, u->mode))
+		report_verbose("cannot set the mode of %s", a.sun_path);
+	leave_folder(here);
+	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
+}
+
+static int connect_name(const struct rebuild *r, const Kcr__File *file, int fd,
+			const ProtobufCBinaryData *name)
+{
+	struct sockaddr_un a;
+	socklen_t length = make_address(r, name, &a);
+	int here = enter_folder(r, file, &a);
+	int err = connect(fd, (struct sockaddr *)&a, length) ? -errno : 0;
+
+	leave_folder(here);
+	return err;
+}
+
+/* ---- making ----------------------------------------------------------------------- */
+
+static int put(struct rebuild *r, const Kcr__File *file, int fd)
+{
+	socket_options_set(fd, file->unix_socket->option, file->unix_socket->n_option);
+	return rebuild_put(r, file->id, fd);
+}
+
+/* A new socket with its name. */
+static int open_single(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	int fd = socket(AF_UNIX, u->type | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return rebuild_error(file, -errno, "socket");
+	err = bind_name(r, file, fd);
+	if (!err && u->listening && listen(fd, u->backlog))
+		err = rebuild_error(file, -errno, "it cannot listen");
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return put(r, file, fd);
+}
+
+static void shut(const Kcr__File *file, int fd)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+
+	if (u->shut_read && u->shut_write)
+		shutdown(fd, SHUT_RDWR);
+	else if (u->shut_read || u->shut_write)
+		shutdown(fd, u->shut_read ? SHUT_RD : SHUT_WR);
+}
+
+/* Nobody at the other end: what was sent is there, then the connection ends. */
+static int open_hung_up(struct rebuild *r, const Kcr__File *file)
+{
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, file->unix_socket->type | SOCK_CLOEXEC, 0, pair))
+		return rebuild_error(file, -errno, "socketpair");
+	err = unix_queue_fill(pair[1], file);
+	if (!err)
+		shut(file, pair[0]);
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
+	return put(r, file, pair[0]);
+}
+
+/* `client` connects to a listening socket of the tree, which accepts: `server`. */
+static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
+			      const Kcr__File *server, const Kcr__File *listener)
+{
+	int fd, err = 0;
+
+	if (r->file_fd[listener->id - 1] < 0)
+		err = open_single(r, listener);
+	if (!err)
+		err = open_single(r, client);
+	if (err)
+		return err;
+	err = connect_name(r, listener, r->file_fd[client->id - 1], &listener->unix_socket->name);
+	if (err)
+		return rebuild_error(client, err, "it cannot be connected");
+	fd = accept4(r->file_fd[listener->id - 1], NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return rebuild_error(server, -errno, "it cannot be accepted");
+	return put(r, server, fd);
+}
+
+static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
+{
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, a->unix_socket->type | SOCK_CLOEXEC, 0, pair))
+		return rebuild_error(a, -errno, "socketpair");
+	err = put(r, a, pair[0]);
+	if (err) {
+		close(pair[1]);
+		return err;
+	}
+	return put(r, b, pair[1]);
+}
+
+/* Both ends of a connection. */
+static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
+{
+	const Kcr__UnixSocket *u = a->unix_socket, *v = b->unix_socket;
+	const Kcr__File *listener;
+	int err;
+
+	if ((listener = find_name(r, &u->name, u->type, true)))
+		err = connect_and_accept(r, b, a, listener);
+	else if ((listener = find_name(r, &v->name, v->type, true)))
+		err = connect_and_accept(r, a, b, listener);
+	else
+		err = open_pair(r, a, b);
+	if (!err)
+		err = unix_queue_fill(r->file_fd[b->id - 1], a);
+	if (!err)
+		err = unix_queue_fill(r->file_fd[a->id - 1], b);
+	if (err)
+		return err;
+	shut(a, r->file_fd[a->id - 1]);
+	shut(b, r->file_fd[b->id - 1]);
+	return 0;
+}
+
+int unix_socket_open(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = find_peer(r, file);
+	bool named = u->name.len;
+
+	if (u->type != SOCK_STREAM && u->type != SOCK_DGRAM && u->type != SOCK_SEQPACKET)
+		return rebuild_error(file, -EINVAL, "no such type of socket");
+	if (u->listening || u->pending)
+		return open_single(r, file);
+	if (u->type == SOCK_DGRAM) {
+		if (peer && !named && !peer->unix_socket->name.len && peer != file)
+			return open_connected(r, file, peer);
+		if (!named && u->n_message)
+			return open_hung_up(r, file);
+		return open_single(r, file);
+	}
+	if (!u->connected)
+		return open_single(r, file);
+	return peer && peer != file ? open_connected(r, file, peer) : open_hung_up(r, file);
+}
+
+/* ---- completing --------------------------------------------------------------------- */
+
+/* Datagrams come back from their senders, where these are in the tree. */
+static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	int nameless = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+	struct sockaddr_un to;
+	socklen_t length = make_address(r, &u->name, &to);
+	int here = enter_folder(r, file, &to);
+
+	if (nameless < 0)
+		err = rebuild_error(file, -errno, "socket");
+	for (size_t i = 0; i < u->n_message && !err; i++) {
+		const Kcr__File *sender = find_name(r, &u->message[i]->sender, SOCK_DGRAM, false);
+		int fd = sender ? r->file_fd[sender->id - 1] : -1;
+
+		err = unix_queue_send(fd >= 0 ? fd : nameless, u->message[i], &to, length, file);
+	}
+	leave_folder(here);
+	if (nameless >= 0)
+		close(nameless);
+	return err;
+}
+
+static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
+	const ProtobufCBinaryData *name = &u->peer_name;
+	int fd = r->file_fd[file->id - 1], err = 0;
+
+	if (find_peer(r, file) && !u->name.len && peer != file && !peer->unix_socket->name.len)
+		return 0;		/* a pair, which is complete */
+	if (u->name.len)
+		err = fill_datagrams(r, file);
+	if (!err && u->connected && name->len) {
+		err = connect_name(r, file, fd, name);
+		if (err && u->peer_outside) {
+			report_verbose("a datagram socket could not be connected again: %s",
+				       strerror(-err));
+			err = 0;
+		} else if (err) {
+			err = rebuild_error(file, err, "it cannot be connected");
+		}
+	}
+	if (!err)
+		shut(file, fd);
+	return err;
+}
+
+int unix_socket_complete(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *listener;
+	int err;
+
+	if (u->type == SOCK_DGRAM)
+		return complete_datagrams(r, file);
+	if (!u->pending)
+		return 0;
+	listener = context_file(r->context, u->peer_file_id);
+	if (!listener || listener->kind_case != KCR__FILE__KIND_UNIX_SOCKET ||
+	    !listener->unix_socket->listening)
+		return rebuild_error(file, -EINVAL, "it waits for no listening socket");
+	err = connect_name(r, listener, r->file_fd[file->id - 1], &listener->unix_socket->name);
+	return err ? rebuild_error(file, err, "it cannot be connected") : 0;
+}
+
+void unix_socket_finish(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	struct sockaddr_un a;
+	int here;
+
+	/* Only what open_single() made: an accepted socket has its listener's name. */
+	if (!u->unlinked || !u->name.len || !u->name.data[0] ||
+	    (u->connected && u->type != SOCK_DGRAM))
+		return;
+	make_address(r, &u->name, &a);
+	here = enter_folder(r, file, &a);
+	unlink(a.sun_path);
+	leave_folder(here);
+}

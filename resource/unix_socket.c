@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unix sockets: streams, datagrams, sequenced packets; pairs, named and
+ * listening ones.  Here is what is saved; how they are connected again is in
+ * unix_rebuild.c.  A peer outside the tree is restored as gone, except that a
+ * datagram socket is connected to its address again.
+ */
+#include "resource/unix_socket.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/socket.h"
+#include "resource/unix_diag.h"
+
+#define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
+
+static bool match(const struct file_probe *probe)
+{
+	return socket_family(probe) == AF_UNIX;
+}
+
+/* The node in the file system that a name stands for, seen from the program. */
+static int save_node(const struct file_probe *probe, const char *name, Kcr__UnixSocket *u)
+{
+	char path[256];
+	struct stat st;
+
+	if (name[0] == '/')
+		snprintf(path, sizeof(path), "%s", name);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/cwd/%s", probe->pid, name);
+	if (lstat(path, &st) || !S_ISSOCK(st.st_mode)) {
+		u->has_unlinked = u->unlinked = true;
+	} else {
+		u->has_mode = true;
+		u->mode = st.st_mode & 07777;
+	}
+	return 0;
+}
+
+static int save_names(const struct file_probe *probe, Kcr__UnixSocket *u)
+{
+	struct sockaddr_un a = { };
+	socklen_t length = sizeof(a) - 1;
+	int err = 0;
+
+	if (!getsockname(probe->fd, (struct sockaddr *)&a, &length) && length > NAME_OFFSET) {
+		u->has_name = true;
+		err = file_bytes(&u->name, a.sun_path, length - NAME_OFFSET);
+		if (!err && a.sun_path[0])
+			err = save_node(probe, a.sun_path, u);
+	}
+	memset(&a, 0, sizeof(a));
+	length = sizeof(a) - 1;
+	if (!err && !getpeername(probe->fd, (struct sockaddr *)&a, &length) &&
+	    length > NAME_OFFSET) {
+		u->has_peer_name = true;
+		err = file_bytes(&u->peer_name, a.sun_path, length - NAME_OFFSET);
+	}
+	return err;
+}
+
+/*
+ * The listening socket of the tree that has not accepted this connection yet;
+ * 0: none.  Its other end has no inode so far, so ours is listed.
+ */
+static uint32_t find_listener(struct file_table *t, ino_t own)
+{
+	struct unix_state state;
+
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (!match(p) || socket_value(p->fd, SO_ACCEPTCONN) != 1 ||
+		    unix_diag(t, p->st.st_ino, &state))
+			continue;
+		for (size_t i = 0; i < state.nr_pending; i++)
+			if (state.pending[i] == own)
+				return id;
+	}
+	return 0;
+}
+
+static int save_peer(struct file_table *t, const struct file_probe *probe,
+		     const struct unix_state *state, Kcr__UnixSocket *u)
+{
+	int unread = 0;
+
+	u->has_connected = true;
+	u->connected = state->state == TCP_ESTABLISHED;
+	u->has_peer_file_id = true;
+	if (state->peer)
+		u->peer_file_id = file_table_find_inode(t, probe->st.st_dev, state->peer, 0);
+	if (u->peer_file_id || !u->connected || u->type == SOCK_DGRAM) {
+		u->has_peer_outside = u->peer_outside = state->peer && !u->peer_file_id;
+		return 0;
+	}
+	if (!state->peer)
+		u->peer_file_id = find_listener(t, probe->st.st_ino);
+	if (!u->peer_file_id) {
+		u->has_peer_outside = u->peer_outside = true;
+		return 0;
+	}
+	u->has_pending = u->pending = true;
+	if (!ioctl(probe->fd, TIOCOUTQ, &unread) && unread && !file_table_is_dry(t))
+		return file_unsupported(t, "a Unix socket with data in a connection not accepted yet");
+	return 0;
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__UnixSocket *u = file_new_kind(file, KCR__FILE__KIND_UNIX_SOCKET, sizeof(*u));
+	struct unix_state state;
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->type = socket_value(probe->fd, SO_TYPE);
+	err = unix_diag(t, probe->st.st_ino, &state);
+	if (err)
+		return file_unsupported(t, "a Unix socket whose peer the kernel does not tell (another "
+					"network namespace, or no unix_diag: %s)", strerror(-err));
+	err = save_names(probe, u);
+	if (err)
+		return err;
+	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {
+		u->has_listening = u->listening = u->has_backlog = true;
+		u->backlog = state.backlog;
+	} else {
+		u->has_shut_read = u->has_shut_write = true;
+		u->shut_read = state.shutdown & 1;
+		u->shut_write = state.shutdown & 2;
+		err = save_peer(t, probe, &state, u);
+		if (!err && (u->connected || u->type == SOCK_DGRAM))
+			err = unix_queue_save(t, probe, u);
+	}
+	return err ?: socket_options_save(probe, AF_UNIX, u->type, 0, &u->option, &u->n_option);
+}
+
+const struct file_kind file_kind_unix_socket = {
+	.kind = KCR__FILE__KIND_UNIX_SOCKET,
+	.name = "Unix socket",
+	.match = match,
+	.save = save,
+	.open = unix_socket_open,
+	.complete = unix_socket_complete,
+	.finish = unix_socket_finish,
+};

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Sockets: see files.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "report/report.h"
+
+static void say(int fd, const char *text)
+{
+	must(send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+}
+
+static bool hears(int fd, const char *text)
+{
+	char buffer[256] = "";
+	size_t length = strlen(text);
+	ssize_t got = recv(fd, buffer, length ? length : sizeof(buffer), 0);
+
+	if (got == (ssize_t)length && !memcmp(buffer, text, length))
+		return true;
+	fprintf(stderr, "heard %zd: %s\n", got, buffer);
+	return false;
+}
+
+static bool silent(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+}
+
+static void pair(int type, int a, int b)
+{
+	int p[2];
+
+	must(!socketpair(AF_UNIX, type, 0, p));
+	files_at(p[0], a);
+	files_at(p[1], b);
+}
+
+/* ---- pairs ------------------------------------------------------------------------------ */
+
+static void make_pairs(void)
+{
+	struct timeval t = { 5, 0 };
+	char big[100000];
+	int one = 1, p[2];
+
+	pair(SOCK_STREAM, 10, 11);
+	say(10, "to eleven");
+	say(10, ", twice");
+	say(11, "to ten");
+	must(!fcntl(10, F_SETFL, O_NONBLOCK));
+	must(!setsockopt(11, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+	must(!setsockopt(11, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)));
+	pair(SOCK_DGRAM, 12, 13);
+	say(12, "one");
+	say(12, "");
+	say(12, "three");
+	pair(SOCK_SEQPACKET, 14, 15);
+	say(14, "first");
+	say(14, "second");
+	say(15, "back");
+	pair(SOCK_STREAM, 16, 17);
+	say(16, "last words");
+	must(!shutdown(16, SHUT_WR));
+	pair(SOCK_STREAM, 18, 19);
+	memset(big, 'b', sizeof(big));
+	must(send(18, big, sizeof(big), 0) == sizeof(big));
+	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, p));
+	files_at(p[0], 20);
+	say(p[1], "orphan");
+	close(p[1]);
+	files_at(socket(AF_UNIX, SOCK_STREAM, 0), 21);
+	files_at(socket(AF_UNIX, SOCK_DGRAM, 0), 22);
+}
+
+static void use_pairs(void)
+{
+	socklen_t length = sizeof(struct timeval);
+	struct timeval t;
+	char big[100000];
+
+	must(fcntl(10, F_GETFL) & O_NONBLOCK && !(fcntl(11, F_GETFL) & O_NONBLOCK));
+	must(hears(11, "to eleven, twice") && hears(10, "to ten") && silent(10));
+	must(!getsockopt(11, SOL_SOCKET, SO_RCVTIMEO, &t, &length) && t.tv_sec == 5);
+	say(10, "on");
+	must(hears(11, "on"));
+	must(hears(13, "one") && hears(13, "") && hears(13, "three") && silent(13));
+	say(13, "answer");
+	must(hears(12, "answer"));
+	must(hears(15, "first") && hears(15, "second") && silent(15) && hears(14, "back"));
+	must(hears(17, "last words") && hears(17, ""));
+	say(17, "still");
+	must(hears(16, "still"));
+	must(send(16, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	must(recv(19, big, sizeof(big), MSG_WAITALL) == sizeof(big) && big[99999] == 'b');
+	must(silent(19));
+	must(hears(20, "orphan") && hears(20, ""));
+	must(send(20, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	must(send(21, "x", 1, MSG_NOSIGNAL) == -1 && errno == ENOTCONN);
+	close(14);
+	must(hears(15, ""));
+}
+
+static void test_pairs(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_pairs, .use = use_pairs });
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static socklen_t address(const char *name, struct sockaddr_un *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	if (name[0] == '@') {
+		snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "%s-%d", name, getppid());
+		return offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a->sun_path + 1);
+	}
+	strcpy(a->sun_path, files_path(name));
+	return sizeof(*a);
+}
+
+static int bound(int type, const char *name)
+{
+	struct sockaddr_un a;
+	socklen_t length = address(name, &a);
+	int fd = socket(AF_UNIX, type, 0);
+
+	must(!bind(fd, (struct sockaddr *)&a, length));
+	return fd;
+}
+
+static void join(int fd, const char *name)
+{
+	struct sockaddr_un a;
+	socklen_t length = address(name, &a);
+
+	must(!connect(fd, (struct sockaddr *)&a, length));
+}
+
+static void make_named(void)
+{
+	files_at(bound(SOCK_STREAM, "listener"), 10);
+	must(!listen(10, 7) && !chmod(files_path("listener"), 0751));
+	files_at(socket(AF_UNIX, SOCK_STREAM, 0), 11);
+	join(11, "listener");
+	files_at(accept(10, NULL, NULL), 12);
+	say(11, "accepted");
+	files_at(socket(AF_UNIX, SOCK_STREAM, 0), 13);
+	join(13, "listener");			/* not accepted yet */
+	files_at(bound(SOCK_DGRAM, "@abstract"), 14);
+	files_at(bound(SOCK_DGRAM, "sender"), 15);
+	join(15, "@abstract");
+	say(15, "signed");
+	files_at(bound(SOCK_SEQPACKET, "gone"), 16);
+	must(!listen(16, 1) && !unlink(files_path("gone")));
+}
+
+static void use_named(void)
+{
+	struct sockaddr_un a = { };
+	socklen_t length = sizeof(a);
+	struct stat st;
+	char buffer[16];
+	int fd;
+
+	must(!stat(files_path("listener"), &st) && (st.st_mode & 07777) == 0751);
+	must(hears(12, "accepted"));
+	must(!getpeername(11, (struct sockaddr *)&a, &length));
+	must(!strcmp(a.sun_path, files_path("listener")));
+	fd = accept(10, NULL, NULL);
+	say(13, "pending");
+	must(fd >= 0 && hears(fd, "pending"));
+	must(!fcntl(10, F_SETFL, O_NONBLOCK));
+	must(accept(10, NULL, NULL) == -1 && errno == EAGAIN);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	join(fd, "listener");
+	must(accept(10, NULL, NULL) >= 0);
+	memset(&a, 0, sizeof(a));
+	length = sizeof(a);
+	must(recvfrom(14, buffer, sizeof(buffer), 0, (struct sockaddr *)&a, &length) == 6);
+	must(!strcmp(a.sun_path, files_path("sender")));
+	say(15, "again");
+	must(hears(14, "again"));
+	length = sizeof(a);
+	must(!getsockname(14, (struct sockaddr *)&a, &length) && !a.sun_path[0] &&
+	     a.sun_path[1] == '@');
+	must(access(files_path("gone"), F_OK) == -1);
+	unlink(files_path("listener"));
+	unlink(files_path("sender"));
+}
+
+static void test_named(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_named, .use = use_named });
+}
+
+static int server;
+
+static void make_unix_outside(void)
+{
+	files_at(socket(AF_UNIX, SOCK_STREAM, 0), 10);
+	join(10, "server");
+	say(10, "x");
+}
+
+static void use_hung_up(void)
+{
+	must(hears(10, ""));
+	must(send(10, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+}
+
+static void make_passing(void)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec v = { (char *)"x", 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	pair(SOCK_STREAM, 10, 11);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	must(sendmsg(10, &m, 0) == 1);
+}
+
+static void make_netlink(void)
+{
+	files_at(socket(AF_NETLINK, SOCK_RAW, 0), 10);
+}
+
+static void use_nothing(void)
+{
+}
+
+static void test_outside(void **state)
+{
+	(void)state;
+	server = bound(SOCK_STREAM, "server");
+	assert_int_equal(listen(server, 5), 0);
+	files_cycle(&(struct files_test){ .make = make_unix_outside, .use = use_hung_up });
+	close(server);
+	files_cycle(&(struct files_test){ .make = make_passing, .use = use_nothing,
+					  .expect_save = -EOPNOTSUPP });
+	files_cycle(&(struct files_test){ .make = make_netlink, .use = use_nothing,
+					  .expect_save = -EOPNOTSUPP });
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(files_folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[80];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", files_folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairs), cmocka_unit_test(test_named),
+		cmocka_unit_test(test_outside),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
