@@ -89,23 +89,23 @@ static int look(struct kcr_job *job, pid_t nr)
 long kcr_ioc_wait(struct kcr_job *job, void __user *argp)
 {
 	struct kcr_wait request;
-	unsigned long deadline;
+	unsigned long deadline, step;
 	long ret, left;
 
 	ret = kcr_request_get(&request, sizeof(request), 0, argp);
 	if (ret)
 		return ret;
 	deadline = jiffies + msecs_to_jiffies(request.timeout_ms ?: DEFAULT_WAIT_MS);
+	step = msecs_to_jiffies(min_t(u32, request.timeout_ms ?: DEFAULT_WAIT_MS, DEATH_POLL_MS));
 	for (;;) {
 		left = wait_event_interruptible_timeout(job->arrived,
-							look(job, request.pid) != -EAGAIN,
-							msecs_to_jiffies(DEATH_POLL_MS));
+							look(job, request.pid) != -EAGAIN, step);
 		if (left < 0)
 			return -EINTR;
 		ret = look(job, request.pid);
 		if (ret != -EAGAIN)
 			return ret;
-		if (time_after(jiffies, deadline))
+		if (time_after_eq(jiffies, deadline))
 			return -ETIMEDOUT;
 	}
 }

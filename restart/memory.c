@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <linux/prctl.h>
 
@@ -89,43 +90,42 @@ static int map_flags(const Kcr__Vma *vma)
 	return flags;
 }
 
-/* A System V segment is attached, so that the kernel counts it. */
-static void attach(const Kcr__Vma *vma, const Kcr__SharedMemory *shm, const char *label,
-		   struct script *s)
+/*
+ * A System V segment is attached, so that the kernel counts it.  The file
+ * behind a segment has its number as inode number.
+ */
+static int attach(const Kcr__Vma *vma, int fd, const char *label, struct script *s)
 {
 	int flags = vma->flags & KCR_VMA_WRITE ? 0 : SHM_RDONLY;
+	struct stat st;
 
+	if (fstat(fd, &st))
+		return report_errno(-errno, "%s", label);
 	if (vma->flags & KCR_VMA_EXEC)
 		flags |= SHM_EXEC;
-	script_call_expect(s, label, vma->start, SYS_shmat, shm->shmid, vma->start, flags, 0, 0, 0);
+	script_call_expect(s, label, vma->start, SYS_shmat, st.st_ino, vma->start, flags, 0, 0, 0);
+	return 0;
 }
 
-/* Is it the whole segment, so that shmat(2) makes the same? */
-static const Kcr__SharedMemory *whole_segment(const struct rebuild *r, const Kcr__Vma *vma)
+/* Is it a whole segment, so that shmat(2) makes the same? */
+static bool is_whole_segment(const struct rebuild *r, const Kcr__Vma *vma)
 {
 	const Kcr__File *file = vma->file_id ? context_file(r->context, vma->file_id) : NULL;
 	uint64_t mask = vma->page_size > 4096 ? vma->page_size - 1 : 4095;
 
-	if (!file || file->kind_case != KCR__FILE__KIND_SHARED_MEMORY ||
-	    !file->shared_memory->sysv || vma->offset ||
-	    ((file->shared_memory->size + mask) & ~mask) != vma->end - vma->start)
-		return NULL;
-	return file->shared_memory;
+	return file && file->kind_case == KCR__FILE__KIND_SHARED_MEMORY &&
+	       file->shared_memory->sysv && !vma->offset &&
+	       ((file->shared_memory->size + mask) & ~mask) == vma->end - vma->start;
 }
 
 static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, struct script *s)
 {
-	const Kcr__SharedMemory *segment = whole_segment(r, vma);
 	uint64_t length = vma->end - vma->start;
 	char label[RESTORER_LABEL];
 	int fd = -1;
 
 	snprintf(label, sizeof(label), "mapping %s at %" PRIx64,
 		 vma->name && *vma->name ? vma->name : "memory", vma->start);
-	if (segment && r->restore_ids) {
-		attach(vma, segment, label, s);
-		return 0;
-	}
 	if (vma->file_id) {
 		fd = r->file_fd[vma->file_id - 1];
 		if (fd < 0)
@@ -133,6 +133,8 @@ static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, st
 					   " (%s) could not be opened", p->pid, vma->start,
 					   vma->name ? vma->name : "?");
 	}
+	if (is_whole_segment(r, vma))
+		return attach(vma, fd, label, s);
 	script_call_expect(s, label, vma->start, SYS_mmap, vma->start, length, protection(vma),
 			   map_flags(vma), (uint64_t)(int64_t)fd, vma->file_id ? vma->offset : 0);
 	return 0;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@
 
 #define CR_EBADARCH		2359		/* BLCR's numbers */
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
+#define WAIT_MS			100		/* between looks at all of them */
 
 static uint64_t now_ns(void)
 {
@@ -98,34 +100,56 @@ static int open_files(struct rebuild *r, struct context_reader *reader, struct c
 	return err ? err : more;
 }
 
-/* A process's number is known when its maker has come that far. */
-static int wait_for_number(const struct rebuild *r, size_t i)
+/*
+ * Has process i entered? 0, -EAGAIN: not yet, -ECHILD: it died (no message:
+ * others know more), -EINTR.
+ */
+static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 {
-	uint64_t end = now_ns() + ENTER_TIMEOUT_MS * 1000000ull;
+	struct kcr_wait wait = {
+		.size = sizeof(wait), .timeout_ms = timeout_ms,
+		.pid = __atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE),
+	};
 
-	while (!__atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE)) {
-		if (report_message())
-			return -ECHILD;
-		if (now_ns() > end)
-			return -ETIMEDOUT;
-		usleep(200);
+	/* Its number is known when its maker has come that far. */
+	if (!wait.pid) {
+		usleep(timeout_ms * 1000);
+		return -EAGAIN;
 	}
-	return 0;
+	if (!ioctl(r->job, KCR_IOC_WAIT, &wait))
+		return 0;
+	return errno == ETIMEDOUT ? -EAGAIN : -errno;
 }
 
-static int wait_for_all(const struct rebuild *r, struct restart_result *result)
+/*
+ * Every living process waits for all others to be made, so the death of one
+ * is looked for while another is waited for.
+ */
+static int wait_for_all(const struct rebuild *r, const struct restorer_status *status,
+			struct restart_result *result)
 {
 	const struct context *c = r->context;
+	uint64_t end = now_ns() + ENTER_TIMEOUT_MS * 1000000ull;
+	size_t first = 0;
 
-	for (size_t i = 0; i < c->nr_processes; i++) {
-		int err = wait_for_number(r, i);
+	while (first < c->nr_processes) {
+		bool dead = c->process[first]->state == KCR__PROCESS__STATE__ZOMBIE;
+		int err = dead ? 0 : look(r, first, WAIT_MS);
 
-		result->nr_processes++;
-		result->nr_threads += c->process[i]->n_thread;
-		if (!err && c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
-			err = device_wait(r->job, r->new_pid[i], ENTER_TIMEOUT_MS);
+		for (size_t i = first + 1; err == -EAGAIN && i < c->nr_processes; i++)
+			if (c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE &&
+			    look(r, i, 1) == -ECHILD)
+				err = -ECHILD;
+		if (err == -EAGAIN && (report_message() || status->written))
+			err = -ECHILD;
+		if (err == -EAGAIN && now_ns() > end)
+			err = report_errno(-ETIMEDOUT, "the processes were not rebuilt in time");
+		if (err == -EAGAIN)
+			continue;
 		if (err)
 			return err;
+		result->nr_processes++;
+		result->nr_threads += c->process[first++]->n_thread;
 	}
 	return 0;
 }
@@ -137,8 +161,10 @@ static int wait_for_all(const struct rebuild *r, struct restart_result *result)
 static int explain(int err, const struct restorer_status *status)
 {
 	if (status->written) {
+		int result = (int)status->result;
+
 		report_clear();
-		report_errno((int)status->result, "process %d cannot be rebuilt: %s",
+		report_errno(result == -EEXIST ? -EBUSY : result, "process %d cannot be rebuilt: %s",
 			     status->pid, status->label);
 	}
 	report_errno(err, "a process could not be rebuilt");
@@ -177,7 +203,7 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 		return report_errno(-errno, "restart");
 	err = skeleton_make(r, options, status, module_clones);
 	if (!err)
-		err = wait_for_all(r, result);
+		err = wait_for_all(r, status, result);
 	if (err)
 		err = explain(err, status);
 	munmap(status, sizeof(*status));
@@ -217,15 +243,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 
 static void finish(struct rebuild *r)
 {
-	for (size_t i = 0; i < r->context->nr_files; i++) {
-		if (r->file_fd && r->file_fd[i] >= 0)
-			close(r->file_fd[i]);
-		if (r->content_fd && r->content_fd[i] >= 0 &&
-		    r->content_fd[i] != r->file_fd[i])
-			close(r->content_fd[i]);
-	}
-	free(r->file_fd);
-	free(r->content_fd);
+	files_close(r);
 	if (r->new_pid && r->new_pid != MAP_FAILED)
 		munmap(r->new_pid, (r->context->nr_processes + 1) * sizeof(*r->new_pid));
 }

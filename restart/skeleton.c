@@ -29,6 +29,8 @@
 
 #define HELPER_FIRST	32767	/* helpers get free numbers from here downwards */
 #define HELPER_LAST	300
+#define IN_USE_TRIES	30
+#define IN_USE_WAIT_US	10000
 
 /* Shared by all processes of the skeleton. */
 struct meeting {
@@ -134,12 +136,24 @@ static void give_up(int err, const char *what, size_t i)
 
 static void live(size_t i) __attribute__((noreturn));
 
+/* A number may be free again soon: the killed original is perhaps not reaped yet. */
+static pid_t fork_patiently(pid_t number, int exit_signal)
+{
+	pid_t pid = fork_as(number, exit_signal);
+
+	for (int i = 0; pid == -EEXIST && i < IN_USE_TRIES; i++) {
+		usleep(IN_USE_WAIT_US);
+		pid = fork_as(number, exit_signal);
+	}
+	return pid;
+}
+
 /* 0 or -errno, in the caller only. */
 static int make(size_t i)
 {
 	const Kcr__Process *p = saved(i);
-	pid_t pid = fork_as(k.options->restore_pid ? p->pid : 0,
-			    p->has_exit_signal ? (int)p->exit_signal : SIGCHLD);
+	pid_t pid = fork_patiently(k.options->restore_pid ? p->pid : 0,
+				   p->has_exit_signal ? (int)p->exit_signal : SIGCHLD);
 
 	if (pid == 0)
 		live(i);
