@@ -271,6 +271,152 @@ static void test_outside(void **state)
 					  .expect_save = -EOPNOTSUPP });
 }
 
+/* ---- internet --------------------------------------------------------------------------- */
+
+static in_port_t port_of(int fd)
+{
+	struct sockaddr_in a;
+	socklen_t length = sizeof(a);
+
+	must(!getsockname(fd, (struct sockaddr *)&a, &length));
+	return a.sin_port;
+}
+
+static int inet(int type, in_port_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = port,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, type, 0), one = 1;
+
+	must(!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)));
+	must(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	return fd;
+}
+
+static int inet_connect(int type, in_port_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = port,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, type, 0);
+
+	must(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return fd;
+}
+
+#define TEST_PORT	htons(34567)
+
+static size_t stuffed;
+
+static void make_inet(void)
+{
+	int one = 1, fd, got;
+	char block[4096];
+
+	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
+	must(!listen(10, 9));
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 11);
+	files_at(accept(10, NULL, NULL), 12);
+	must(!setsockopt(11, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)));
+	say(11, "to the server");
+	say(12, "to the client");
+	/* Without its listening socket, one side done. */
+	fd = inet(SOCK_STREAM, 0);
+	must(!listen(fd, 1));
+	files_at(inet_connect(SOCK_STREAM, port_of(fd)), 13);
+	files_at(accept(fd, NULL, NULL), 14);
+	close(fd);
+	say(13, "over");
+	must(!shutdown(13, SHUT_WR));
+	/* More than the receiver has room for. */
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 15);
+	files_at(accept(10, NULL, NULL), 16);
+	memset(block, 's', sizeof(block));
+	while ((got = send(15, block, sizeof(block), MSG_DONTWAIT)) > 0)
+		stuffed += got;
+	files_at(open(files_path("stuffed"), O_RDWR | O_CREAT | O_TRUNC, 0600), 17);
+	must(write(17, &stuffed, sizeof(stuffed)) == sizeof(stuffed));
+	/* Datagrams. */
+	files_at(inet(SOCK_DGRAM, TEST_PORT), 20);
+	files_at(inet_connect(SOCK_DGRAM, TEST_PORT), 21);
+	files_at(socket(AF_INET6, SOCK_STREAM, 0), 22);
+}
+
+static void use_inet(void)
+{
+	socklen_t length = sizeof(int);
+	char block[65536];
+	int value, fd, got;
+
+	must(hears(12, "to the server") && hears(11, "to the client") && silent(11));
+	say(12, "on");
+	must(hears(11, "on"));
+	must(!getsockopt(11, IPPROTO_TCP, TCP_NODELAY, &value, &length) && value);
+	must(port_of(12) == TEST_PORT);
+	must(hears(14, "over") && hears(14, ""));
+	say(14, "half");
+	must(hears(13, "half") && send(13, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	must(pread(17, &stuffed, sizeof(stuffed), 0) == sizeof(stuffed));
+	while (stuffed && (got = recv(16, block, sizeof(block), 0)) > 0) {
+		for (int i = 0; i < got; i++)
+			must(block[i] == 's');
+		stuffed -= got;
+	}
+	must(!stuffed && silent(16));
+	say(15, "again");
+	must(hears(16, "again"));
+	fd = inet_connect(SOCK_STREAM, TEST_PORT);
+	must(accept(10, NULL, NULL) >= 0);
+	close(fd);
+	say(21, "datagram");
+	must(hears(20, "datagram"));
+	must(!getsockopt(22, SOL_SOCKET, SO_DOMAIN, &value, &length) && value == AF_INET6);
+}
+
+static in_port_t server_port;
+
+static void make_inet_outside(void)
+{
+	files_at(inet_connect(SOCK_STREAM, server_port), 10);
+	files_at(inet_connect(SOCK_STREAM, server_port), 11);
+}
+
+static void serve(struct file_table *t, pid_t pid)
+{
+	int fd = accept(server, NULL, NULL);
+
+	(void)t;
+	(void)pid;
+	say(fd, "greeting");
+	fd = accept(server, NULL, NULL);
+	say(fd, "goodbye");
+	close(fd);
+}
+
+static void use_reset(void)
+{
+	struct pollfd p = { .fd = 10, .events = POLLIN };
+	char c;
+
+	must(hears(10, "greeting"));
+	must(poll(&p, 1, 0) == 1);
+	must(recv(10, &c, 1, 0) <= 0);
+	must(send(10, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	must(hears(11, "goodbye") && hears(11, ""));
+}
+
+static void test_inet(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_inet, .use = use_inet });
+	files_cycle(&(struct files_test){ .make = make_inet, .use = use_inet });
+	server = inet(SOCK_STREAM, 0);
+	server_port = port_of(server);
+	assert_int_equal(listen(server, 5), 0);
+	files_cycle(&(struct files_test){ .make = make_inet_outside, .use = use_reset,
+					  .before_save = serve });
+	close(server);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -290,7 +436,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs), cmocka_unit_test(test_named),
-		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_outside), cmocka_unit_test(test_inet),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Internet sockets at a restart.  Connections of the tree are really made,
+ * accepted by their listening socket if that is in the tree, with the old
+ * addresses where these can be had (old connections may linger for a while),
+ * else over loopback.
+ */
+#include "resource/inet_socket.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/socket.h"
+
+static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__InetSocket *s = file->inet_socket;
+	const Kcr__File *peer = context_file(r->context, s->peer_file_id);
+
+	if (!peer || peer == file || peer->kind_case != KCR__FILE__KIND_INET_SOCKET ||
+	    peer->inet_socket->protocol != IPPROTO_TCP || s->protocol != IPPROTO_TCP ||
+	    peer->inet_socket->peer_file_id != file->id)
+		return NULL;
+	return peer;
+}
+
+/* ---- addresses ------------------------------------------------------------------------ */
+
+static socklen_t to_address(const ProtobufCBinaryData *data, union inet_address *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (data->len > sizeof(*a) || data->len < sizeof(a->v4))
+		return 0;
+	memcpy(a, data->data, data->len);
+	return a->any.sa_family == AF_INET ? sizeof(a->v4) : data->len;
+}
+
+static in_port_t *port_of(union inet_address *a)
+{
+	return a->any.sa_family == AF_INET ? &a->v4.sin_port : &a->v6.sin6_port;
+}
+
+static int new_socket(const Kcr__InetSocket *s)
+{
+	int fd = socket(s->family, s->type | SOCK_CLOEXEC, s->protocol);
+
+	if (fd < 0)
+		return -errno;
+	socket_options_set(fd, s->option, s->n_option);
+	return fd;
+}
+
+/* Connections that linger must not keep us from the port; then the option is as saved. */
+static int bind_address(int fd, const union inet_address *a, socklen_t length)
+{
+	int before = socket_value(fd, SO_REUSEADDR), on = 1, err;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	err = bind(fd, &a->any, length) ? -errno : 0;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &before, sizeof(before));
+	return err;
+}
+
+/* ---- unconnected, listening and datagram sockets ------------------------------------------ */
+
+static int bind_local(const Kcr__File *file, int fd)
+{
+	union inet_address a;
+	socklen_t length = to_address(&file->inet_socket->local, &a);
+	int err;
+
+	if (!length || !*port_of(&a))
+		return 0;
+	err = bind_address(fd, &a, length);
+	/* A datagram socket that was connected has the address of the way it went. */
+	if (err == -EADDRNOTAVAIL && file->inet_socket->remote.len) {
+		if (a.any.sa_family == AF_INET)
+			a.v4.sin_addr.s_addr = INADDR_ANY;
+		else
+			a.v6.sin6_addr = in6addr_any;
+		err = bind_address(fd, &a, length);
+	}
+	return err ? rebuild_error(file, err, "its address (port %u) cannot be bound",
+				   ntohs(*port_of(&a))) : 0;
+}
+
+static int open_single(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__InetSocket *s = file->inet_socket;
+	union inet_address remote;
+	socklen_t length;
+	int fd = new_socket(s), err;
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "socket");
+	err = bind_local(file, fd);
+	if (!err && s->listening && listen(fd, s->backlog))
+		err = rebuild_error(file, -errno, "it cannot listen");
+	length = to_address(&s->remote, &remote);
+	if (!err && s->type == SOCK_DGRAM && length && connect(fd, &remote.any, length))
+		report_verbose("a datagram socket could not be connected again: %s",
+			       strerror(errno));
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return rebuild_put(r, file->id, fd);
+}
+
+/* ---- connections -------------------------------------------------------------------------- */
+
+/* The listening socket of the tree that accepts at this address; NULL: none. */
+static const Kcr__File *find_listener(const struct rebuild *r, const Kcr__InetSocket *server)
+{
+	union inet_address local, a;
+
+	if (!to_address(&server->local, &local))
+		return NULL;
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (f->kind_case == KCR__FILE__KIND_INET_SOCKET && f->inet_socket->listening &&
+		    f->inet_socket->family == server->family &&
+		    to_address(&f->inet_socket->local, &a) && *port_of(&a) == *port_of(&local))
+			return f;
+	}
+	return NULL;
+}
+
+/* A listening socket for one connection: at the old address or anywhere on loopback. */
+static int listen_once(const Kcr__InetSocket *server, bool anywhere)
+{
+	int fd = socket(server->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), err = 0;
+	union inet_address a;
+	socklen_t length = to_address(&server->local, &a);
+
+	if (fd < 0)
+		return -errno;
+	if (anywhere || !length) {
+		memset(&a, 0, sizeof(a));
+		a.any.sa_family = server->family;
+		length = server->family == AF_INET ? sizeof(a.v4) : sizeof(a.v6);
+		if (server->family == AF_INET)
+			a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		else
+			a.v6.sin6_addr = in6addr_loopback;
+	}
+	err = bind_address(fd, &a, length);
+	if (!err && listen(fd, 1))
+		err = -errno;
+	if (err)
+		close(fd);
+	return err ?: fd;
+}
+
+/* Connects to where `listener` listens, from the old address if that is free. */
+static int connect_to(const Kcr__InetSocket *client, int listener, const union inet_address *to,
+		      socklen_t to_length)
+{
+	union inet_address from, at;
+	socklen_t length = to_address(&client->local, &from), at_length = sizeof(at);
+	int fd = -1, err = -EADDRNOTAVAIL;
+
+	if (!to) {
+		if (getsockname(listener, &at.any, &at_length))
+			return -errno;
+		to = &at;
+		to_length = at_length;
+	}
+	for (int attempt = length ? 0 : 1; attempt < 2; attempt++) {
+		fd = new_socket(client);
+		if (fd < 0)
+			return fd;
+		err = attempt ? 0 : bind_address(fd, &from, length);
+		if (!err && connect(fd, &to->any, to_length))
+			err = -errno;
+		if (!err)
+			return fd;
+		close(fd);
+	}
+	return err;
+}
+
+/* Accepts the connection of `client`; a stranger who came first has to come again. */
+static int accept_from(int listener, int client)
+{
+	for (;;) {
+		union inet_address theirs = { }, ours = { };
+		socklen_t length = sizeof(theirs), our_length = sizeof(ours);
+		int fd = accept4(listener, &theirs.any, &length, SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return -errno;
+		if (getsockname(client, &ours.any, &our_length) ||
+		    *port_of(&theirs) == *port_of(&ours))
+			return fd;
+		close(fd);
+	}
+}
+
+/* client and server: descriptors of a connection of these two. */
+static int make_connection(struct rebuild *r, const Kcr__InetSocket *client,
+			   const Kcr__InetSocket *server, int out[2])
+{
+	const Kcr__File *listening = find_listener(r, server);
+	union inet_address to;
+	socklen_t length = to_address(&client->remote, &to);
+	int listener = -1, err;
+
+	if (listening) {
+		err = r->file_fd[listening->id - 1] < 0 ? open_single(r, listening) : 0;
+		if (err)
+			return err;
+		listener = r->file_fd[listening->id - 1];
+		out[0] = length ? connect_to(client, listener, &to, length) : -1;
+	}
+	if (!listening || out[0] < 0) {
+		listening = NULL;
+		listener = listen_once(server, false);
+		out[0] = listener >= 0 && length ? connect_to(client, listener, &to, length) : -1;
+	}
+	if (out[0] < 0) {
+		if (listener >= 0 && !listening)
+			close(listener);
+		listener = listen_once(server, true);
+		if (listener < 0)
+			return listener;
+		out[0] = connect_to(client, listener, NULL, 0);
+		report_verbose("a TCP connection has got other addresses than before");
+	}
+	out[1] = out[0] < 0 ? out[0] : accept_from(listener, out[0]);
+	err = out[1] < 0 ? out[1] : 0;
+	if (err && out[0] >= 0)
+		close(out[0]);
+	if (!listening)
+		close(listener);
+	if (!err)
+		socket_options_set(out[1], server->option, server->n_option);
+	return err;
+}
+
+/* All of it must find room somewhere between the two. */
+static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *file)
+{
+	size_t at = 0;
+
+	for (int patience = 0; at < data->len && patience < 200; patience++) {
+		ssize_t sent = send(fd, data->data + at, data->len - at,
+				    MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (sent > 0) {
+			at += sent;
+			patience = 0;
+		} else if (errno != EAGAIN) {
+			return rebuild_error(file, -errno, "cannot fill its queue");
+		} else {
+			int size = socket_value(fd, SO_SNDBUF);
+
+			if (size > 0 && size < 1 << 28)
+				setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+			usleep(1000);
+		}
+	}
+	return at == data->len ? 0 : rebuild_error(file, -ENOBUFS, "cannot fill its queue");
+}
+
+/* Had this side ended its direction of the connection? */
+static bool has_ended(const Kcr__InetSocket *s)
+{
+	return s->state == TCP_FIN_WAIT1 || s->state == TCP_FIN_WAIT2 || s->state == TCP_CLOSING ||
+	       s->state == TCP_LAST_ACK || s->state == TCP_TIME_WAIT;
+}
+
+/* What `to` had not read, then what `from` had not got rid of. */
+static int fill(int fd, const Kcr__File *from, const Kcr__File *to)
+{
+	int err = send_all(fd, &to->inet_socket->receive_queue, to);
+
+	if (!err)
+		err = send_all(fd, &from->inet_socket->send_queue, from);
+	if (!err && has_ended(from->inet_socket))
+		shutdown(fd, SHUT_WR);
+	return err;
+}
+
+static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
+{
+	const Kcr__File *client = a, *server = b;
+	int fd[2], err;
+
+	if (find_listener(r, a->inet_socket)) {
+		client = b;
+		server = a;
+	}
+	err = make_connection(r, client->inet_socket, server->inet_socket, fd);
+	if (err)
+		return rebuild_error(a, err, "it cannot be connected");
+	err = rebuild_put(r, client->id, fd[0]) ?: rebuild_put(r, server->id, fd[1]);
+	if (!err)
+		err = fill(r->file_fd[client->id - 1], client, server);
+	if (!err)
+		err = fill(r->file_fd[server->id - 1], server, client);
+	return err;
+}
+
+/*
+ * The peer cannot be had back.  What it had sent is there; then the program
+ * reads the end if it would have, else "connection reset": it must not take a
+ * part for the whole.
+ */
+static int open_hung_up(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__InetSocket *s = file->inet_socket;
+	Kcr__InetSocket nobody = KCR__INET_SOCKET__INIT;
+	struct linger reset = { .l_onoff = 1 };
+	int listener, fd = -1, peer = -1, unsent, err;
+
+	nobody.family = s->family;
+	nobody.type = SOCK_STREAM;
+	nobody.protocol = IPPROTO_TCP;
+	listener = listen_once(&nobody, true);
+	if (listener < 0)
+		return rebuild_error(file, listener, "it cannot be made");
+	peer = connect_to(&nobody, listener, NULL, 0);
+	fd = peer < 0 ? peer : accept_from(listener, peer);
+	err = fd < 0 ? rebuild_error(file, fd, "it cannot be made") : 0;
+	close(listener);
+	if (!err) {
+		socket_options_set(fd, s->option, s->n_option);
+		err = send_all(peer, &s->receive_queue, file);
+		for (int i = 0; !err && i < 1000 && !ioctl(peer, SIOCOUTQ, &unsent) && unsent; i++)
+			usleep(1000);	/* a reset takes what has not arrived */
+	}
+	if (!err && has_ended(s))
+		shutdown(fd, SHUT_WR);
+	if (!err && s->state != TCP_CLOSE_WAIT && s->state != TCP_LAST_ACK &&
+	    s->state != TCP_CLOSING && s->state != TCP_TIME_WAIT)
+		setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (peer >= 0)
+		close(peer);
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	return rebuild_put(r, file->id, fd);
+}
+
+int inet_socket_open(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__InetSocket *s = file->inet_socket;
+	const Kcr__File *peer = find_peer(r, file);
+
+	if ((s->family != AF_INET && s->family != AF_INET6) ||
+	    (s->type != SOCK_STREAM && s->type != SOCK_DGRAM))
+		return rebuild_error(file, -EINVAL, "no such type of socket");
+	if (s->type == SOCK_STREAM && peer)
+		return open_connected(r, file, peer);
+	if (s->type == SOCK_STREAM && s->peer_outside)
+		return open_hung_up(r, file);
+	return open_single(r, file);
+}

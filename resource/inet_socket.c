@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP and UDP.  Listening and unconnected sockets come back with their
+ * address.  A TCP connection inside the tree is made anew with what was in
+ * its queues; one to the outside comes back reset, with what was unread.
+ * Datagrams not yet read are lost, as datagrams may be.  Here is what is
+ * saved; inet_rebuild.c has the rest.
+ */
+#include "resource/inet_socket.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/socket.h"
+
+static bool match(const struct file_probe *probe)
+{
+	int family = socket_family(probe);
+
+	return family == AF_INET || family == AF_INET6;
+}
+
+/* Address and port in one form for both families. */
+static bool get_end(int fd, bool remote, uint8_t end[18])
+{
+	union inet_address a = { };
+	socklen_t length = sizeof(a);
+
+	if (remote ? getpeername(fd, &a.any, &length) : getsockname(fd, &a.any, &length))
+		return false;
+	memset(end, 0, 18);
+	if (a.any.sa_family == AF_INET) {
+		memset(end + 10, 0xff, 2);
+		memcpy(end + 12, &a.v4.sin_addr, 4);
+		memcpy(end + 16, &a.v4.sin_port, 2);
+	} else {
+		memcpy(end, &a.v6.sin6_addr, 16);
+		memcpy(end + 16, &a.v6.sin6_port, 2);
+	}
+	return true;
+}
+
+/* The connected TCP socket of the tree whose ends are ours exchanged; 0: none. */
+static uint32_t find_peer(const struct file_table *t, const struct file_probe *probe)
+{
+	uint8_t local[18], remote[18], end[18];
+
+	if (!get_end(probe->fd, false, local) || !get_end(probe->fd, true, remote))
+		return 0;
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (p == probe || !match(p) || socket_value(p->fd, SO_PROTOCOL) != IPPROTO_TCP)
+			continue;
+		if (get_end(p->fd, true, end) && !memcmp(end, local, sizeof(end)) &&
+		    get_end(p->fd, false, end) && !memcmp(end, remote, sizeof(end)))
+			return id;
+	}
+	return 0;
+}
+
+static int save_address(const struct file_probe *probe, bool remote, ProtobufCBinaryData *out,
+			protobuf_c_boolean *has)
+{
+	union inet_address a = { };
+	socklen_t length = sizeof(a);
+
+	if (remote ? getpeername(probe->fd, &a.any, &length) :
+		     getsockname(probe->fd, &a.any, &length))
+		return 0;
+	*has = true;
+	return file_bytes(out, &a, length);
+}
+
+static bool is_wrapped(int fd)
+{
+	char name[16] = "";
+	socklen_t length = sizeof(name);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &length) && length && name[0];
+}
+
+static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct tcp_info info = { };
+	socklen_t length = sizeof(info);
+	uint32_t peer;
+
+	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		return file_save_error(probe, -errno, "cannot ask for its state");
+	s->has_state = true;
+	s->state = info.tcpi_state;
+	if (info.tcpi_state == TCP_LISTEN) {
+		s->has_listening = s->listening = s->has_backlog = true;
+		s->backlog = info.tcpi_sacked;
+		return 0;
+	}
+	if (info.tcpi_state == TCP_CLOSE)
+		return 0;
+	if (is_wrapped(probe->fd))
+		return file_unsupported(t, "a TCP connection with encryption in the kernel");
+	peer = find_peer(t, probe);
+	if (peer) {
+		s->has_peer_file_id = true;
+		s->peer_file_id = peer;
+		return file_table_is_dry(t) ? 0 :
+			tcp_queues_save(t, probe, file_table_probe(t, peer), s);
+	}
+	s->has_peer_outside = s->peer_outside = true;
+	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->family = socket_value(probe->fd, SO_DOMAIN);
+	s->type = socket_value(probe->fd, SO_TYPE);
+	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
+	if (!(s->type == SOCK_STREAM && s->protocol == IPPROTO_TCP) &&
+	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP))
+		return file_unsupported(t, "an internet socket that is neither TCP nor UDP "
+					"(type %d, protocol %d)", s->type, s->protocol);
+	err = save_address(probe, false, &s->local, &s->has_local);
+	if (!err)
+		err = save_address(probe, true, &s->remote, &s->has_remote);
+	if (!err && s->protocol == IPPROTO_TCP)
+		err = save_tcp(t, probe, s);
+	return err ?: socket_options_save(probe, s->family, s->type, s->protocol,
+					  &s->option, &s->n_option);
+}
+
+const struct file_kind file_kind_inet_socket = {
+	.kind = KCR__FILE__KIND_INET_SOCKET,
+	.name = "internet socket",
+	.match = match,
+	.save = save,
+	.open = inet_socket_open,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The parts of internet sockets: inet_socket.c, tcp_queue.c, inet_rebuild.c. */
+#ifndef KCR_RESOURCE_INET_SOCKET_H
+#define KCR_RESOURCE_INET_SOCKET_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "resource/resource.h"
+
+union inet_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* The two queues of a connection inside the tree: unread here, not yet delivered to the peer. */
+int tcp_queues_save(struct file_table *t, const struct file_probe *probe,
+		    const struct file_probe *peer, Kcr__InetSocket *s);
+/* What was unread: for a peer outside too. */
+int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
+
+int inet_socket_open(struct rebuild *r, const Kcr__File *file);
+
+#endif /* KCR_RESOURCE_INET_SOCKET_H */
