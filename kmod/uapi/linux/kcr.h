@@ -38,8 +38,10 @@ struct kcr_info {
 /* ---- checkpoint: choosing and stopping ---------------------------------- */
 
 /*
- * Adds a process to the job.  mem_fd is an open /proc/PID/mem: the kernel's
- * own ptrace check ran when it was opened.  Nothing is stopped yet.
+ * Adds a process to the job.  mem_fd is an open /proc/PID/mem (of a process
+ * whose leader has exited: /proc/PID/task/TID/mem): the kernel's own ptrace
+ * check ran when it was opened.  Nothing is stopped yet.  What the process
+ * forks from now on joins the job by itself, until RELEASE.
  * Allowed before and after PARK (a process added to a parked job is stopped
  * by the next PARK).
  * EBADF mem_fd is not a /proc/PID/mem; ESRCH no such process, a zombie, or
@@ -56,8 +58,8 @@ struct kcr_add {
 
 /*
  * Stops every thread of every process of the job at a clean point, all or
- * nothing.  Processes that members fork meanwhile join the job by themselves.
- * May be called again after further ADDs.
+ * nothing.  May be called again after further ADDs.  Failing, it leaves the
+ * members in the job, but for the one that called exec.
  * EBUSY: a thread did not come to rest in time (failed_pid names it, all run
  * on); EAGAIN: failed_pid called exec meanwhile, all run on: add it again;
  * EINTR: the caller got a signal, all run on; ESRCH: no process is left.
