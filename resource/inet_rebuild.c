@@ -278,13 +278,11 @@ static bool has_ended(const Kcr__InetSocket *s)
 	       s->state == TCP_LAST_ACK || s->state == TCP_TIME_WAIT;
 }
 
-/* What `to` had not read, then what `from` had not got rid of. */
-static int fill(int fd, const Kcr__File *from, const Kcr__File *to)
+/* What the other side had not read, and the end if that was behind it. */
+static int fill(int fd, const Kcr__File *from)
 {
-	int err = send_all(fd, &to->inet_socket->receive_queue, to);
+	int err = send_all(fd, &from->inet_socket->send_queue, from);
 
-	if (!err)
-		err = send_all(fd, &from->inet_socket->send_queue, from);
 	if (!err && has_ended(from->inet_socket))
 		shutdown(fd, SHUT_WR);
 	return err;
@@ -304,9 +302,9 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 		return rebuild_error(a, err, "it cannot be connected");
 	err = rebuild_put(r, client->id, fd[0]) ?: rebuild_put(r, server->id, fd[1]);
 	if (!err)
-		err = fill(r->file_fd[client->id - 1], client, server);
+		err = fill(r->file_fd[client->id - 1], client);
 	if (!err)
-		err = fill(r->file_fd[server->id - 1], server, client);
+		err = fill(r->file_fd[server->id - 1], server);
 	return err;
 }
 

@@ -109,7 +109,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		s->has_peer_file_id = true;
 		s->peer_file_id = peer;
 		return file_table_is_dry(t) ? 0 :
-			tcp_queues_save(t, probe, file_table_probe(t, peer), s);
+			tcp_stream_save(t, probe, file_table_probe(t, peer), s);
 	}
 	s->has_peer_outside = s->peer_outside = true;
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);

@@ -15,10 +15,10 @@ union inet_address {
 	struct sockaddr_in6 v6;
 };
 
-/* The two queues of a connection inside the tree: unread here, not yet delivered to the peer. */
-int tcp_queues_save(struct file_table *t, const struct file_probe *probe,
+/* What `peer`, which is in the tree too, has yet to read of this socket: into send_queue. */
+int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s);
-/* What was unread: for a peer outside too. */
+/* What was unread here. */
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);

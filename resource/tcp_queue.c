@@ -2,14 +2,15 @@
 /*
  * What is in a TCP connection.  Unread data is looked at with MSG_PEEK.  Data
  * that the receiver had no room for waits at the sender, where only repair
- * mode (CAP_NET_ADMIN) shows it; sequence numbers tell how much of it that is.
+ * mode (CAP_NET_ADMIN) shows it; the counters of both tell how much that is.
  */
 #include "resource/inet_socket.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,8 +21,6 @@
 #ifndef TCP_REPAIR_OFF_NO_WP
 #define TCP_REPAIR_OFF_NO_WP	-1
 #endif
-
-enum { QUEUE_RECEIVE = 1, QUEUE_SEND = 2 };
 
 static int set(int fd, int name, int value)
 {
@@ -50,38 +49,28 @@ int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s)
 	return err;
 }
 
-/* ---- data not delivered ------------------------------------------------------------- */
+/* ---- connections inside the tree ----------------------------------------------------- */
 
-/* A sequence number in repair mode. */
-static int sequence(int fd, int queue, uint32_t *out)
+static int get_info(int fd, struct tcp_info *info)
 {
-	socklen_t length = sizeof(*out);
-	int err = set(fd, TCP_REPAIR_QUEUE, queue);
+	socklen_t length = sizeof(*info);
 
-	if (!err && getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, out, &length))
-		err = -errno;
-	return err;
+	memset(info, 0, sizeof(*info));
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) ? -errno : 0;
 }
 
-/* The last `count` bytes of the send queue, which has `total`. */
-static int peek_sent(int fd, size_t total, size_t count, Kcr__InetSocket *s)
+/* Bytes given to `from` that `to` has not got; the end of the stream counts as one there. */
+static int count_undelivered(int from, int to, int64_t *undelivered, uint64_t *received)
 {
-	char *data = malloc(total);
-	ssize_t got;
-	int err;
+	struct tcp_info sender, receiver;
+	int err = get_info(from, &sender) ?: get_info(to, &receiver);
 
-	if (!data)
-		return -ENOMEM;
-	err = set(fd, TCP_REPAIR_QUEUE, QUEUE_SEND);
-	got = err ? -1 : recv(fd, data, total, MSG_PEEK | MSG_DONTWAIT);
-	if (!err && got < (ssize_t)count)
-		err = got < 0 ? -errno : -EIO;
-	if (!err) {
-		s->has_send_queue = true;
-		err = file_bytes(&s->send_queue, data + got - count, count);
-	}
-	free(data);
-	return err;
+	if (err)
+		return err;
+	*received = receiver.tcpi_bytes_received;
+	*undelivered = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans +
+				 sender.tcpi_notsent_bytes - receiver.tcpi_bytes_received);
+	return 0;
 }
 
 /* Ends repair mode without a word to the peer; it takes SO_REUSEADDR with it. */
@@ -93,42 +82,87 @@ static void end_repair(int fd, int reuse)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
 }
 
-static int save_undelivered(int from, int to, size_t total, Kcr__InetSocket *s)
+/* Appends the last `count` bytes of what `fd` has not got rid of. */
+static int add_undelivered(int fd, size_t count, ProtobufCBinaryData *out)
 {
-	int reuse_from = socket_value(from, SO_REUSEADDR), reuse_to;
-	uint32_t sent, received;
-	bool ended;
-	int err = set(from, TCP_REPAIR, 1);
+	int reuse = socket_value(fd, SO_REUSEADDR), total = 0, err;
+	uint8_t *data, *more;
+	ssize_t got;
 
-	if (err)
-		return err;
-	reuse_to = socket_value(to, SO_REUSEADDR);
-	err = set(to, TCP_REPAIR, 1);
-	if (!err) {
-		err = sequence(from, QUEUE_SEND, &sent);
-		if (!err)
-			err = sequence(to, QUEUE_RECEIVE, &received);
-		ended = s->state == TCP_FIN_WAIT1 || s->state == TCP_CLOSING;
-		if (!err && sent - received > (uint32_t)ended)
-			err = peek_sent(from, total, sent - received - ended, s);
-		end_repair(to, reuse_to);
+	if (ioctl(fd, SIOCOUTQ, &total) || total < (int)count)
+		return -EAGAIN;
+	data = malloc(total);
+	more = data ? realloc(out->data, out->len + count) : NULL;
+	if (!more) {
+		free(data);
+		return -ENOMEM;
 	}
-	end_repair(from, reuse_from);
+	out->data = more;
+	err = set(fd, TCP_REPAIR, 1);
+	if (!err) {
+		err = set(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+		got = err ? -1 : recv(fd, data, total, MSG_PEEK | MSG_DONTWAIT);
+		if (!err && got < (ssize_t)count)
+			err = -EAGAIN;
+		end_repair(fd, reuse);
+	}
+	if (!err) {
+		memcpy(more + out->len, data + got - count, count);
+		out->len += count;
+	}
+	free(data);
 	return err;
 }
 
-int tcp_queues_save(struct file_table *t, const struct file_probe *probe,
+static int add_unread(int fd, ProtobufCBinaryData *out)
+{
+	int unread = 0;
+	ssize_t got;
+
+	if (ioctl(fd, SIOCINQ, &unread) || unread <= 0)
+		return 0;
+	free(out->data);
+	out->data = malloc(unread);
+	if (!out->data)
+		return -ENOMEM;
+	got = recv(fd, out->data, unread, MSG_PEEK | MSG_DONTWAIT);
+	if (got != unread)
+		return -EAGAIN;
+	out->len = got;
+	return 0;
+}
+
+/* All that `to` has yet to read; -EAGAIN if some of it moved meanwhile. */
+static int try_stream(int from, int to, ProtobufCBinaryData *out)
+{
+	uint64_t received, later;
+	int64_t undelivered;
+	int err = count_undelivered(from, to, &undelivered, &received);
+
+	out->len = 0;
+	if (!err)
+		err = add_unread(to, out);
+	if (!err && undelivered > 0)
+		err = add_undelivered(from, undelivered, out);
+	if (!err)
+		err = count_undelivered(from, to, &undelivered, &later);
+	return err ?: later == received ? 0 : -EAGAIN;
+}
+
+/* The kernel goes on delivering while the programs are stopped: until it has settled. */
+int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s)
 {
-	int unsent = 0, total = 0;
-	int err = tcp_receive_queue_save(probe, s);
+	int err = -EAGAIN;
 
-	if (err || ioctl(probe->fd, SIOCOUTQNSD, &unsent) || unsent <= 0 ||
-	    ioctl(probe->fd, SIOCOUTQ, &total) || total <= 0)
-		return err;
-	err = save_undelivered(probe->fd, peer->fd, total, s);
+	for (int patience = 0; err == -EAGAIN && patience < 100; patience++) {
+		if (patience)
+			usleep(1000);
+		err = try_stream(probe->fd, peer->fd, &s->send_queue);
+	}
+	s->has_send_queue = s->send_queue.len;
 	if (err == -EPERM)
-		return file_unsupported(t, "a TCP connection with %d bytes that its receiver has no "
-					"room for, which takes CAP_NET_ADMIN to save", unsent);
-	return err ? file_save_error(probe, err, "cannot read what it has not sent") : 0;
+		return file_unsupported(t, "a TCP connection with more in it than its receiver has "
+					"room for, which takes CAP_NET_ADMIN to save");
+	return err ? file_save_error(probe, err, "cannot read what is in it") : 0;
 }
