@@ -52,6 +52,7 @@ static int exclude(struct checkpoint *c, pid_t pid)
 static int check_target(const struct checkpoint *c)
 {
 	pid_t target = c->options->target;
+	char status[2048];
 	struct scope_process p;
 
 	switch (c->options->scope) {
@@ -66,8 +67,11 @@ static int check_target(const struct checkpoint *c)
 	}
 	if (target == getpid())
 		return report_fail(-EDEADLK, "process %d is this program itself", target);
-	if (scope_look(target, &p))
+	if (scope_look(target, &p) || proc_read(target, "status", status, sizeof(status)) <= 0)
 		return report_fail(-ESRCH, "no process %d", target);
+	if (status_number(status, "Tgid", 10, target) != (uint64_t)target)
+		return report_fail(-ESRCH, "no process %d: it is a thread of process %d", target,
+				   (pid_t)status_number(status, "Tgid", 10, 0));
 	if (p.zombie)
 		return report_fail(-ESRCH, "process %d (%s) has ended already: only its status is "
 				   "left, for its parent %d", target, p.name, p.ppid);

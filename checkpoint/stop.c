@@ -192,6 +192,12 @@ int stop_processes(struct checkpoint *c)
 	return report_fail(-EBUSY, "new processes appear faster than they can be stopped");
 }
 
+static int continued(pid_t pid)
+{
+	return report_fail(-EAGAIN, "process %d was stopped and was continued or killed during the "
+			   "checkpoint", pid);
+}
+
 int stop_verify(struct checkpoint *c)
 {
 	for (size_t i = 0; i < c->nr_members; i++) {
@@ -201,10 +207,10 @@ int stop_verify(struct checkpoint *c)
 		if (!(c->member[i].flags & KCR_PROCESS_STOPPED))
 			continue;
 		if (proc_read(c->member[i].pid, "stat", stat, sizeof(stat)) <= 0)
-			return -EAGAIN;
+			return continued(c->member[i].pid);
 		after = strrchr(stat, ')');
 		if (!after || (after[2] != 'T' && after[2] != 't'))
-			return -EAGAIN;
+			return continued(c->member[i].pid);
 	}
 	return 0;
 }

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where a context file goes (checkpoint/destination.c): names, what becomes of
+ * an existing file, and that nothing is left of what was not committed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint/destination.h"
+#include "report/report.h"
+
+static char folder[] = "/tmp/kcr-destination.XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void assert_content(const char *name, const char *text)
+{
+	char buffer[64] = "";
+	int fd = open(name, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, buffer, sizeof(buffer) - 1) >= 0);
+	assert_string_equal(buffer, text);
+	close(fd);
+}
+
+static int nr_entries(void)
+{
+	DIR *dir = opendir(".");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+static struct checkpoint_options options(const char *path, enum checkpoint_replace replace)
+{
+	return (struct checkpoint_options) {
+		.path = path, .fd = -1, .replace = replace, .sync = true,
+	};
+}
+
+/* Opens, writes `new`, commits; the first error. */
+static int save(const struct checkpoint_options *o)
+{
+	struct destination d;
+	int err = destination_open(&d, o);
+
+	if (err)
+		return err;
+	assert_int_equal(write(d.fd, "new", 3), 3);
+	err = destination_sync(&d);
+	if (!err)
+		err = destination_commit(&d);
+	destination_close(&d);
+	return err;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	report_clear();
+	strcpy(folder + sizeof(folder) - 7, "XXXXXX");
+	return mkdtemp(folder) && !chdir(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return chdir("/") || system(command);
+}
+
+static void test_new_file(void **state)
+{
+	struct checkpoint_options o;
+	struct stat st;
+
+	(void)state;
+	for (int replace = CHECKPOINT_ATOMIC; replace <= CHECKPOINT_NOCLOBBER; replace++) {
+		o = options("image", replace);
+		assert_int_equal(save(&o), 0);
+		assert_content("image", "new");
+		assert_int_equal(stat("image", &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0400);
+		assert_int_equal(nr_entries(), 1);
+		unlink("image");
+	}
+}
+
+static void test_replace(void **state)
+{
+	struct checkpoint_options o;
+
+	(void)state;
+	put("image", "old");
+	o = options("image", CHECKPOINT_ATOMIC);
+	assert_int_equal(save(&o), 0);
+	assert_content("image", "new");
+	put("image2", "old");
+	o = options("image2", CHECKPOINT_CLOBBER);
+	assert_int_equal(save(&o), 0);
+	assert_content("image2", "new");
+	put("image3", "old");
+	o = options("image3", CHECKPOINT_NOCLOBBER);
+	assert_int_equal(save(&o), -EEXIST);
+	assert_content("image3", "old");
+	assert_int_equal(nr_entries(), 3);
+}
+
+/* Another file takes the name while ours is written. */
+static void test_noclobber_race(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_NOCLOBBER);
+	struct destination d;
+
+	(void)state;
+	assert_int_equal(destination_open(&d, &o), 0);
+	put("image", "other");
+	assert_int_equal(destination_commit(&d), -EEXIST);
+	destination_close(&d);
+	assert_content("image", "other");
+	assert_int_equal(nr_entries(), 1);
+}
+
+static void test_backup(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_BACKUP);
+
+	(void)state;
+	put("image", "1");
+	assert_int_equal(save(&o), 0);
+	assert_content("image.~1~", "1");
+	assert_int_equal(unlink("image"), 0);
+	put("image", "2");
+	assert_int_equal(save(&o), 0);
+	assert_content("image.~2~", "2");
+	assert_content("image.~1~", "1");
+	o.backup = "mine";
+	assert_int_equal(save(&o), 0);
+	assert_content("mine", "new");
+	assert_int_equal(nr_entries(), 4);
+}
+
+static void test_abandoned(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
+	struct destination d;
+
+	(void)state;
+	put("image", "old");
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(nr_entries(), 2);
+	destination_close(&d);
+	assert_int_equal(nr_entries(), 1);
+
+	assert_int_equal(destination_open(&d, &o), 0);
+	checkpoint_abandon();		/* as a signal handler does */
+	assert_int_equal(nr_entries(), 1);
+	destination_close(&d);
+	assert_content("image", "old");
+}
+
+static void test_leftover(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
+	int fd;
+
+	(void)state;
+	put(".image.tmp", "rubbish of a killed run, longer than what comes");
+	assert_int_equal(save(&o), 0);
+	assert_content("image", "new");
+	put("target", "untouched");
+	assert_int_equal(symlink("target", ".image.tmp"), 0);
+	assert_int_equal(save(&o), 0);
+	assert_content("target", "untouched");
+	assert_int_equal(nr_entries(), 2);
+
+	put(".image.tmp", "half");
+	fd = open(".image.tmp", O_RDONLY);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(save(&o), -EBUSY);
+	assert_content(".image.tmp", "half");
+	close(fd);
+}
+
+static void test_two_runs(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
+	struct destination d;
+	int status;
+
+	(void)state;
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(write(d.fd, "first", 5), 5);
+	if (!fork()) {
+		struct destination other;
+
+		_exit(destination_open(&other, &o) == -EBUSY ? 0 : 1);
+	}
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(destination_commit(&d), 0);
+	destination_close(&d);
+	assert_content("image", "first");
+}
+
+static void test_link(void **state)
+{
+	struct checkpoint_options o = options("link", CHECKPOINT_ATOMIC);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkdir("sub", 0700), 0);
+	put("sub/image", "old");
+	assert_int_equal(symlink("sub/image", "link"), 0);
+	assert_int_equal(save(&o), 0);
+	assert_int_equal(lstat("link", &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_content("sub/image", "new");
+}
+
+static void test_special(void **state)
+{
+	struct checkpoint_options o = options("/dev/null", CHECKPOINT_CLOBBER);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(save(&o), 0);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+}
+
+static void test_refused(void **state)
+{
+	static const struct { const char *path; int err; } bad[] = {
+		{ ".", -EISDIR }, { "/", -EISDIR }, { "..", -EISDIR }, { "no/image", -ENOENT },
+		{ "file/image", -ENOTDIR }, { "new/", -EISDIR },
+	};
+	struct checkpoint_options o;
+
+	(void)state;
+	put("file", "");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		o = options(bad[i].path, CHECKPOINT_ATOMIC);
+		assert_int_equal(save(&o), bad[i].err);
+		assert_non_null(report_message());
+		report_clear();
+	}
+	o = options(NULL, CHECKPOINT_ATOMIC);
+	o.fd = 12345;
+	assert_int_equal(save(&o), -EBADF);
+	o.fd = open("file", O_RDONLY);
+	assert_int_equal(save(&o), -EBADF);
+	close(o.fd);
+	assert_int_equal(nr_entries(), 1);
+}
+
+static void test_descriptor_and_rewind(void **state)
+{
+	struct checkpoint_options o = options(NULL, CHECKPOINT_ATOMIC);
+	struct destination d;
+	int ends[2];
+
+	(void)state;
+	put("file", "head");
+	o.fd = open("file", O_WRONLY);
+	assert_int_equal(lseek(o.fd, 4, SEEK_SET), 4);
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(write(d.fd, "torn torn", 9), 9);
+	assert_int_equal(destination_rewind(&d), 0);
+	assert_int_equal(write(d.fd, "good", 4), 4);
+	assert_int_equal(destination_commit(&d), 0);
+	destination_close(&d);
+	assert_content("file", "headgood");
+	close(o.fd);
+
+	assert_int_equal(pipe(ends), 0);
+	o.fd = ends[1];
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(destination_rewind(&d), -ESPIPE);
+	assert_int_equal(destination_sync(&d), 0);
+	destination_close(&d);
+	assert_int_equal(fcntl(o.fd, F_GETFD), 0);	/* the caller's own stays open */
+	close(ends[0]);
+	close(ends[1]);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
+		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
+		CASE(test_link), CASE(test_special), CASE(test_refused),
+		CASE(test_descriptor_and_rewind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
