@@ -14,6 +14,7 @@
 
 #include "device/device.h"
 #include "report/report.h"
+#include "resource/attribute.h"
 
 /* A file behind mappings: asked for once, however many there are. */
 struct mapped_file {
@@ -236,13 +237,36 @@ static int copy_fields(const struct kcr_mm *from, const struct kcr_process *memb
 	return 0;
 }
 
+/* The mapping of the executable's code, if that is what it looks like; NULL. */
+static const Kcr__Vma *exe_mapping(pid_t pid, const Kcr__Mm *mm)
+{
+	char link[4096];
+	ssize_t length = proc_link(pid, "exe", link, sizeof(link));
+
+	for (size_t i = 0; length > 0 && i < mm->n_vma; i++) {
+		const Kcr__Vma *v = mm->vma[i];
+
+		if (v->start <= mm->start_code && mm->start_code < v->end)
+			return v->has_file_id && v->name && !strcmp(v->name, link) &&
+			       !strstr(link, " (deleted)") ? v : NULL;
+	}
+	return NULL;
+}
+
 /* The executable, unless it is saved whole with its mappings. */
 static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 {
+	const Kcr__Vma *v;
 	int fd, err;
 
 	if (c->options->save & CHECKPOINT_SAVE_EXE)
 		return 0;
+	v = exe_mapping(pid, mm);
+	if (v) {
+		mm->has_exe_file_id = true;
+		mm->exe_file_id = v->file_id;
+		return 0;
+	}
 	fd = device_exe_file(c->job, pid);
 	if (fd < 0)
 		return fd;
@@ -284,8 +308,6 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 	err = device_mm(c->job, member->pid, &fields);
 	if (!err)
 		err = copy_fields(&fields, member, mm);
-	if (!err)
-		err = describe_exe(c, member->pid, mm);
 	if (err)
 		return err;
 	count = device_vmas(c->job, member->pid, &vma, &strings);
@@ -293,5 +315,5 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 		return count;
 	err = describe_vmas(c, member->pid, vma, count, strings, mm, space);
 	free(vma);
-	return err;
+	return err ? err : describe_exe(c, member->pid, mm);
 }

@@ -83,9 +83,12 @@ static void entry_free(struct entry *e)
 void file_table_close(struct file_table *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
-		if (t->entry[i]->probe.fd >= 0)
-			close(t->entry[i]->probe.fd);
-		t->entry[i]->probe.fd = -1;
+		struct file_probe *p = &t->entry[i]->probe;
+
+		if (p->fd < 0 || p->number < 0)
+			continue;	/* not the program's own: no hurry */
+		close(p->fd);
+		p->fd = -1;
 	}
 	if (t->diag >= 0)
 		close(t->diag);
