@@ -4,16 +4,19 @@
  * nothing out.  A pipe with both ends in the tree is made anew and filled;
  * one whose other end is outside becomes standard input, output or error of
  * cr_restart if it was that of the program (or is the only such pipe), else a
- * pipe that reports hang-up once it is empty.
+ * pipe that reports hang-up once it is empty.  What was in it comes first.
  */
 #include "resource/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -188,13 +191,17 @@ static int count_outside(const struct rebuild *r, const Kcr__File *file)
 	return count;
 }
 
+static bool has_contents(const Kcr__File *file)
+{
+	return file->pipe->has_contents || file->pipe->n_packet_contents;
+}
+
 /* Which of cr_restart's standard descriptors stands for the other end; -1: none. */
 static int choose_stdio(const struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__Pipe *pipe = file->pipe;
 
-	if (!pipe->other_end_outside || pipe->fifo_path ||
-	    pipe->has_contents || pipe->n_packet_contents)
+	if (!pipe->other_end_outside || pipe->fifo_path)
 		return -1;
 	for (int number = 0; number < 3; number++) {
 		if (reads(file->flags) != (number == 0))
@@ -228,6 +235,9 @@ static int fill(const Kcr__File *file, int fd)
 			return rebuild_error(file, -EIO, "cannot fill it");
 	return 0;
 }
+
+/* The end that feeds a pipe from standard input; -1: none. */
+static int pump_end = -1;
 
 /* Opens both ends in such a way that neither waits for the other. */
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
@@ -268,7 +278,7 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 
 		if (!same_pipe(file, f) || r->file_fd[i] >= 0)
 			continue;
-		if (f->pipe->has_contents || f->pipe->n_packet_contents)
+		if (has_contents(f))
 			err = fill(f, ends[1]);
 		if (err)
 			break;
@@ -288,11 +298,21 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 	return err;
 }
 
+/* Is there a reader with contents that must be read before cr_restart's input? */
+static bool needs_pump(const struct rebuild *r, const Kcr__File *file)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++)
+		if (same_pipe(file, r->context->file[i]) && has_contents(r->context->file[i]))
+			return true;
+	return false;
+}
+
 static int open_pipe(struct rebuild *r, const Kcr__File *file)
 {
 	int number = choose_stdio(r, file), ends[2], err;
+	bool pump = number == 0 && needs_pump(r, file);
 
-	if (number >= 0 && !rebuild_put_stdio(r, file->id, number, file->flags))
+	if (number >= 0 && !pump && !rebuild_put_stdio(r, file->id, number, file->flags))
 		return 0;
 	err = make_pipe(r, file, ends);
 	if (err)
@@ -303,9 +323,55 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 		err = rebuild_error(file, -errno, "cannot give it %u bytes", file->pipe->capacity);
 	if (!err)
 		err = share_out(r, file, ends);
+	if (!err && pump && pump_end < 0)
+		pump_end = fcntl(ends[1], F_DUPFD_CLOEXEC, r->high_fd);
 	close(ends[0]);
 	close(ends[1]);
 	return err;
+}
+
+/* From standard input into the pipe, as long as anybody reads it. */
+static void pump_input(int input)
+{
+	struct pollfd p = { .fd = pump_end, .events = POLLOUT };
+	char buffer[4096];
+	ssize_t got, sent;
+
+	signal(SIGPIPE, SIG_DFL);
+	while (poll(&p, 1, -1) == 1 && !(p.revents & POLLERR)) {
+		got = read(input, buffer, sizeof(buffer));
+		if (got <= 0)
+			break;
+		for (ssize_t at = 0; at < got; at += sent) {
+			sent = write(pump_end, buffer + at, got - at);
+			if (sent < 0)
+				_exit(0);
+		}
+	}
+	_exit(0);
+}
+
+/*
+ * What was in a pipe from outside comes before what cr_restart reads: a helper
+ * passes that on.  Nobody waits for it (it has no exit signal), and it ends
+ * with the last reader.
+ */
+static void finish(struct rebuild *r, const Kcr__File *file)
+{
+	struct clone_args clone = { };
+	int input = r->stdio[0], end = pump_end;
+
+	if (end < 0 || !has_contents(file) || choose_stdio(r, file) != 0)
+		return;
+	if (input >= 0 && !syscall(SYS_clone3, &clone, sizeof(clone))) {
+		dup2(input, 0);
+		dup2(end, 1);
+		close_range(2, ~0u, 0);
+		pump_end = 1;
+		pump_input(0);
+	}
+	close(end);
+	pump_end = -1;
 }
 
 const struct file_kind file_kind_pipe = {
@@ -314,4 +380,5 @@ const struct file_kind file_kind_pipe = {
 	.match = match,
 	.save = save,
 	.open = open_pipe,
+	.finish = finish,
 };

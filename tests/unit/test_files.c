@@ -363,6 +363,43 @@ static void use_outside(void)
 	must(holds(open(files_path("stdout"), O_RDONLY), "first;second;third"));
 }
 
+static int feed[2];
+
+static void make_fed(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getppid(), outside[0]);
+	files_at(open(path, O_RDONLY), 0);
+	must(holds(0, "read"));
+}
+
+static void give_stdin(void)
+{
+	must(!pipe2(feed, O_CLOEXEC));
+	must(write(feed[1], "after", 5) == 5);
+	files_at(fcntl(feed[0], F_DUPFD, 0), 0);
+	close(feed[1]);
+}
+
+static void add_unread(struct file_table *t, pid_t pid)
+{
+	(void)t;
+	(void)pid;
+	assert_int_equal(write(outside[1], "before ", 7), 7);
+}
+
+static void use_fed(void)
+{
+	char buffer[16];
+	size_t got = 0;
+	ssize_t n;
+
+	while ((n = read(0, buffer + got, sizeof(buffer) - got)) > 0)
+		got += n;
+	must(n == 0 && got == 12 && !memcmp(buffer, "before after", 12));
+}
+
 static void test_pipes(void **state)
 {
 	(void)state;
@@ -370,6 +407,10 @@ static void test_pipes(void **state)
 	assert_int_equal(pipe2(outside, 0), 0);
 	files_cycle(&(struct files_test){ .make = make_outside, .use = use_outside,
 					  .before_restart = give_stdout });
+	assert_int_equal(write(outside[1], "read", 4), 4);
+	files_cycle(&(struct files_test){ .make = make_fed, .use = use_fed,
+					  .before_save = add_unread,
+					  .before_restart = give_stdin });
 	close(outside[0]);
 	close(outside[1]);
 }
