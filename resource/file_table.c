@@ -548,6 +548,24 @@ static int save_common(struct file_table *t, struct entry *e)
 	return locks_parse(p->fdinfo, p->pid, p->number, file, &t->locks);
 }
 
+static int refuse_unknown(struct file_table *t, const struct file_probe *p)
+{
+	int family;
+	socklen_t length = sizeof(family);
+
+	if (!S_ISSOCK(p->st.st_mode) ||
+	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
+		return file_unsupported(t, "a kernel object of this kind");
+	switch (family) {
+	case AF_NETLINK:
+		return file_unsupported(t, "a netlink socket");
+	case AF_PACKET:
+		return file_unsupported(t, "a packet socket");
+	default:
+		return file_unsupported(t, "a socket of address family %d", family);
+	}
+}
+
 static int save_one(struct file_table *t, uint32_t id)
 {
 	struct entry *e = t->entry[id - 1];
@@ -567,7 +585,7 @@ static int save_one(struct file_table *t, uint32_t id)
 	if (e->kind)
 		err = e->kind->save(t, &e->probe, e->file);
 	else
-		err = file_unsupported(t, "a file of a kind not known here");
+		err = refuse_unknown(t, &e->probe);
 	if (err == -EOPNOTSUPP) {
 		err = save_unsupported(t, e);
 		e->file->id = id;

@@ -195,11 +195,26 @@ static void shut(const Kcr__File *file, int fd)
 		shutdown(fd, u->shut_read ? SHUT_RD : SHUT_WR);
 }
 
+/* Standard output of a service is such a socket: cr_restart's takes its place. */
+static bool put_stdio(struct rebuild *r, const Kcr__File *file)
+{
+	static const int order[] = { 1, 2, 0 };
+
+	if (!file->unix_socket->peer_outside || file->unix_socket->stream.len)
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (rebuild_has_number(r, file->id, order[i]))
+			return !rebuild_put_stdio(r, file->id, order[i], O_RDWR);
+	return false;
+}
+
 /* Nobody at the other end: what was sent is there, then the connection ends. */
 static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 {
 	int pair[2], err;
 
+	if (put_stdio(r, file))
+		return 0;
 	if (socketpair(AF_UNIX, file->unix_socket->type | SOCK_CLOEXEC, 0, pair))
 		return rebuild_error(file, -errno, "socketpair");
 	err = unix_queue_fill(pair[1], file);
