@@ -31,9 +31,6 @@
 /* Everything that exists only while the kernel or a driver makes it. */
 #define NOT_MAPPABLE	(KCR_VMA_IO | KCR_VMA_UFFD | KCR_VMA_SPECIAL)
 #define KERNEL_MADE	(KCR_VMA_VDSO | KCR_VMA_VVAR)
-/* The numbers that the kernel gives these in mm->def_flags. */
-#define DEF_LOCKED	0x2000ull
-#define DEF_LOCKONFAULT	0x80000ull
 
 static const struct { uint64_t flag; int advice; const char *name; } advices[] = {
 	{ KCR_VMA_DONTFORK, MADV_DONTFORK, "MADV_DONTFORK" },
@@ -188,9 +185,9 @@ static void set_fields(const Kcr__Mm *mm, struct script *s)
 	map.auxv = (void *)(uintptr_t)script_data(s, mm->auxv.data, map.auxv_size);
 	script_call(s, "prctl(PR_SET_MM_MAP)", SYS_prctl, PR_SET_MM, PR_SET_MM_MAP,
 		    script_data(s, &map, sizeof(map)), sizeof(map), 0, 0);
-	if (mm->def_flags & DEF_LOCKED)
+	if (mm->def_flags & KCR_VMA_LOCKED)
 		script_call(s, "mlockall", SYS_mlockall, MCL_FUTURE |
-			    (mm->def_flags & DEF_LOCKONFAULT ? MCL_ONFAULT : 0), 0, 0, 0, 0, 0);
+			    (mm->def_flags & KCR_VMA_LOCKONFAULT ? MCL_ONFAULT : 0), 0, 0, 0, 0, 0);
 }
 
 int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s)

@@ -302,6 +302,25 @@ static void settle_children(size_t i)
 		;
 }
 
+/*
+ * The process whose descriptors this one has: itself, or the one that it
+ * shared the table with.  The table is not shared any more then.
+ */
+static const Kcr__Process *files_of(const Kcr__Process *p)
+{
+	for (size_t i = 0; i < k.context->nr_processes && p->has_files_id; i++) {
+		const Kcr__Process *q = saved(i);
+
+		if (q == p || !q->has_files_id || q->files_id != p->files_id ||
+		    q->state == KCR__PROCESS__STATE__ZOMBIE || !q->n_descriptor)
+			continue;
+		report_warn("process %d shared its table of descriptors with process %d and gets "
+			    "a copy of it", p->pid, q->pid);
+		return q;
+	}
+	return p;
+}
+
 /* The process has its place: its descriptors, its attributes, its memory. */
 static void become(size_t i)
 {
@@ -317,7 +336,7 @@ static void become(size_t i)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	err = files_install(k.rebuild, p);
+	err = files_install(k.rebuild, p->n_descriptor ? p : files_of(p));
 	for (size_t a = 0; attributes[a] && !err; a++)
 		if (attributes[a]->rebuild)
 			err = attributes[a]->rebuild(k.rebuild, p);
