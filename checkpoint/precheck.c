@@ -26,6 +26,7 @@
 
 #define STATUS_SIZE	(64u << 10)
 #define DEV_ZERO	makedev(1, 5)
+#define MAX_TRIES	5
 
 bool is_excluded(const struct checkpoint *c, pid_t pid)
 {
@@ -78,6 +79,19 @@ static int check_target(const struct checkpoint *c)
 	return 0;
 }
 
+/* Without its first thread for good, or only on the way to its end? */
+static bool lives_without_leader(const struct scope_process *p)
+{
+	struct scope_process now = *p;
+
+	for (int i = 0; i < 20 && now.leader_gone; i++) {
+		usleep(10000);
+		if (scope_look(p->pid, &now))
+			return false;
+	}
+	return now.leader_gone;
+}
+
 int check_kind(const struct scope_process *p)
 {
 	if (p->pid == 1)
@@ -85,7 +99,7 @@ int check_kind(const struct scope_process *p)
 	if (p->kernel_thread)
 		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
 				   "checkpointed", p->pid, p->name);
-	if (p->leader_gone)
+	if (p->leader_gone && lives_without_leader(p))
 		return report_fail(-EOPNOTSUPP, "process %d (%s): its first thread has ended while "
 				   "others run, which cannot be checkpointed", p->pid, p->name);
 	return 0;
@@ -280,24 +294,45 @@ static int check_process(struct checkpoint *c, struct file_table *files, pid_t p
 	return err;
 }
 
-/* A process that ended meanwhile is no failure: stop.c will not see it. */
-static int check_unless_gone(struct checkpoint *c, struct file_table *files, pid_t pid)
+/* The processes of the scope and what they have open. */
+static int check_scope(struct checkpoint *c)
 {
-	int err = check_process(c, files, pid);
-	struct scope_process now;
+	struct file_table *files = file_table_new(c->options->skip_unsupported);
+	int err = 0;
 
-	if (err && (scope_look(pid, &now) || now.zombie)) {
-		report_clear();
-		return 0;
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < c->scope.count; i++) {
+		const struct scope_process *p = &c->scope.process[i];
+
+		if (!p->zombie && !is_excluded(c, p->pid))
+			err = check_process(c, files, p->pid);
 	}
+	if (!err)
+		err = file_table_check(files);
+	file_table_free(files);
 	return err;
 }
 
-int precheck(struct checkpoint *c)
+/* Has one of them ended since they were listed? */
+static bool somebody_left(const struct checkpoint *c)
 {
-	struct file_table *files;
+	struct scope_process now;
+
+	for (size_t i = 0; i < c->scope.count; i++) {
+		const struct scope_process *p = &c->scope.process[i];
+
+		if (!p->zombie && (scope_look(p->pid, &now) || now.zombie || now.exiting))
+			return true;
+	}
+	return false;
+}
+
+static int precheck_once(struct checkpoint *c)
+{
 	int err;
 
+	c->expected_bytes = 0;
 	err = scope_collect(&c->scope, c->options->scope, c->options->target, NULL, 0);
 	if (!err)
 		err = check_target(c);
@@ -305,19 +340,18 @@ int precheck(struct checkpoint *c)
 		err = check_kind(&c->scope.process[i]);
 	if (!err)
 		err = scope_each(check_ptrace, c);
-	if (err)
-		return err;
-	files = file_table_new(c->options->skip_unsupported);
-	if (!files)
-		return -ENOMEM;
-	for (size_t i = 0; !err && i < c->scope.count; i++) {
-		const struct scope_process *p = &c->scope.process[i];
+	return err ? err : check_scope(c);
+}
 
-		if (!p->zombie && !is_excluded(c, p->pid))
-			err = check_unless_gone(c, files, p->pid);
+int precheck(struct checkpoint *c)
+{
+	for (int try = 0; try < MAX_TRIES; try++) {
+		int err = precheck_once(c);
+
+		/* What fails because a process ended meanwhile is no failure. */
+		if (!err || !somebody_left(c))
+			return err;
+		report_clear();
 	}
-	if (!err)
-		err = file_table_check(files);
-	file_table_free(files);
-	return err;
+	return 0;			/* too much comes and goes: stop.c will see */
 }

@@ -20,6 +20,7 @@
 #include "resource/attribute.h"
 
 #define WALK_THREADS	64		/* beyond: look at all of /proc */
+#define EXITING_FLAG	0x00000004	/* PF_EXITING */
 #define KTHREAD_FLAG	0x00200000	/* PF_KTHREAD */
 
 static void set_name(struct scope_process *p, const char *stat)
@@ -54,6 +55,7 @@ int scope_look(pid_t pid, struct scope_process *out)
 		.ppid = stat_number(stat, 4),
 		.pgid = stat_number(stat, 5),
 		.sid = stat_number(stat, 6),
+		.exiting = stat_number(stat, 9) & EXITING_FLAG,
 		.kernel_thread = stat_number(stat, 9) & KTHREAD_FLAG,
 		.nr_threads = stat_number(stat, 20),
 		.exit_signal = stat_number(stat, 38),

@@ -18,6 +18,7 @@ struct scope_process {
 	int nr_threads;
 	bool zombie;			/* all of it: no thread is left */
 	bool leader_gone;		/* threads are left, but not the first one */
+	bool exiting;			/* the first thread is about to be gone */
 	bool kernel_thread;
 	uint32_t exit_signal;
 	uint32_t exit_code;		/* zombie: as wait(2) reports it */
