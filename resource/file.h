@@ -46,6 +46,8 @@ int file_save_error(const struct file_probe *probe, int err, const char *format,
 
 /* A socket of NETLINK_SOCK_DIAG, opened at its first use; -errno. */
 int file_table_diag(struct file_table *t);
+/* Where inet_socket.c keeps the addresses of all its sockets; freed with the table. */
+void **file_table_inet_ends(struct file_table *t);
 
 /* The lowest id with the same inode, its own included. */
 uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe);

@@ -46,6 +46,7 @@ struct file_table {
 	bool places_sorted;
 	struct lock_list locks;
 	int diag;			/* -1: not opened yet */
+	void *inet_ends;		/* of inet_socket.c */
 	char reason[256];		/* of the last file_unsupported() */
 };
 
@@ -107,6 +108,7 @@ void file_table_free(struct file_table *t)
 	free(t->index);
 	free(t->place);
 	free(t->locks.entry);
+	free(t->inet_ends);
 	free(t);
 }
 
@@ -457,6 +459,11 @@ int file_table_diag(struct file_table *t)
 	if (t->diag < 0)
 		t->diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	return t->diag < 0 ? -errno : t->diag;
+}
+
+void **file_table_inet_ends(struct file_table *t)
+{
+	return &t->inet_ends;
 }
 
 /* ---- saving ------------------------------------------------------------------- */

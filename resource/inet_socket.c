@@ -45,21 +45,56 @@ static bool get_end(int fd, bool remote, uint8_t end[18])
 	return true;
 }
 
-/* The connected TCP socket of the tree whose ends are ours exchanged; 0: none. */
-static uint32_t find_peer(const struct file_table *t, const struct file_probe *probe)
-{
-	uint8_t local[18], remote[18], end[18];
+/* The ends of all TCP connections in the table, asked for once. */
+struct ends {
+	size_t files, count;		/* registered files; connections among them */
+	struct connection { uint32_t id; uint8_t local[18], remote[18]; } connection[];
+};
 
+static const struct ends *collect_ends(struct file_table *t)
+{
+	void **slot = file_table_inet_ends(t);
+	struct ends *ends = *slot;
+
+	if (ends && ends->files == file_table_count(t))
+		return ends;
+	free(ends);
+	*slot = ends = malloc(sizeof(*ends) + file_table_count(t) * sizeof(*ends->connection));
+	if (!ends)
+		return NULL;
+	ends->files = file_table_count(t);
+	ends->count = 0;
+	for (uint32_t id = 1; id <= ends->files; id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+		struct connection *c = &ends->connection[ends->count];
+
+		if (!match(p) || socket_value(p->fd, SO_PROTOCOL) != IPPROTO_TCP ||
+		    !get_end(p->fd, true, c->remote) || !get_end(p->fd, false, c->local))
+			continue;
+		c->id = id;
+		ends->count++;
+	}
+	return ends;
+}
+
+/* The connected TCP socket of the tree whose ends are ours exchanged; 0: none. */
+static int find_peer(struct file_table *t, const struct file_probe *probe, uint32_t *id)
+{
+	const struct ends *ends = collect_ends(t);
+	uint8_t local[18], remote[18];
+
+	*id = 0;
+	if (!ends)
+		return report_errno(-ENOMEM, "saving sockets");
 	if (!get_end(probe->fd, false, local) || !get_end(probe->fd, true, remote))
 		return 0;
-	for (uint32_t id = 1; id <= file_table_count(t); id++) {
-		const struct file_probe *p = file_table_probe(t, id);
+	for (size_t i = 0; i < ends->count && !*id; i++) {
+		const struct connection *c = &ends->connection[i];
 
-		if (p == probe || !match(p) || socket_value(p->fd, SO_PROTOCOL) != IPPROTO_TCP)
-			continue;
-		if (get_end(p->fd, true, end) && !memcmp(end, local, sizeof(end)) &&
-		    get_end(p->fd, false, end) && !memcmp(end, remote, sizeof(end)))
-			return id;
+		if (!memcmp(c->remote, local, sizeof(local)) &&
+		    !memcmp(c->local, remote, sizeof(remote)) &&
+		    file_table_probe(t, c->id) != probe)
+			*id = c->id;
 	}
 	return 0;
 }
@@ -104,7 +139,8 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return 0;
 	if (is_wrapped(probe->fd))
 		return file_unsupported(t, "a TCP connection with encryption in the kernel");
-	peer = find_peer(t, probe);
+	if (find_peer(t, probe, &peer))
+		return -ENOMEM;
 	if (peer) {
 		s->has_peer_file_id = true;
 		s->peer_file_id = peer;

@@ -58,6 +58,8 @@ static const struct option {
 	{ -1, IPPROTO_TCP, TCP_QUICKACK },
 };
 
+#define NR_OPTIONS	(sizeof(options) / sizeof(*options))
+
 int socket_value(int fd, int name)
 {
 	socklen_t length = sizeof(int);
@@ -104,27 +106,51 @@ static int add(Kcr__SocketOption ***list, size_t *count, const struct option *o,
 	return file_bytes(&option->value, value, length);
 }
 
+/* Options of a new socket of the sort asked for last. */
+static struct usual {
+	int family, type, protocol;
+	socklen_t length[NR_OPTIONS];	/* 0: it has none */
+	char value[NR_OPTIONS][OPTION_MAX];
+} usual;
+
+static void learn_usual(int family, int type, int protocol)
+{
+	int fresh;
+
+	if (usual.family == family && usual.type == type && usual.protocol == protocol)
+		return;
+	memset(&usual, 0, sizeof(usual));
+	usual.family = family;
+	usual.type = type;
+	usual.protocol = protocol;
+	fresh = socket(family, type | SOCK_CLOEXEC, protocol);
+	for (size_t i = 0; i < NR_OPTIONS && fresh >= 0; i++) {
+		usual.length[i] = OPTION_MAX;
+		if (!applies(&options[i], family, type, protocol, ~0) ||
+		    getsockopt(fresh, options[i].level, options[i].name, usual.value[i],
+			       &usual.length[i]))
+			usual.length[i] = 0;
+	}
+	if (fresh >= 0)
+		close(fresh);
+}
+
 int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
 			Kcr__SocketOption ***list, size_t *count)
 {
-	int fresh = socket(family, type | SOCK_CLOEXEC, protocol), err = 0;
-	int locked = socket_value(probe->fd, SO_BUF_LOCK);
+	int locked = socket_value(probe->fd, SO_BUF_LOCK), err = 0;
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options) && !err; i++) {
-		char now[OPTION_MAX], usual[OPTION_MAX];
-		socklen_t length = sizeof(now), usual_length = sizeof(usual);
+	learn_usual(family, type, protocol);
+	for (size_t i = 0; i < NR_OPTIONS && !err; i++) {
+		char now[OPTION_MAX];
+		socklen_t length = sizeof(now);
 
 		if (!applies(&options[i], family, type, protocol, locked) ||
 		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length))
 			continue;
-		if (fresh >= 0 && !getsockopt(fresh, options[i].level, options[i].name, usual,
-					      &usual_length) &&
-		    length == usual_length && !memcmp(now, usual, length))
-			continue;
-		err = add(list, count, &options[i], now, length);
+		if (length != usual.length[i] || memcmp(now, usual.value[i], length))
+			err = add(list, count, &options[i], now, length);
 	}
-	if (fresh >= 0)
-		close(fresh);
 	return err;
 }
 
