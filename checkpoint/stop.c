@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "report/code.h"
@@ -21,6 +22,7 @@
 #include "resource/attribute.h"
 
 #define MAX_ROUNDS	100
+#define MAX_WAITS	5000	/* of 2 ms each, for processes to end */
 #define BUSY_TRIES	3
 #define PARK_MS		3000u	/* one try */
 #define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
@@ -66,11 +68,15 @@ static int collect(struct checkpoint *c)
 	return err;
 }
 
-/* Adds what is in the scope and not in the job; how many were, or -errno. */
-static int add_new(struct checkpoint *c)
+/*
+ * Adds what is in the scope and not in the job; how many were, or -errno.
+ * *ending: how many are about to end (or call exec): the next look tells.
+ */
+static int add_new(struct checkpoint *c, int *ending)
 {
 	int added = 0;
 
+	*ending = 0;
 	for (size_t i = 0; i < c->scope.count; i++) {
 		const struct scope_process *p = &c->scope.process[i];
 		int err;
@@ -78,16 +84,16 @@ static int add_new(struct checkpoint *c)
 		if (p->zombie || is_excluded(c, p->pid) || is_member(c, p->pid))
 			continue;
 		err = check_kind(p);
+		if (!err)
+			err = device_add(c->job, p->pid);
+		if (err && err != -EEXIST && err != -ESRCH)
+			return err;
 		if (err)
-			return err;
-		err = device_add(c->job, p->pid);
-		if (err == -ESRCH)	/* ended or called exec: the next look tells */
 			report_clear();
-		else if (err && err != -EEXIST)
-			return err;
-		if (err == -EEXIST)
-			report_clear();
-		added++;
+		if (err == -ESRCH)
+			++*ending;
+		else
+			added++;
 	}
 	return added;
 }
@@ -160,36 +166,53 @@ static int check_flags(const struct checkpoint *c)
 	return 0;
 }
 
-int stop_processes(struct checkpoint *c)
+/* Stops the job as it is now: 0 (*parked tells) or -errno. */
+static int park(struct checkpoint *c, bool *parked, int *busy)
 {
 	struct kcr_park park;
-	bool parked = false;
-	int busy = 0, added, err;
+	int err;
 
-	for (int round = 0; round < MAX_ROUNDS; round++) {
+	if (c->deadline_ns && !park_time(c))
+		return report_fail(-ETIMEDOUT, "the processes could not be stopped in the time "
+				   "given by --time");
+	err = device_park(c->job, park_time(c), &park);
+	*parked = !err;
+	if (!err)
+		c->result->park_ns = park.elapsed_ns;
+	else
+		err = after_failure(c, err, busy);
+	if (err != -ESRCH)
+		return err;
+	report_clear();
+	return nobody(c);
+}
+
+int stop_processes(struct checkpoint *c)
+{
+	int rounds = 0, waits = 0, busy = 0, added, ending, err;
+	bool parked = false;
+
+	while (rounds < MAX_ROUNDS && waits < MAX_WAITS) {
 		err = collect(c);
 		if (!err && parked)
 			err = list_members(c);
-		added = err ? err : add_new(c);
+		added = err ? err : add_new(c, &ending);
 		if (added < 0)
 			return added;
-		if (parked && !added)
-			return c->nr_members ? check_flags(c) : nobody(c);
-		if (!added)
-			return nobody(c);
-		if (c->deadline_ns && !park_time(c))
-			return report_fail(-ETIMEDOUT, "the processes could not be stopped in the "
-					   "time given by --time");
-		err = device_park(c->job, park_time(c), &park);
-		parked = !err;
-		if (err)
-			err = after_failure(c, err, &busy);
-		if (err)
-			return err == -ESRCH ? (report_clear(), nobody(c)) : err;
-		c->result->park_ns = park.elapsed_ns;
-		c->result->nr_threads = park.nr_threads;
+		if (added) {
+			rounds++;
+			err = park(c, &parked, &busy);
+			if (err)
+				return err;
+		} else if (ending) {
+			waits++;
+			usleep(2000);
+		} else {
+			return parked && c->nr_members ? check_flags(c) : nobody(c);
+		}
 	}
-	return report_fail(-EBUSY, "new processes appear faster than they can be stopped");
+	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is ending and does not come to its "
+			   "end" : "new processes appear faster than they can be stopped");
 }
 
 static int continued(pid_t pid)
