@@ -180,8 +180,6 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Credentials *own)
 	if ((own->cap_bounding & ~c->cap_bounding || saved_securebits(p) != own->securebits) &&
 	    !have_capability(CAP_SETPCAP))
 		return "has restricted its capabilities further";
-	if (own->has_no_new_privs && own->no_new_privs && !c->no_new_privs)
-		return "may gain privileges by exec, which you may not";
 	return NULL;
 }
 
@@ -199,6 +197,9 @@ static int credentials_rebuild(struct rebuild *r, const Kcr__Process *p)
 	why = forbidden(p, own);
 	if (!why && p->credentials->cap_bounding & ~own->cap_bounding)
 		report_warn("process %d: its capability bounding set cannot be as large as it was",
+			    p->pid);
+	if (!why && own->no_new_privs && !p->credentials->no_new_privs)
+		report_warn("process %d: it cannot gain privileges by exec any more, as you cannot",
 			    p->pid);
 	kcr__credentials__free_unpacked(own, NULL);
 	if (why)
