@@ -34,45 +34,6 @@ static bool file_exists(uint32_t id, size_t nr_files)
 	return id && id <= nr_files;
 }
 
-/* ---- files ------------------------------------------------------------------- */
-
-static const char *check_epoll(const Kcr__Epoll *epoll, size_t nr_files)
-{
-	size_t i;
-
-	for (i = 0; i < epoll->n_entry; i++)
-		if (epoll->entry[i]->fd < 0 || !file_exists(epoll->entry[i]->file_id, nr_files))
-			return "epoll entry without its file";
-	return NULL;
-}
-
-static bool peer_exists(bool given, uint32_t id, size_t nr_files)
-{
-	return !given || !id || file_exists(id, nr_files);
-}
-
-const char *check_file(const Kcr__File *file, size_t nr_files)
-{
-	switch (file->kind_case) {
-	case KCR__FILE__KIND__NOT_SET:
-		return "file of an unknown kind";
-	case KCR__FILE__KIND_EPOLL:
-		return check_epoll(file->epoll, nr_files);
-	case KCR__FILE__KIND_UNIX_SOCKET:
-		if (!peer_exists(file->unix_socket->has_peer_file_id,
-				 file->unix_socket->peer_file_id, nr_files))
-			return "socket without its peer";
-		return NULL;
-	case KCR__FILE__KIND_INET_SOCKET:
-		if (!peer_exists(file->inet_socket->has_peer_file_id,
-				 file->inet_socket->peer_file_id, nr_files))
-			return "socket without its peer";
-		return NULL;
-	default:
-		return NULL;
-	}
-}
-
 /* ---- memory ------------------------------------------------------------------ */
 
 static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_files)
@@ -421,7 +382,7 @@ const char *check_context(const struct context *c)
 {
 	if (!c->nr_processes)
 		return "it holds no process";
-	return check_numbers(c) ?: check_parents(c) ?: check_shared(c);
+	return check_references(c) ?: check_numbers(c) ?: check_parents(c) ?: check_shared(c);
 }
 
 /* ---- sections ------------------------------------------------------------------ */

@@ -117,6 +117,8 @@ int context_read(struct context_reader *r, struct context_item *item);
 /* Raw pages straight from context_reader_fd(), by the module: then confirm their XXH64. */
 int context_reader_fd(const struct context_reader *r);
 int context_memory_taken(struct context_reader *r, uint64_t sum);
+/* … or say that the file ended before: -EINVAL, with a message. */
+int context_memory_missing(struct context_reader *r);
 /* Pages into `buffer` (nr_pages × 4096 bytes), decompressed and verified. */
 int context_memory_read(struct context_reader *r, void *buffer);
 

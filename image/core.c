@@ -165,6 +165,23 @@ static int put_memory(struct core *core, uint64_t address, const char *data, uin
 
 /* ---- files ------------------------------------------------------------------------ */
 
+/* The file whose CONTENT sections this mapping shows. */
+static uint32_t content_file(const struct core *core, const Kcr__Vma *vma)
+{
+	const Kcr__File *file = vma->has_file_id ? context_file(core->context, vma->file_id) : NULL;
+
+	switch (file ? file->kind_case : KCR__FILE__KIND__NOT_SET) {
+	case KCR__FILE__KIND_REGULAR:
+		return file->regular->has_link_group ? file->regular->link_group : file->id;
+	case KCR__FILE__KIND_MEMFD:
+		return file->memfd->same_as;
+	case KCR__FILE__KIND_SHARED_MEMORY:
+		return file->shared_memory->same_as;
+	default:
+		return 0;
+	}
+}
+
 /* Contents of a file from the context file, wherever they are mapped. */
 static int put_contents(struct core *core, const struct context_item *item)
 {
@@ -177,7 +194,7 @@ static int put_contents(struct core *core, const struct context_item *item)
 		uint64_t from = item->offset, to = item->offset + item->length;
 		uint64_t end = vma->offset + segment->p_memsz;
 
-		if (!vma->has_file_id || vma->file_id != item->file_id)
+		if (content_file(core, vma) != item->file_id)
 			continue;
 		if (from < vma->offset)
 			from = vma->offset;

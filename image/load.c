@@ -53,7 +53,7 @@ static int take_file(struct context_reader *r, struct context *c)
 	r->item.message = NULL;
 	if (file->id != c->nr_files || c->nr_files > c->preamble->nr_files)
 		return reader_damaged(r, "unexpected file id");
-	wrong = check_file(file, c->preamble->nr_files);
+	wrong = check_file(file);
 	return wrong ? reader_damaged(r, wrong) : 0;
 }
 

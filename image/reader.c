@@ -44,6 +44,13 @@ static int no_memory(struct context_reader *r)
 	return r->error;
 }
 
+static int truncated(struct context_reader *r, const char *where)
+{
+	r->error = report_fail(-EINVAL, "%s: truncated context file: it ends %s byte %llu", r->name,
+			       where, (unsigned long long)r->position);
+	return r->error;
+}
+
 /* Waits for more if the descriptor does not block. */
 static int wait_readable(int fd)
 {
@@ -60,11 +67,8 @@ static int read_exactly(struct context_reader *r, void *data, size_t length)
 		ssize_t n = read(r->fd, to, length);
 		int err = 0;
 
-		if (!n) {
-			r->error = report_fail(-EINVAL, "%s: truncated context file: it ends at byte %llu",
-					       r->name, (unsigned long long)r->position);
-			return r->error;
-		}
+		if (!n)
+			return truncated(r, "at");
 		if (n < 0 && errno == EAGAIN)
 			err = wait_readable(r->fd);
 		else if (n < 0 && errno != EINTR)
@@ -511,6 +515,11 @@ int context_memory_taken(struct context_reader *r, uint64_t sum)
 		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
 	r->position += r->head.data_length;
 	return read_tail(r, sum);
+}
+
+int context_memory_missing(struct context_reader *r)
+{
+	return truncated(r, "after");
 }
 
 int context_memory_read(struct context_reader *r, void *buffer)

@@ -115,13 +115,15 @@ static inline int section_has_data(uint32_t type)
 /* Where c->by_pid has this process; SIZE_MAX: nowhere. */
 size_t context_find(const struct context *c, int32_t pid);
 
-/* ---- check.c: sense of what passed the checksums ---------------------------- */
+/* ---- check.c, check_file.c: sense of what passed the checksums ---------------------------- */
 
 /* Each returns NULL or the reason to refuse, valid until the next call. */
-const char *check_file(const Kcr__File *file, size_t nr_files);
 const char *check_process(const Kcr__Process *process, const Kcr__Preamble *preamble,
 			  size_t nr_files);
-/* Relations between processes. */
+const char *check_file(const Kcr__File *file);
+/* Relations between files. */
+const char *check_references(const struct context *c);
+/* Relations between processes, and all of the above that spans sections. */
 const char *check_context(const struct context *c);
 /* Of MEMORY and CONTENT sections. */
 const char *check_memory(const struct context *c, const struct context_item *item);

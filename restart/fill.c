@@ -27,6 +27,11 @@ static int fill_raw(struct rebuild *r, struct context_reader *reader,
 	int err = device_fill(r->job, pid, context_reader_fd(reader), item->runs, item->nr_runs,
 			      &sum);
 
+	if (err == -ENODATA) {
+		/* The file is to blame, not the process. */
+		report_clear();
+		return context_memory_missing(reader);
+	}
 	return err ? err : context_memory_taken(reader, sum);
 }
 

@@ -164,6 +164,8 @@ static void make_files(struct sample *s, struct storage *st)
 	st->pipe[0].contents.len = 9;
 	kcr__shared_memory__init(&st->shared);
 	st->shared.size = 2 * CONTEXT_PAGE;
+	st->shared.has_same_as = 1;
+	st->shared.same_as = 4;
 	s->file[3].kind_case = KCR__FILE__KIND_SHARED_MEMORY;
 	s->file[3].shared_memory = &st->shared;
 }
@@ -334,7 +336,7 @@ static int read_pages(struct context_reader *r, const struct context_item *item,
 		ssize_t n = read(context_reader_fd(r), pages + done, length - done);
 
 		if (n <= 0)
-			return -EIO;
+			return context_memory_missing(r);
 		done += n;
 	}
 	return context_memory_taken(r, XXH64(pages, length, 0));

@@ -88,13 +88,18 @@ static void files(void **state)
 	expect(NULL);
 	unix_socket = &peerless;
 	unix_socket->has_peer_file_id = 1;
-	unix_socket->peer_file_id = 77;
+	unix_socket->peer_file_id = 1;		/* no socket */
 	s.file[2].kind_case = KCR__FILE__KIND_UNIX_SOCKET;
 	s.file[2].unix_socket = unix_socket;
 	expect("peer");
 	unix_socket->peer_file_id = 0;
 	expect(NULL);
 	s.file[2] = saved;
+	REFUSED(s.file[3].shared_memory->same_as, 1, "without its contents");
+	REFUSED(s.file[3].shared_memory->same_as, 0, "without its contents");
+	s.file[0].regular->deleted = 1;
+	REFUSED(s.file[0].regular->has_deleted, 1, "without its contents");
+	s.file[0].regular->deleted = 0;
 }
 
 static void numbers(void **state)

@@ -43,7 +43,7 @@ static void make_socket(struct sample *s, struct kinds *k)
 	k->options[0] = &k->option;
 	k->socket.type = 2;
 	k->socket.has_peer_file_id = 1;
-	k->socket.peer_file_id = 3;
+	k->socket.peer_file_id = 2;
 	k->socket.n_message = k->socket.n_option = 1;
 	k->socket.message = k->messages;
 	k->socket.option = k->options;

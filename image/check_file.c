@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sense of what a context file says of open files: that each refers to
+ * files that are there and of the kind that the reference is about.
+ */
+#include "section.h"
+
+static const Kcr__File *of_kind(const struct context *c, uint32_t id, Kcr__File__KindCase kind)
+{
+	const Kcr__File *file = context_file(c, id);
+
+	return file && file->kind_case == kind ? file : NULL;
+}
+
+static const char *check_epoll(const struct context *c, const Kcr__Epoll *epoll)
+{
+	size_t i;
+
+	for (i = 0; i < epoll->n_entry; i++)
+		if (epoll->entry[i]->fd < 0 || !context_file(c, epoll->entry[i]->file_id))
+			return "epoll entry without its file";
+	return NULL;
+}
+
+/* The first with the same contents comes before the others and is first itself. */
+static const char *check_origin(const struct context *c, const Kcr__File *file)
+{
+	const Kcr__File *origin;
+	uint32_t first;
+
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_REGULAR:
+		if (!file->regular->deleted && !file->regular->shared_memory)
+			return NULL;
+		origin = of_kind(c, file->regular->link_group, file->kind_case);
+		first = origin ? origin->regular->link_group : 0;
+		break;
+	case KCR__FILE__KIND_MEMFD:
+		origin = of_kind(c, file->memfd->same_as, file->kind_case);
+		first = origin ? origin->memfd->same_as : 0;
+		break;
+	default:
+		origin = of_kind(c, file->shared_memory->same_as, file->kind_case);
+		first = origin ? origin->shared_memory->same_as : 0;
+	}
+	return origin && first == origin->id && first <= file->id ? NULL :
+	       "file without its contents";
+}
+
+static const char *check_peer(const struct context *c, const Kcr__File *file)
+{
+	bool is_unix = file->kind_case == KCR__FILE__KIND_UNIX_SOCKET;
+	uint32_t peer = is_unix ? file->unix_socket->peer_file_id :
+				  file->inet_socket->peer_file_id;
+
+	return !peer || of_kind(c, peer, file->kind_case) ? NULL : "socket without its peer";
+}
+
+const char *check_file(const Kcr__File *file)
+{
+	return file->kind_case == KCR__FILE__KIND__NOT_SET ? "file of an unknown kind" : NULL;
+}
+
+static const char *check_reference(const struct context *c, const Kcr__File *file)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_EPOLL:
+		return check_epoll(c, file->epoll);
+	case KCR__FILE__KIND_UNIX_SOCKET:
+	case KCR__FILE__KIND_INET_SOCKET:
+		return check_peer(c, file);
+	case KCR__FILE__KIND_REGULAR:
+	case KCR__FILE__KIND_MEMFD:
+	case KCR__FILE__KIND_SHARED_MEMORY:
+		return check_origin(c, file);
+	default:
+		return NULL;
+	}
+}
+
+const char *check_references(const struct context *c)
+{
+	const char *wrong = NULL;
+	size_t i;
+
+	for (i = 0; i < c->nr_files && !wrong; i++)
+		wrong = check_reference(c, c->file[i]);
+	return wrong;
+}
