@@ -37,16 +37,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Before anything is made: could this machine run these programs? */
-static int check(const struct context *context, const struct kcr_info *info)
+static int check_architecture(const Kcr__Preamble *p)
 {
-	const Kcr__Preamble *p = context->preamble;
 	struct utsname name;
 
 	uname(&name);
 	if (strcmp(p->machine, name.machine))
-		return report_fail(-CR_EBADARCH, "the context file is of a %s machine, this is %s",
-				   p->machine, name.machine);
+		return report_fail(-CR_EBADARCH, "the context file is of a %s machine, this is %s: "
+				   "restart it on a machine of its kind", p->machine, name.machine);
+	return 0;
+}
+
+/* Before anything is made: could this machine run these programs? */
+static int check_programs(const struct context *context, const struct kcr_info *info)
+{
+	const Kcr__Preamble *p = context->preamble;
+
 	if (p->has_xstate_size && p->xstate_size > info->xstate_size)
 		return report_fail(-CR_EBADARCH, "the saved programs use CPU registers that this "
 				   "machine does not have (%u bytes of state, here %u): restart "
@@ -256,13 +262,15 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	int err;
 
 	memset(result, 0, sizeof(*result));
-	err = report_share();
+	err = check_architecture(context->preamble);
+	if (!err)
+		err = report_share();
 	if (err)
-		return report_errno(err, "restart");
+		return err;
 	r.job = device_open(&info);
 	if (r.job < 0)
 		return r.job;
-	err = check(context, &info);
+	err = check_programs(context, &info);
 	if (!err)
 		err = prepare(&r, context, options);
 	if (!err)

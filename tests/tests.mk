@@ -19,7 +19,8 @@ tests: test-programs $(UNIT_BIN) $(FUZZ_BIN)
 $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
 		$(if $(shell grep -l kselftest tests/programs/*.c 2>/dev/null),$(KSELFTEST))
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
 		-o $@ $< $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
 
 # Smoke tests of other languages, where there are compilers for them.
@@ -43,7 +44,8 @@ $(T):
 # The kernel's own test harness, from the source package.
 $(KSELFTEST):
 	@mkdir -p $(@D)
-	tar -xf /usr/src/linux-source-6.1.tar.xz -C $(@D) --strip-components=4 --wildcards \
+	$(call say,EXTRACT)
+	$(Q)tar -xf /usr/src/linux-source-6.1.tar.xz -C $(@D) --strip-components=4 --wildcards \
 		'linux-source-6.1/tools/testing/selftests/kselftest*.h'
 	@touch $@
 
@@ -54,46 +56,57 @@ CLANG    ?= clang
 
 NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) util,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
-FUZZ_OBJ := $(NATIVE_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
+FUZZ_SRC := $(foreach r,image report,$(call room_src,$r))
+FUZZ_OBJ := $(FUZZ_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
 UNIT_CC = $(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 FUZZ_CC = $(CLANG) $(filter-out -Werror,$(KCR_CFLAGS)) -w $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 
 $(T)/asan/gen/%.o: $(B)/gen/%.c
 	@mkdir -p $(@D)
-	$(UNIT_CC) -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(UNIT_CC) -c -o $@ $<
 
 $(T)/asan/%.o: %.c | $(PROTO_HDR)
 	@mkdir -p $(@D)
-	$(UNIT_CC) $(FILE_CFLAGS) -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(UNIT_CC) $(FILE_CFLAGS) -c -o $@ $<
 
 $(T)/cov/gen/%.o: $(B)/gen/%.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<
 
 $(T)/cov/%.o: %.c | $(PROTO_HDR)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer-no-link $(FILE_CFLAGS) -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link $(FILE_CFLAGS) -c -o $@ $<
 
 # The interpreter runs without a run-time library, whoever tests its callers.
-$(T)/asan/restart/restorer.o $(T)/cov/restart/restorer.o: \
-	FILE_CFLAGS := $(RESTORER_CFLAGS) -fno-sanitize=all
+$(T)/asan/restart/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS) -fno-sanitize=all
 
 $(T)/asan/rooms.a: $(UNIT_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
 
 $(T)/cov/rooms.a: $(FUZZ_OBJ)
 	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
+
+# tests/unit/test_X.c is a program; it takes what it uses of the other files there.
+$(T)/asan/shared.a: $(UNIT_SHARED:%.c=$(T)/asan/%.o)
+	@rm -f $@
 	$(AR) rcs $@ $^
 
-# tests/unit/test_X.c is a program, other files there are shared by them.
-$(T)/unit/%: tests/unit/%.c $(UNIT_SHARED) $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
+$(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(UNIT_CC) -o $@ $< $(UNIT_SHARED) $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
+	$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
 
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) -lpthread
+	$(call say,CC)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) -lpthread
 
 # ---- benchmarks -----------------------------------------------------------------
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a restart refuses before it needs the module, and what the tool makes
+ * of its arguments: other architectures, moved paths, names of signals.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "report/report.h"
+#include "restart/family.h"
+#include "restart/restart.h"
+#include "util/relocate.h"
+#include "util/signal_name.h"
+
+#define CR_EBADARCH	2359
+
+static void other_architecture(void **state)
+{
+	Kcr__Preamble preamble = KCR__PREAMBLE__INIT;
+	struct context context = { .preamble = &preamble };
+	struct restart_options options = { .restore_pid = true };
+	struct restart_result result;
+
+	(void)state;
+	preamble.machine = (char *)"s390x";
+	assert_int_equal(restart_run(NULL, &context, &options, &result), -CR_EBADARCH);
+	assert_non_null(strstr(report_message(), "s390x"));
+	report_clear();
+}
+
+static void moves(const char *from, const char *to)
+{
+	const char *path = relocate_path(from);
+
+	assert_string_equal(path, to);
+	if (path != from)
+		free((char *)path);
+}
+
+static void moved_paths(void **state)
+{
+	(void)state;
+	assert_int_equal(relocate_add("/data/run=/scratch"), 0);
+	assert_int_equal(relocate_add("/a\\=b=/c\\\\d"), 0);
+	assert_int_equal(relocate_add("/data=/late/"), 0);
+	moves("/data/run/x", "/scratch/x");
+	moves("/data/run", "/scratch");
+	moves("/data/runs", "/late/runs");
+	moves("/a=b/x", "/c\\d/x");
+	moves("/elsewhere", "/elsewhere");
+	assert_int_not_equal(relocate_add("no/slash=/x"), 0);
+	report_clear();
+	assert_int_not_equal(relocate_add("/nothing"), 0);
+	report_clear();
+	for (int i = 0; i < RELOCATE_MAX - 4; i++)
+		assert_int_equal(relocate_add("/x=/y"), 0);
+	assert_int_equal(relocate_add("/=/root"), 0);
+	moves("/elsewhere", "/root/elsewhere");
+	assert_int_not_equal(relocate_add("/x=/y"), 0);
+	report_clear();
+}
+
+static void names_of_signals(void **state)
+{
+	(void)state;
+	assert_int_equal(signal_number("15"), SIGTERM);
+	assert_int_equal(signal_number("TERM"), SIGTERM);
+	assert_int_equal(signal_number("SIGKILL"), SIGKILL);
+	assert_int_equal(signal_number("RTMIN+3"), SIGRTMIN + 3);
+	assert_int_equal(signal_number("SIGRTMAX"), SIGRTMAX);
+	assert_int_equal(signal_number("0"), 0);
+	assert_int_equal(signal_number("65"), -1);
+	assert_int_equal(signal_number("-1"), -1);
+	assert_int_equal(signal_number(""), -1);
+	assert_int_equal(signal_number("TERMINATE"), -1);
+	assert_int_equal(signal_number("RTMIN+99"), -1);
+}
+
+struct person { int pid, ppid, pgid, sid; };
+
+/* Relations of made-up processes; the caller frees. */
+static struct relation *plan(const struct person *people, size_t count)
+{
+	struct context context = { .nr_processes = count };
+	Kcr__Process *process = calloc(count, sizeof(*process));
+	Kcr__Process **list = calloc(count, sizeof(*list));
+	struct relation *all;
+
+	assert_non_null(process);
+	assert_non_null(list);
+	for (size_t i = 0; i < count; i++) {
+		kcr__process__init(&process[i]);
+		process[i].pid = people[i].pid;
+		process[i].ppid = people[i].ppid;
+		process[i].pgid = people[i].pgid;
+		process[i].sid = people[i].sid;
+		list[i] = &process[i];
+	}
+	context.process = list;
+	all = family_plan(&context);
+	assert_non_null(all);
+	free(list);
+	free(process);
+	return all;
+}
+
+static void family_of_a_daemon(void **state)
+{
+	/* A leader; a child of its session; one from before setsid(); one that
+	 * the leader's dead child left behind; a dead group leader's member. */
+	static const struct person people[] = {
+		{ 10, 1, 10, 10 }, { 11, 10, 10, 10 }, { 12, 10, 5, 5 },
+		{ 13, 1, 10, 10 }, { 14, 10, 99, 10 },
+	};
+	struct relation *all = plan(people, 5);
+
+	(void)state;
+	assert_int_equal(all[0].parent, FAMILY_OUTSIDE);
+	assert_int_equal(all[0].session, 0);
+	assert_false(all[0].hosted);
+	assert_int_equal(all[1].parent, 0);
+	assert_false(all[1].early);
+	assert_true(all[2].early);
+	assert_int_equal(all[2].session, FAMILY_OUTSIDE);
+	assert_int_equal(all[2].group_number, 0);
+	assert_true(all[3].hosted);
+	assert_int_equal(all[4].group, FAMILY_OUTSIDE);
+	assert_int_equal(all[4].group_number, 99);
+	free(all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_architecture),
+		cmocka_unit_test(moved_paths),
+		cmocka_unit_test(names_of_signals),
+		cmocka_unit_test(family_of_a_daemon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
