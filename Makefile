@@ -61,6 +61,10 @@ ROOM_LIBS := $(foreach r,$(ROOMS),$(call room_lib,$r))
 PROGS     := $(patsubst util/%.c,$(B)/bin/%,$(wildcard util/cr_*.c))
 UTIL_OBJ  := $(patsubst %.c,$(B)/user/%.o,$(filter-out util/cr_%,$(wildcard util/*.c)))
 
+# One short line per step; V=1 shows the commands.
+Q    := $(if $(V),,@)
+say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
@@ -109,15 +113,18 @@ user: $(PROGS)
 
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: image/proto/%.proto
 	@mkdir -p $(B)/gen
-	protoc-c --proto_path=image/proto --c_out=$(B)/gen $<
+	$(call say,PROTOC)
+	$(Q)protoc-c --proto_path=image/proto --c_out=$(B)/gen $<
 
 $(B)/user/%.o: %.c Makefile | $(PROTO_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) $(FILE_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) $(FILE_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/user/gen/%.o: $(B)/gen/%.c Makefile | $(PROTO_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/user/restart/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS)
 
@@ -125,14 +132,16 @@ PROTO_OBJ := $(PROTO_GEN:$(B)/gen/%.c=$(B)/user/gen/%.o)
 
 define room_rule
 $(B)/user/lib$1.a: $(call room_obj,$1) $(if $(filter image,$1),$(PROTO_OBJ))
+	$$(call say,AR)
 	@rm -f $$@
-	$$(AR) rcs $$@ $$^
+	$$(Q)$$(AR) rcs $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(if $(call room_src,$r),$(eval $(call room_rule,$r))))
 
 $(PROGS): $(B)/bin/%: $(B)/user/util/%.o $(UTIL_OBJ) $(ROOM_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lpthread
 
 -include tests/tests.mk

@@ -101,7 +101,8 @@ $(T)/asan/shared.a: $(UNIT_SHARED:%.c=$(T)/asan/%.o)
 
 $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
-	$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
+	$(call say,CC)
+	$(Q)$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
 
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)
