@@ -97,7 +97,8 @@ $(T)/cov/rooms.a: $(FUZZ_OBJ)
 # tests/unit/test_X.c is a program; it takes what it uses of the other files there.
 $(T)/asan/shared.a: $(UNIT_SHARED:%.c=$(T)/asan/%.o)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
 
 $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
