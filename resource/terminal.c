@@ -21,6 +21,7 @@
 
 #include "report/report.h"
 #include "resource/attribute.h"
+#include "resource/terminal.h"
 
 #define MAX_INDEX_SEARCH	256	/* masters opened in search of the old number */
 
@@ -53,19 +54,33 @@ static int pty_index(const struct file_probe *probe)
 	return -1;
 }
 
-/* Is the other side of this pseudo-terminal in the table? */
-static bool is_inside(const struct file_table *t, const struct file_probe *probe, int index)
+/* A side of the pseudo-terminal with this number in the table; NULL: none. */
+static const struct file_probe *find_side(const struct file_table *t, int index, bool master)
 {
-	if (is_master(&probe->st))
-		return true;		/* slaves, if any are outside, hang up */
 	for (uint32_t id = 1; index >= 0 && id <= file_table_count(t); id++) {
 		const struct file_probe *p = file_table_probe(t, id);
 
-		if (S_ISCHR(p->st.st_mode) && is_master(&p->st) && !(p->flags & O_PATH) &&
-		    pty_index(p) == index)
-			return true;
+		if (match(p) && is_master(&p->st) == master && pty_index(p) == index)
+			return p;
 	}
-	return false;
+	return NULL;
+}
+
+/* What is in its queue, with the first file of each side, if both are in the table. */
+static int save_queue(const struct file_table *t, const struct file_probe *probe, int index,
+		      Kcr__Terminal *terminal)
+{
+	const struct file_probe *master = find_side(t, index, true);
+	const struct file_probe *slave = find_side(t, index, false);
+	int err;
+
+	if (!master || !slave || file_table_is_dry(t) ||
+	    probe != (terminal->pty_master ? master : slave))
+		return 0;
+	err = terminal_queue_save(master->fd, slave->fd, terminal->pty_master,
+				  &terminal->contents);
+	terminal->has_contents = terminal->contents.len;
+	return err ? file_save_error(probe, err, "cannot save what is on its way") : 0;
 }
 
 /* Is the program the one that the user sees, so that modes of the terminal are its own? */
@@ -119,9 +134,11 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		terminal->has_pty_index = true;
 		terminal->pty_index = index;
 	}
-	terminal->has_pty_inside = terminal->pty_inside = is_inside(t, probe, index);
+	/* Slaves that are outside hang up. */
+	terminal->has_pty_inside = terminal->pty_inside =
+		terminal->pty_master || find_side(t, index, true);
 	save_job_control(probe, terminal);
-	return save_modes(probe, terminal);
+	return save_modes(probe, terminal) ?: save_queue(t, probe, index, terminal);
 }
 
 /* ---- rebuild: pseudo-terminals of the tree ---------------------------------------- */
@@ -197,6 +214,25 @@ static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 			rebuild_put(r, file->id, fd);
 }
 
+/* What was on its way, once all is as it was. */
+static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
+{
+	int slave = -1, err = 0;
+
+	for (size_t i = 0; i < r->context->nr_files && slave < 0; i++)
+		if (same_pty(file, r->context->file[i]) &&
+		    !r->context->file[i]->terminal->pty_master)
+			slave = r->file_fd[i];
+	for (size_t i = 0; i < r->context->nr_files && slave >= 0 && !err; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (same_pty(file, f))
+			err = terminal_queue_fill(master, slave, f->terminal->pty_master,
+						  &f->terminal->contents);
+	}
+	return err ? rebuild_error(file, err, "cannot fill it") : 0;
+}
+
 static int open_inside(struct rebuild *r, const Kcr__File *file)
 {
 	int master, unlock = 0, on = 1, err = 0;
@@ -218,6 +254,8 @@ static int open_inside(struct rebuild *r, const Kcr__File *file)
 	}
 	if (!err)
 		err = set_modes(file, master);
+	if (!err)
+		err = fill_queues(r, file, master);
 	if (!err && file->terminal->locked)
 		ioctl(master, TIOCSPTLCK, &on);
 	close(master);

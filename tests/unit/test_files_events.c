@@ -301,9 +301,45 @@ static void use_pty(void)
 	must(read(11, buffer, 8) <= 0);
 }
 
+static void make_busy_pty(void)
+{
+	struct termios modes;
+	int master, slave;
+
+	must(!openpty(&master, &slave, NULL, NULL, NULL));
+	files_at(master, 10);
+	files_at(slave, 11);
+	must(!tcgetattr(11, &modes));
+	modes.c_lflag &= ~ECHO;
+	must(!tcsetattr(11, TCSANOW, &modes));
+	must(write(10, "one\rtwo\npart", 12) == 12);
+	must(write(11, "out\n", 4) == 4);
+	usleep(20000);
+}
+
+static bool reads(int fd, const char *text)
+{
+	char buffer[64];
+	ssize_t got = read(fd, buffer, sizeof(buffer));
+
+	return got == (ssize_t)strlen(text) && !memcmp(buffer, text, got);
+}
+
+static void use_busy_pty(void)
+{
+	int n;
+
+	usleep(10000);
+	must(!ioctl(10, FIONREAD, &n) && n == 5);
+	must(reads(11, "one\n") && reads(11, "two\n") && reads(10, "out\r\n"));
+	must(!ioctl(11, FIONREAD, &n) && n == 0);
+	must(write(10, "ial\n", 4) == 4 && reads(11, "partial\n"));
+}
+
 static void test_pty(void **state)
 {
 	(void)state;
+	files_cycle(&(struct files_test){ .make = make_busy_pty, .use = use_busy_pty });
 	files_cycle(&(struct files_test){ .make = make_pty, .use = use_pty });
 }
 

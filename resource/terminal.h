@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The parts of terminals: terminal.c and terminal_queue.c. */
+#ifndef KCR_RESOURCE_TERMINAL_H
+#define KCR_RESOURCE_TERMINAL_H
+
+#include <stddef.h>
+
+#include "resource/resource.h"
+
+/*
+ * What nobody has read yet on one side of a pseudo-terminal whose ends are
+ * both at hand.  The programs must be stopped.  *data is malloc'ed.
+ */
+int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data);
+/* Puts it there. 0 or -errno, without a message. */
+int terminal_queue_fill(int master, int slave, bool of_master, const ProtobufCBinaryData *data);
+
+#endif /* KCR_RESOURCE_TERMINAL_H */
