@@ -18,6 +18,7 @@
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/pid_namespace.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -48,6 +49,7 @@ struct birth {
 	struct kcr_job *job;
 	struct newborn *born;		/* NULL: the child has it */
 	struct kcr_half *half;		/* to register; NULL: a thread, or done */
+	bool shares_mm;			/* a process, not a thread, with CLONE_VM */
 };
 
 /* In the child, before its first user instruction. */
@@ -83,6 +85,10 @@ static void forked(struct kcr_fork_watch *watch, struct task_struct *child)
 	doomed = job->restart->aborted;
 	if (birth->half) {
 		birth->half->pid = get_pid(task_pid(child));
+		if (birth->shares_mm) {
+			birth->half->mm = child->mm;
+			mmgrab(child->mm);
+		}
 		list_add_tail(&birth->half->node, &job->restart->processes);
 		birth->half = NULL;
 	}
@@ -169,7 +175,7 @@ static long clone_one(struct kcr_job *job, const struct kcr_clone *request)
 		.set_tid = &tid,
 		.set_tid_size = tid ? 1 : 0,
 	};
-	struct birth birth = { .job = job };
+	struct birth birth = { .job = job, .shares_mm = request->clone_flags & CLONE_VM };
 	pid_t pid = -ENOMEM;
 
 	birth.born = kzalloc(sizeof(*birth.born), GFP_KERNEL_ACCOUNT);

@@ -313,31 +313,73 @@ static int swap_exe(struct file *exe)
 	return 0;
 }
 
+static bool mm_complete(struct kcr_job *job, const struct mm_struct *mm)
+{
+	struct kcr_half *half;
+
+	lockdep_assert_held(&job->list_lock);
+	list_for_each_entry(half, &job->restart->processes, node)
+		if (half->mm == mm && !half->complete)
+			return false;
+	return true;
+}
+
+/*
+ * Takes the old code of all that share this mm away: all their threads are
+ * asleep.  One thread does so, that of the process that completed last.
+ */
+static int unmap_old_code(struct kcr_job *job, struct mm_struct *mm)
+{
+	struct kcr_half *half;
+	int ret = 0;
+
+	/* Entries are only ever appended, and stay until the job is freed. */
+	spin_lock(&job->list_lock);
+	list_for_each_entry(half, &job->restart->processes, node) {
+		if (half->mm != mm || !half->unmap_len)
+			continue;
+		spin_unlock(&job->list_lock);
+		ret = vm_munmap(half->unmap_start, half->unmap_len);
+		spin_lock(&job->list_lock);
+		if (ret)
+			break;
+	}
+	list_for_each_entry(half, &job->restart->processes, node) {
+		if (ret || half->mm != mm)
+			continue;
+		half->ready = true;
+		job->restart->nr_threads += half->nr_threads;
+	}
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
 /* By the last thread of a process: all the others sleep in the kernel. */
 static int make_ready(struct kcr_job *job, struct kcr_half *half)
 {
-	int ret = 0;
+	bool all;
+	int ret;
 
 	if (get_nr_threads(current) != half->nr_threads)
 		return -EINVAL;
-	if (half->exe)
-		ret = swap_exe(half->exe);
-	if (!ret && half->unmap_len)
-		ret = vm_munmap(half->unmap_start, half->unmap_len);
+	ret = half->exe ? swap_exe(half->exe) : 0;
 	if (ret)
 		return ret;
 	spin_lock(&job->list_lock);
-	half->ready = true;
-	job->restart->nr_threads += half->nr_threads;
+	half->complete = true;
+	all = mm_complete(job, half->mm);
 	spin_unlock(&job->list_lock);
+	if (all)
+		ret = unmap_old_code(job, half->mm);
 	wake_up_all(&job->arrived);
-	return 0;
+	return ret;
 }
 
 static void count_out(struct kcr_job *job, struct kcr_half *half)
 {
 	spin_lock(&job->list_lock);
 	half->entered--;
+	half->complete = false;
 	spin_unlock(&job->list_lock);
 }
 

@@ -18,13 +18,16 @@
 struct kcr_half {
 	struct list_head node;		/* restart->processes */
 	struct pid *pid;		/* of the group leader, referenced */
-	struct mm_struct *mm;		/* mm_count reference, once a thread entered */
+	struct mm_struct *mm;		/* mm_count reference; with CLONE_VM from birth
+					 * on, else once a thread entered */
 	struct file *exe;		/* becomes /proc/PID/exe, or NULL */
 	unsigned long unmap_start;	/* the code that entered … */
 	unsigned long unmap_len;	/* … 0: stays */
 	unsigned int nr_threads;	/* expected; 0: none entered yet */
 	unsigned int entered;
-	bool ready;			/* all entered, old code is unmapped */
+	bool complete;			/* all entered */
+	bool ready;			/* the same of all that share its mm, and the
+					 * old code is unmapped */
 };
 
 struct kcr_restart {

@@ -7,6 +7,7 @@
 #include "restart/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,10 +52,7 @@ int process_check(const Kcr__Process *p)
 
 	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
 		return 0;
-	if (!p->mm || !p->n_thread)
-		return report_fail(-EOPNOTSUPP, "process %d shares its memory with another "
-				   "process: that cannot be restarted", p->pid);
-	err = memory_check(p, p->mm);
+	err = p->mm ? memory_check(p, p->mm) : 0;
 	for (size_t i = 0; i < p->n_thread && !err; i++)
 		err = thread_check(p->thread[i]);
 	return err;
@@ -78,10 +76,20 @@ static int forget_rseq(void)
 	return report_errno(-errno, "cannot unregister the restartable sequences area");
 }
 
-static uint64_t blob_length(const struct builder *b)
+bool process_is_sharer(const Kcr__Process *p)
 {
-	const Kcr__Process *p = b->how->process;
-	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + STACK_SIZE;
+	return p->state != KCR__PROCESS__STATE__ZOMBIE && !p->mm;
+}
+
+/* Does q live in the memory of p, which is not its own process? */
+static bool shares_memory(const Kcr__Process *p, const Kcr__Process *q)
+{
+	return q != p && process_is_sharer(q) && q->mm_id == p->mm_id;
+}
+
+static uint64_t scripts_length(const Kcr__Process *p)
+{
+	uint64_t length = STACK_SIZE;
 
 	length += (p->n_action + p->n_posix_lock + p->n_limit + p->n_timer * 3) *
 		  (sizeof(struct restorer_op) + 128);
@@ -89,6 +97,18 @@ static uint64_t blob_length(const struct builder *b)
 		length += p->pending[i].len + sizeof(struct restorer_op) + 64;
 	for (size_t i = 0; i < p->n_thread; i++)
 		length += thread_script_size(p->thread[i]) + STACK_SIZE;
+	return length + p->n_descriptor * sizeof(struct restorer_op);
+}
+
+static uint64_t blob_length(const struct builder *b)
+{
+	const struct context *c = b->how->rebuild->context;
+	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + scripts_length(b->how->process);
+
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (shares_memory(b->how->process, c->process[i]))
+			length += scripts_length(c->process[i]) +
+				  b->how->process->n_descriptor * sizeof(struct restorer_op);
 	return (length + 4095) & ~4095ull;
 }
 
@@ -145,40 +165,63 @@ static void unmap_all(const struct builder *b, struct script *s)
 	unmap_between(s, high_end, HOLE_HIGHEST);
 }
 
-static struct thread_exit thread_exit_of(const struct builder *b, bool leader)
+static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Process *p,
+					 bool leader)
 {
 	struct rebuild *r = b->how->rebuild;
 	struct thread_exit how = {
 		.job = r->job,
-		.exe_fd = b->mm->exe_file_id ? r->file_fd[b->mm->exe_file_id - 1] : -1,
-		.close_job = true,
+		.exe_fd = p->mm && b->mm->exe_file_id ? r->file_fd[b->mm->exe_file_id - 1] : -1,
+		.close_job = p == b->how->process || p->files_id != b->how->process->files_id,
+		.unmap = p->mm,
 		.leader = leader,
 		.stopped = b->how->stopped,
-		.nr_threads = (uint32_t)b->how->process->n_thread,
+		.nr_threads = (uint32_t)p->n_thread,
 	};
 
 	return how;
 }
 
-static int attributes_of_thread(const struct builder *b, const Kcr__Thread *t, struct script *s)
+static int attributes_of_thread(const struct builder *b, const Kcr__Process *p,
+				const Kcr__Thread *t, struct script *s)
 {
-	const struct process_exit *how = b->how;
 	int err = 0;
 
 	for (size_t i = 0; attributes[i] && !err; i++)
 		if (attributes[i]->script_thread)
-			err = attributes[i]->script_thread(how->rebuild, how->process, t, s);
+			err = attributes[i]->script_thread(b->how->rebuild, p, t, s);
+	return err;
+}
+
+static int attributes_of_process(const struct builder *b, const Kcr__Process *p, struct script *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; attributes[i] && !err; i++)
+		if (attributes[i]->script)
+			err = attributes[i]->script(b->how->rebuild, p, s);
+	return err;
+}
+
+static int attributes_last(const struct builder *b, const Kcr__Process *p, struct script *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; attributes[i] && !err; i++)
+		if (attributes[i]->script_last)
+			err = attributes[i]->script_last(b->how->rebuild, p, s);
 	return err;
 }
 
 /* The script that another thread starts with; its address, or 0 with *err. */
-static uint64_t other_thread(struct builder *b, const Kcr__Thread *t, int *err)
+static uint64_t other_thread(struct builder *b, const Kcr__Process *p, const Kcr__Thread *t,
+			     int *err)
 {
-	struct thread_exit how = thread_exit_of(b, false);
+	struct thread_exit how = thread_exit_of(b, p, false);
 	struct script *s = script_new(&b->blob);
 	uint64_t at = 0;
 
-	*err = s ? attributes_of_thread(b, t, s) : -ENOMEM;
+	*err = s ? attributes_of_thread(b, p, t, s) : -ENOMEM;
 	if (!*err)
 		*err = thread_script(t, &how, &b->blob, s);
 	if (!*err)
@@ -189,31 +232,31 @@ static uint64_t other_thread(struct builder *b, const Kcr__Thread *t, int *err)
 	return at;
 }
 
-/* In the leader's script: the call that makes the thread. */
-static int make_thread(struct builder *b, const Kcr__Thread *t, struct script *s)
+/* The call that makes a thread, or a process in the same memory, which runs `script`. */
+static int script_child(struct builder *b, struct script *s, int32_t saved_tid, uint64_t script,
+			uint64_t flags, uint32_t exit_signal)
 {
-	int32_t tid = b->how->rebuild->restore_ids ? t->tid : 0;
-	uint64_t stack = blob_reserve(&b->blob, STACK_SIZE, 16), script, top;
+	int32_t tid = b->how->rebuild->restore_ids ? saved_tid : 0;
+	uint64_t stack = blob_reserve(&b->blob, STACK_SIZE, 16), top;
 	char label[64];
-	int err;
 
-	script = other_thread(b, t, &err);
-	if (!script || !stack)
-		return err ? err : b->blob.error;
+	if (!stack)
+		return b->blob.error;
 	top = stack + STACK_SIZE - 8;	/* the restorer pops its script from here */
 	*(uint64_t *)(uintptr_t)top = script;
-	snprintf(label, sizeof(label), "thread %d (its number may be in use)", t->tid);
+	snprintf(label, sizeof(label), "thread %d (its number may be in use)", saved_tid);
 	if (b->how->module_clones) {
 		struct kcr_clone clone = {
-			.size = sizeof(clone), .clone_flags = THREAD_FLAGS, .stack = top,
-			.tid = tid,
+			.size = sizeof(clone), .clone_flags = flags, .stack = top, .tid = tid,
+			.exit_signal = exit_signal,
 		};
 
 		script_clone(s, label, tid, SYS_ioctl, (uint64_t)b->how->rebuild->job,
 			     KCR_IOC_CLONE, script_data(s, &clone, sizeof(clone)));
 	} else {
 		struct clone_args clone = {
-			.flags = THREAD_FLAGS, .stack = stack, .stack_size = STACK_SIZE - 8,
+			.flags = flags, .stack = stack, .stack_size = STACK_SIZE - 8,
+			.exit_signal = exit_signal,
 			.set_tid = script_data(s, &tid, sizeof(tid)), .set_tid_size = tid ? 1 : 0,
 		};
 
@@ -223,6 +266,19 @@ static int make_thread(struct builder *b, const Kcr__Thread *t, struct script *s
 			     sizeof(clone), 0);
 	}
 	return b->blob.error;
+}
+
+static int make_threads(struct builder *b, const Kcr__Process *p, struct script *s)
+{
+	int err = 0;
+
+	for (size_t i = 1; i < p->n_thread && !err; i++) {
+		uint64_t script = other_thread(b, p, p->thread[i], &err);
+
+		if (!err)
+			err = script_child(b, s, p->thread[i]->tid, script, THREAD_FLAGS, 0);
+	}
+	return err;
 }
 
 static void close_files(const struct rebuild *r, int exe_fd, struct script *s)
@@ -244,42 +300,127 @@ static void close_files(const struct rebuild *r, int exe_fd, struct script *s)
 	script_call(s, "closing files", SYS_close_range, from, ~0u, 0, 0, 0, 0);
 }
 
-/* What the leader does before it is only itself. */
-static int whole_process(struct builder *b, struct script *s)
+/* What the leader does when only it exists, and once all its threads do. */
+static int finish_leader(struct builder *b, const Kcr__Process *p, bool close, struct script *s)
 {
-	const struct process_exit *how = b->how;
-	const Kcr__Process *p = how->process;
-	int err;
+	struct thread_exit leave = thread_exit_of(b, p, true);
+	int err = make_threads(b, p, s);
 
-	unmap_all(b, s);
-	err = vdso_script(&b->vdso, b->mm, s);
 	if (!err)
-		err = memory_script(how->rebuild, p, b->mm, s);
-	for (size_t i = 0; attributes[i] && !err; i++)
-		if (attributes[i]->script)
-			err = attributes[i]->script(how->rebuild, p, s);
-	for (size_t i = 1; i < p->n_thread && !err; i++)
-		err = make_thread(b, p->thread[i], s);
+		err = attributes_of_thread(b, p, p->thread[0], s);
+	if (!err)
+		err = attributes_last(b, p, s);
+	if (err)
+		return err;
+	if (close)
+		close_files(b->how->rebuild, leave.exe_fd, s);
+	files_script(b->how->rebuild, p, s);
+	return thread_script(p->thread[0], &leave, &b->blob, s);
+}
+
+/* ---- processes in the same memory (CLONE_VM without CLONE_THREAD) ------------- */
+
+static uint64_t sharer_flags(const Kcr__Process *p, const Kcr__Process *q)
+{
+	return CLONE_VM | (q->files_id == p->files_id ? CLONE_FILES : 0) |
+	       (q->fs_id == p->fs_id ? CLONE_FS : 0) |
+	       (q->sighand_id == p->sighand_id ? CLONE_SIGHAND : 0);
+}
+
+static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
+{
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (p->descriptor[i]->fd == fd)
+			return p->descriptor[i];
+	return NULL;
+}
+
+/* From its maker's descriptors, which it has a copy of, to its own. */
+static void sharer_files(struct builder *b, const Kcr__Process *q, struct script *s)
+{
+	const Kcr__Process *p = b->how->process;
+
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (!descriptor(q, p->descriptor[i]->fd))
+			script_call(s, "close", SYS_close, p->descriptor[i]->fd, 0, 0, 0, 0, 0);
+	for (size_t i = 0; i < q->n_descriptor; i++) {
+		const Kcr__Descriptor *d = q->descriptor[i];
+		int fd = b->how->rebuild->file_fd[d->file_id - 1];
+
+		if (fd >= 0)
+			script_call(s, "dup3", SYS_dup3, fd, d->fd, d->cloexec ? O_CLOEXEC : 0,
+				    0, 0, 0);
+	}
+}
+
+static int refuse_sharer(const Kcr__Process *p, const Kcr__Process *q)
+{
+	return report_fail(-EOPNOTSUPP, "process %d shares its memory with process %d in a way "
+			   "that cannot be restarted", q->pid, p->pid);
+}
+
+static int sharer_script(struct builder *b, const Kcr__Process *q, struct script *s)
+{
+	const Kcr__Process *p = b->how->process;
+	uint64_t flags = sharer_flags(p, q);
+	int err = 0;
+
+	if (q->sid != p->sid || (q->pgid != p->pgid && q->pgid != q->pid))
+		return refuse_sharer(p, q);
+	if (q->pgid != p->pgid)
+		script_call(s, "setpgid", SYS_setpgid, 0, 0, 0, 0, 0, 0);
+	if (!(flags & CLONE_FILES))
+		sharer_files(b, q, s);
+	if (!(flags & CLONE_SIGHAND))
+		err = attributes_of_process(b, q, s);
+	return err ? err : finish_leader(b, q, !(flags & CLONE_FILES), s);
+}
+
+/*
+ * Those that live in this process's memory cannot be made by fork: its leader
+ * makes them as it makes threads.  Their numbers must be known beforehand.
+ */
+static int make_sharers(struct builder *b, struct script *s)
+{
+	const struct context *c = b->how->rebuild->context;
+	const Kcr__Process *p = b->how->process;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_processes && !err; i++) {
+		const Kcr__Process *q = c->process[i];
+		uint64_t flags = sharer_flags(p, q), at = 0;
+		struct script *own;
+
+		if (!shares_memory(p, q))
+			continue;
+		if (q->ppid != p->pid || !b->how->rebuild->restore_ids || !b->how->module_clones)
+			return refuse_sharer(p, q);
+		own = script_new(&b->blob);
+		err = own ? sharer_script(b, q, own) : -ENOMEM;
+		if (!err)
+			at = script_finish(own);
+		script_free(own);
+		if (!err)
+			err = at ? script_child(b, s, q->pid, at, flags, q->exit_signal) :
+				   b->blob.error;
+	}
 	return err;
 }
 
 static int leader_script(struct builder *b, struct script *s)
 {
-	const struct process_exit *how = b->how;
-	const Kcr__Process *p = how->process;
-	struct thread_exit leave = thread_exit_of(b, true);
-	int err = whole_process(b, s);
+	const Kcr__Process *p = b->how->process;
+	int err;
 
+	unmap_all(b, s);
+	err = vdso_script(&b->vdso, b->mm, s);
 	if (!err)
-		err = attributes_of_thread(b, p->thread[0], s);
-	for (size_t i = 0; attributes[i] && !err; i++)
-		if (attributes[i]->script_last)
-			err = attributes[i]->script_last(how->rebuild, p, s);
-	if (err)
-		return err;
-	close_files(how->rebuild, leave.exe_fd, s);
-	files_script(how->rebuild, p, s);
-	return thread_script(p->thread[0], &leave, &b->blob, s);
+		err = memory_script(b->how->rebuild, p, b->mm, s);
+	if (!err)
+		err = attributes_of_process(b, p, s);
+	if (!err)
+		err = make_sharers(b, s);
+	return err ? err : finish_leader(b, p, true, s);
 }
 
 int process_become(const struct process_exit *how)

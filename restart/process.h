@@ -26,6 +26,12 @@ struct process_exit {
 int process_check(const Kcr__Process *p);
 
 /*
+ * Does it live in another process's memory?  Then it is made by that
+ * process's script, and nobody else makes it.
+ */
+bool process_is_sharer(const Kcr__Process *p);
+
+/*
  * Leaves the calling program for ever.  Returns only on an error: -errno,
  * reported; nothing is torn down yet, and the caller should exit.  Later
  * errors are in *status.  All signals must be blocked.

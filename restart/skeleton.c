@@ -47,6 +47,7 @@ static struct {
 	struct restorer_status *status;
 	bool module_clones;
 	pid_t builder;
+	size_t nr_forked;	/* processes that are made here */
 } k;
 
 static const Kcr__Process *saved(size_t i)
@@ -70,7 +71,7 @@ static void announce(atomic_int *count)
 /* If one never comes, the builder ends the job, which kills the waiters. */
 static void await(atomic_int *count)
 {
-	int total = (int)k.context->nr_processes, seen;
+	int total = (int)k.nr_forked, seen;
 
 	while ((seen = atomic_load(count)) < total)
 		syscall(SYS_futex, count, FUTEX_WAIT, seen, NULL, NULL, 0);
@@ -198,6 +199,8 @@ static void make_children(size_t i, bool early)
 	for (size_t c = 0; c < k.context->nr_processes; c++) {
 		const struct relation *r = &k.plan[c];
 
+		if (process_is_sharer(saved(c)))
+			continue;
 		if (r->hosted ? (early || r->session != i) :
 		    (r->parent != i || r->early != early))
 			continue;
@@ -390,6 +393,24 @@ static void live(size_t i)
 
 /* ---- the builder ----------------------------------------------------------------- */
 
+/* Processes in the memory of another come into being later, by its script. */
+static int leave_sharers(void)
+{
+	for (size_t i = 0; i < k.context->nr_processes; i++) {
+		size_t parent = k.plan[i].parent;
+
+		if (parent != FAMILY_OUTSIDE && process_is_sharer(saved(parent)))
+			return report_fail(-EOPNOTSUPP, "process %d has children and shares its "
+					   "memory with its parent: that cannot be restarted",
+					   saved(parent)->pid);
+		if (!process_is_sharer(saved(i)))
+			k.nr_forked++;
+		else if (k.options->restore_pid)
+			k.rebuild->new_pid[i] = saved(i)->pid;
+	}
+	return 0;
+}
+
 int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		  struct restorer_status *status, bool module_clones)
 {
@@ -402,6 +423,7 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 	k.status = status;
 	k.module_clones = module_clones;
 	k.builder = getpid();
+	k.nr_forked = 0;
 	k.plan = family_plan(c);
 	if (!k.plan)
 		return report_errno(-ENOMEM, "restart");
@@ -410,10 +432,12 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 	if (k.meeting == MAP_FAILED)
 		return report_errno(-errno, "restart");
 
+	err = leave_sharers();
 	/* Those that were adopted by somebody outside the file are adopted by us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (size_t i = 0; i < c->nr_processes && !err; i++)
-		if (k.plan[i].parent == FAMILY_OUTSIDE && !k.plan[i].hosted)
+		if (k.plan[i].parent == FAMILY_OUTSIDE && !k.plan[i].hosted &&
+		    !process_is_sharer(saved(i)))
 			err = make(i);
 	return err;
 }

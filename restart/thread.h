@@ -17,6 +17,7 @@ struct thread_exit {
 	int job;
 	int exe_fd;			/* -1: keep */
 	bool close_job;			/* this thread's process gives the job's descriptor up */
+	bool unmap;			/* … and the blob */
 	bool leader;
 	bool stopped;
 	uint32_t nr_threads;

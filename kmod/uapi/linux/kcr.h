@@ -410,7 +410,8 @@ struct kcr_clone {
  * Of the group leader:
  * exe_fd (-1: none) becomes /proc/PID/exe and is closed at once;
  * job_fd (-1: none), this job's descriptor, is closed at RESUME;
- * the range unmap_start … is taken away once all threads have entered.
+ * the range unmap_start … is taken away once all threads have entered, those
+ * of processes made with CLONE_VM as well.
  * Returns only on an error.
  */
 struct kcr_enter {
