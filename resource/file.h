@@ -34,6 +34,11 @@ const struct file_kind *file_kind_of(Kcr__File__KindCase tag);
 
 /* ---- save ------------------------------------------------------------------- */
 
+/* Fills all but fd, pid, number and the mapped flags; link and fdinfo are malloc'ed. -errno. */
+int file_probe_fill(struct file_probe *p);
+/* The text of fdinfo; NULL: it could not be read. */
+char *file_probe_fdinfo(const struct file_probe *p);
+
 /* The programs run: queues and counters must be left alone. */
 bool file_table_is_dry(const struct file_table *t);
 

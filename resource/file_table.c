@@ -114,79 +114,6 @@ void file_table_free(struct file_table *t)
 
 /* ---- registering -------------------------------------------------------------- */
 
-/* The whole text of a file of /proc; NULL: it could not be read. */
-static char *read_text(const char *path)
-{
-	size_t room = 1024, length = 0;
-	char *text = NULL, *more;
-	ssize_t got;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	for (;;) {
-		more = realloc(text, room);
-		if (!more)
-			break;
-		text = more;
-		got = read(fd, text + length, room - 1 - length);
-		if (got < 0)
-			break;
-		length += got;
-		if (!got) {
-			text[length] = '\0';
-			close(fd);
-			return text;
-		}
-		if (length == room - 1)
-			room *= 4;
-	}
-	free(text);
-	close(fd);
-	return NULL;
-}
-
-static char *read_fdinfo(const struct file_probe *p)
-{
-	char path[64];
-	char *text = NULL;
-
-	if (p->number < 0)
-		return strdup("");
-	/* POSIX locks are shown to the descriptor table that holds them only. */
-	if (S_ISREG(p->st.st_mode)) {
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
-		text = read_text(path);
-	}
-	if (!text) {
-		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);
-		text = read_text(path);
-	}
-	return text;
-}
-
-static int fill_probe(struct file_probe *p)
-{
-	char path[64], link[8192];
-	ssize_t length;
-
-	if (fstat(p->fd, &p->st))
-		return -errno;
-	p->flags = fcntl(p->fd, F_GETFL);
-	if (p->flags < 0)
-		return -errno;
-	if (fstatfs(p->fd, &p->fs))
-		memset(&p->fs, 0, sizeof(p->fs));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
-	length = readlink(path, link, sizeof(link) - 1);
-	if (length < 0)
-		return -errno;
-	link[length] = '\0';
-	p->link = strdup(link);
-	p->fdinfo = read_fdinfo(p);
-	return p->link && p->fdinfo ? 0 : -ENOMEM;
-}
-
 /* A total order of open file descriptions; 0: they are the same one. */
 static int compare(const struct file_probe *a, const struct file_probe *b)
 {
@@ -307,7 +234,7 @@ static int add_again(struct file_table *t, uint32_t id, const struct file_probe 
 	if (p->number < 0)
 		return 0;
 	if (S_ISREG(p->st.st_mode) || e->probe.number < 0) {
-		fdinfo = read_fdinfo(p);
+		fdinfo = file_probe_fdinfo(p);
 		if (!fdinfo)
 			return -ENOMEM;
 	}
@@ -337,7 +264,7 @@ static int add_new(struct file_table *t, const struct file_probe *p, size_t at, 
 	if (!e)
 		return -ENOMEM;
 	e->probe = *p;
-	err = fill_probe(&e->probe);
+	err = file_probe_fill(&e->probe);
 	if (!err)
 		err = add_place(t, p->pid, p->number, t->count + 1);
 	if (err) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is asked of every open file before anything is known of its kind: by
+ * the duplicate, except for POSIX locks, which /proc shows to their holder.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The whole text of a file of /proc; NULL: it could not be read. */
+static char *read_text(const char *path)
+{
+	size_t room = 1024, length = 0;
+	char *text = NULL, *more;
+	ssize_t got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	for (;;) {
+		more = realloc(text, room);
+		if (!more)
+			break;
+		text = more;
+		got = read(fd, text + length, room - 1 - length);
+		if (got < 0)
+			break;
+		length += got;
+		if (!got) {
+			text[length] = '\0';
+			close(fd);
+			return text;
+		}
+		if (length == room - 1)
+			room *= 4;
+	}
+	free(text);
+	close(fd);
+	return NULL;
+}
+
+char *file_probe_fdinfo(const struct file_probe *p)
+{
+	char path[64];
+	char *text = NULL;
+
+	if (p->number < 0)
+		return strdup("");
+	/* POSIX locks are shown to the descriptor table that holds them only. */
+	if (S_ISREG(p->st.st_mode)) {
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
+		text = read_text(path);
+	}
+	if (!text) {
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);
+		text = read_text(path);
+	}
+	return text;
+}
+
+int file_probe_fill(struct file_probe *p)
+{
+	char path[64], link[8192];
+	ssize_t length;
+
+	if (fstat(p->fd, &p->st))
+		return -errno;
+	p->flags = fcntl(p->fd, F_GETFL);
+	if (p->flags < 0)
+		return -errno;
+	if (fstatfs(p->fd, &p->fs))
+		memset(&p->fs, 0, sizeof(p->fs));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
+	length = readlink(path, link, sizeof(link) - 1);
+	if (length < 0)
+		return -errno;
+	link[length] = '\0';
+	p->link = strdup(link);
+	p->fdinfo = file_probe_fdinfo(p);
+	return p->link && p->fdinfo ? 0 : -ENOMEM;
+}
