@@ -40,7 +40,10 @@ int main(int argc, char **argv)
 	check_wait();
 	CHECK(check_filled(a, LENGTH, 60) && check_filled(again, LENGTH, 60));
 	CHECK(check_filled(b, LENGTH, 61));
-	CHECK(!shmctl(kept, IPC_STAT, &ds) && ds.shm_segsz == LENGTH && ds.shm_nattch == 4);
+	CHECK(!shmctl(kept, IPC_STAT, &ds) && ds.shm_segsz == LENGTH);
+	if (ds.shm_nattch != 4)
+		fprintf(stderr, "# attached %lu times\n", (unsigned long)ds.shm_nattch);
+	CHECK(ds.shm_nattch == 4);
 	CHECK((ds.shm_perm.mode & 0777) == 0640);
 	check_fill(a, LENGTH, 62);
 	check_fill(b, LENGTH, 63);
