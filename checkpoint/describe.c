@@ -188,6 +188,8 @@ static void set_state(const struct kcr_process *m, Kcr__Process *p)
 						    KCR__PROCESS__STATE__RUNNING;
 	p->has_stop_signal = m->flags & KCR_PROCESS_STOPPED;
 	p->stop_signal = m->stop_signal;
+	p->has_stop_seen = m->flags & KCR_PROCESS_STOPPED;
+	p->stop_seen = m->flags & KCR_PROCESS_STOP_SEEN;
 	p->exit_signal = m->exit_signal;
 	p->has_mm_id = p->has_files_id = p->has_fs_id = p->has_sighand_id = true;
 	p->mm_id = m->mm_id;

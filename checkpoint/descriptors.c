@@ -16,21 +16,6 @@
 #include <unistd.h>
 
 #include "report/report.h"
-#include "resource/attribute.h"
-
-/* Whether the descriptor closes on exec, which its duplicate does not tell. */
-static bool is_cloexec(pid_t pid, int number)
-{
-	char name[32], text[512];
-	const char *flags;
-
-	snprintf(name, sizeof(name), "fdinfo/%d", number);
-	/* What follows the first lines is cut off: it does not matter here. */
-	if (proc_read(pid, name, text, sizeof(text)) <= 0)
-		return false;
-	flags = status_value(text, "flags");
-	return flags && strtoul(flags, NULL, 8) & O_CLOEXEC;
-}
 
 static int list(Kcr__Process *process, int number, uint32_t id, bool cloexec)
 {
@@ -73,7 +58,7 @@ static int add(struct file_table *files, int pidfd, pid_t pid, int number, Kcr__
 	err = file_table_add(files, fd, pid, number, FILE_NOT_MAPPED, &id);
 	if (err || !process)
 		return err;
-	return list(process, number, id, is_cloexec(pid, number));
+	return list(process, number, id, file_table_cloexec(files));
 }
 
 int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process)

@@ -23,6 +23,7 @@
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/attribute.h"
+#include "resource/build_id.h"
 
 #define STATUS_SIZE	(64u << 10)
 #define DEV_ZERO	makedev(1, 5)
@@ -208,9 +209,10 @@ static int check_device(pid_t pid, const char *path)
 			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
 }
 
+/* Refuses devices; asks for the build ids that will be wanted when all stands still. */
 static int check_mappings(pid_t pid)
 {
-	char name[32], *line = NULL;
+	char name[32], last[4096] = "", *line = NULL;
 	size_t size = 0;
 	int err = 0;
 	FILE *maps;
@@ -218,12 +220,17 @@ static int check_mappings(pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	maps = fopen(name, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
-		char *path = strstr(line, " /dev/");
+		char *path = strchr(line, '/');
 
 		if (!path)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
-		err = check_device(pid, path + 1);
+		if (!strncmp(path, "/dev/", 5)) {
+			err = check_device(pid, path);
+		} else if (strcmp(path, last)) {
+			build_id_prepare(path);
+			snprintf(last, sizeof(last), "%s", path);
+		}
 	}
 	free(line);
 	if (maps)

@@ -7,7 +7,9 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,4 +72,78 @@ int build_id_read(int fd, uint8_t *id, size_t room)
 			return found;
 	}
 	return 0;
+}
+
+/* ---- what was read before --------------------------------------------------- */
+
+static struct known {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+	int length;
+	uint8_t id[BUILD_ID_MAX];
+} *known;
+static size_t nr_known;
+
+static struct known *find_known(const struct stat *st)
+{
+	for (size_t i = 0; i < nr_known; i++) {
+		struct known *k = &known[i];
+
+		if (k->ino == st->st_ino && k->dev == st->st_dev && k->size == st->st_size &&
+		    k->changed.tv_sec == st->st_ctim.tv_sec &&
+		    k->changed.tv_nsec == st->st_ctim.tv_nsec)
+			return k;
+	}
+	return NULL;
+}
+
+/* NULL: there is no memory to remember more, which only costs time. */
+static struct known *add_known(const struct stat *st)
+{
+	struct known *larger;
+
+	if (!(nr_known & (nr_known - 1))) {	/* full: 0, 1, 2, 4, 8 … */
+		larger = realloc(known, (nr_known ? 2 * nr_known : 1) * sizeof(*known));
+		if (!larger)
+			return NULL;
+		known = larger;
+	}
+	known[nr_known] = (struct known){
+		.dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
+		.changed = st->st_ctim,
+	};
+	return &known[nr_known++];
+}
+
+int build_id_of(int fd, const struct stat *st, uint8_t id[BUILD_ID_MAX])
+{
+	struct known *k = find_known(st);
+	int length;
+
+	if (k) {
+		memcpy(id, k->id, sizeof(k->id));
+		return k->length;
+	}
+	length = build_id_read(fd, id, BUILD_ID_MAX);
+	k = add_known(st);
+	if (k) {
+		k->length = length;
+		memcpy(k->id, id, length);
+	}
+	return length;
+}
+
+void build_id_prepare(const char *path)
+{
+	uint8_t id[BUILD_ID_MAX];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		build_id_of(fd, &st, id);
+	close(fd);
 }

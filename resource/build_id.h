@@ -5,10 +5,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define BUILD_ID_MAX	64
 
 /* Reads the build id of an open file; its length, 0 if it has none. */
 int build_id_read(int fd, uint8_t *id, size_t room);
+
+/*
+ * The same for a file whose status is known, out of memory if it has been
+ * asked for before and has not changed since.
+ */
+int build_id_of(int fd, const struct stat *st, uint8_t id[BUILD_ID_MAX]);
+/* Asks for it in advance: what is read now is not read while programs stand still. */
+void build_id_prepare(const char *path);
 
 #endif /* KCR_RESOURCE_BUILD_ID_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What is asked of every open file before anything is known of its kind: by
- * the duplicate, except for POSIX locks, which /proc shows to their holder.
+ * the duplicate, except for what /proc shows of the descriptor itself.
  */
 #include "resource/file.h"
 
@@ -31,7 +31,8 @@ static char *read_text(const char *path)
 		if (got < 0)
 			break;
 		length += got;
-		if (!got) {
+		/* Less than half a page at a time is all that /proc has. */
+		if (!got || (length < 2048 && length < room - 1)) {
 			text[length] = '\0';
 			close(fd);
 			return text;
@@ -47,15 +48,13 @@ static char *read_text(const char *path)
 char *file_probe_fdinfo(const struct file_probe *p)
 {
 	char path[64];
-	char *text = NULL;
+	char *text;
 
 	if (p->number < 0)
 		return strdup("");
-	/* POSIX locks are shown to the descriptor table that holds them only. */
-	if (S_ISREG(p->st.st_mode)) {
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
-		text = read_text(path);
-	}
+	/* Theirs tells of close-on-exec and POSIX locks; ours is there if they closed it. */
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
+	text = read_text(path);
 	if (!text) {
 		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);
 		text = read_text(path);
@@ -68,8 +67,6 @@ int file_probe_fill(struct file_probe *p)
 	char path[64], link[8192];
 	ssize_t length;
 
-	if (fstat(p->fd, &p->st))
-		return -errno;
 	p->flags = fcntl(p->fd, F_GETFL);
 	if (p->flags < 0)
 		return -errno;

@@ -47,6 +47,7 @@ struct file_table {
 	struct lock_list locks;
 	int diag;			/* -1: not opened yet */
 	void *inet_ends;		/* of inet_socket.c */
+	bool cloexec;			/* of the descriptor added last */
 	char reason[256];		/* of the last file_unsupported() */
 };
 
@@ -221,11 +222,19 @@ static int add_place(struct file_table *t, pid_t pid, int number, uint32_t id)
 	return 0;
 }
 
+/* Close-on-exec belongs to the descriptor: only /proc tells, in its flags. */
+static void note_cloexec(struct file_table *t, const char *fdinfo)
+{
+	const char *flags = strstr(fdinfo, "flags:");
+
+	t->cloexec = flags && strtoul(flags + 6, NULL, 8) & O_CLOEXEC;
+}
+
 /* Another descriptor or mapping of a file that is registered already. */
 static int add_again(struct file_table *t, uint32_t id, const struct file_probe *p)
 {
 	struct entry *e = t->entry[id - 1];
-	char *fdinfo = NULL;
+	char *fdinfo;
 	int err;
 
 	e->probe.mapped |= p->mapped;
@@ -233,11 +242,10 @@ static int add_again(struct file_table *t, uint32_t id, const struct file_probe 
 	e->probe.keep_contents |= p->keep_contents;
 	if (p->number < 0)
 		return 0;
-	if (S_ISREG(p->st.st_mode) || e->probe.number < 0) {
-		fdinfo = file_probe_fdinfo(p);
-		if (!fdinfo)
-			return -ENOMEM;
-	}
+	fdinfo = file_probe_fdinfo(p);
+	if (!fdinfo)
+		return -ENOMEM;
+	note_cloexec(t, fdinfo);
 	if (e->probe.number < 0) {
 		e->probe.pid = p->pid;
 		e->probe.number = p->number;
@@ -245,7 +253,7 @@ static int add_again(struct file_table *t, uint32_t id, const struct file_probe 
 		e->probe.fdinfo = fdinfo;
 		err = 0;
 	} else {
-		err = fdinfo ? locks_parse(fdinfo, p->pid, p->number, NULL, &t->locks) : 0;
+		err = locks_parse(fdinfo, p->pid, p->number, NULL, &t->locks);
 		free(fdinfo);
 	}
 	return err ?: add_place(t, p->pid, p->number, id);
@@ -265,6 +273,8 @@ static int add_new(struct file_table *t, const struct file_probe *p, size_t at, 
 		return -ENOMEM;
 	e->probe = *p;
 	err = file_probe_fill(&e->probe);
+	if (!err)
+		note_cloexec(t, e->probe.fdinfo);
 	if (!err)
 		err = add_place(t, p->pid, p->number, t->count + 1);
 	if (err) {
@@ -313,6 +323,11 @@ int file_table_add(struct file_table *t, int fd, pid_t pid, int number,
 			close(fd);
 	}
 	return err ? file_save_error(&p, err, "cannot examine the open file") : 0;
+}
+
+bool file_table_cloexec(const struct file_table *t)
+{
+	return t->cloexec;
 }
 
 /* ---- looking up --------------------------------------------------------------- */

@@ -15,17 +15,28 @@
 
 static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user" };
 
+/* Ours do not change: asked once, before anything is stopped. */
+static char own_name[sizeof(kinds) / sizeof(*kinds)][64];
+static struct stat own_root;
+
+static ssize_t own_namespace(size_t i, const char *name)
+{
+	if (own_name[i][0])
+		return 0;
+	return proc_link(0, name, own_name[i], sizeof(own_name[i]));
+}
+
 static int check_root(pid_t pid)
 {
-	struct stat theirs, ours;
+	struct stat theirs;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	if (stat(path, &theirs) < 0)
 		return report_errno(-errno, "process %d: cannot see its root folder", pid);
-	if (stat("/", &ours) < 0)
+	if (!own_root.st_ino && stat("/", &own_root) < 0)
 		return report_errno(-errno, "cannot see the root folder");
-	if (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino)
+	if (theirs.st_dev != own_root.st_dev || theirs.st_ino != own_root.st_ino)
 		return report_fail(-EOPNOTSUPP, "process %d: its root folder is not ours (chroot): "
 				   "such a program cannot be checkpointed", pid);
 	return 0;
@@ -35,11 +46,11 @@ static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	(void)p;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		char name[16], theirs[64], ours[64];
+		char name[16], theirs[64];
 		ssize_t err;
 
 		snprintf(name, sizeof(name), "ns/%s", kinds[i]);
-		err = proc_link(0, name, ours, sizeof(ours));
+		err = own_namespace(i, name);
 		if (err == -ENOENT)	/* this kernel has no such namespaces */
 			continue;
 		if (err >= 0)
@@ -47,7 +58,7 @@ static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
 		if (err < 0)
 			return report_errno(err, "process %d: cannot see its %s namespace",
 					    probe->pid, kinds[i]);
-		if (strcmp(ours, theirs))
+		if (strcmp(own_name[i], theirs))
 			return report_fail(-EOPNOTSUPP, "process %d is in another %s namespace: "
 					   "run cr_checkpoint inside of it", probe->pid, kinds[i]);
 	}

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,15 @@ static void proc_path(char *path, size_t size, pid_t pid, const char *name)
 		snprintf(path, size, "/proc/%d/%s", pid, name);
 	else
 		snprintf(path, size, "/proc/self/%s", name);
+}
+
+/*
+ * /proc hands out what fits into a page at a time: less than half of one was
+ * all there is, and the read that would say so can be saved.
+ */
+static bool proc_is_whole(size_t length, size_t size)
+{
+	return length < 2048 && length < size - 1;
 }
 
 ssize_t proc_read(pid_t pid, const char *name, char *buffer, size_t size)
@@ -43,7 +53,7 @@ ssize_t proc_read(pid_t pid, const char *name, char *buffer, size_t size)
 			return got;
 		}
 		length += got;
-	} while (got && length < size - 1);
+	} while (got && length < size - 1 && !proc_is_whole(length, size));
 	close(fd);
 	buffer[length] = '\0';
 	return length;

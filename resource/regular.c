@@ -54,7 +54,7 @@ static bool is_posix_shared_memory(const struct file_probe *probe)
 static int save_build_id(const struct file_probe *probe, Kcr__RegularFile *regular)
 {
 	uint8_t id[BUILD_ID_MAX];
-	int length = build_id_read(probe->fd, id, sizeof(id));
+	int length = build_id_of(probe->fd, &probe->st, id);
 
 	if (!length)
 		return 0;

@@ -60,6 +60,8 @@ void file_table_free(struct file_table *t);
  */
 int file_table_add(struct file_table *t, int fd, pid_t pid, int number, enum file_mapping mapped,
 		   uint32_t *id);
+/* Whether the descriptor that was added last is close-on-exec. */
+bool file_table_cloexec(const struct file_table *t);
 
 /*
  * After all files are registered: saves every one by its kind's save().
