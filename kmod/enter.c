@@ -183,7 +183,8 @@ static int check_request(const struct kcr_enter *request)
 
 	BUILD_BUG_ON(sizeof(*regs) != sizeof(request->regs));
 
-	if (request->pad || !request->nr_threads)
+	if (!request->nr_threads || !valid_signal(request->stop_signal) ||
+	    (request->stop_signal && !(request->flags & KCR_ENTER_STOPPED)))
 		return -EINVAL;
 	/* Code and stack segments are the caller's own: those of 64-bit programs. */
 	if (current_pt_regs()->cs != __USER_CS)
@@ -280,6 +281,10 @@ static int count_in(struct kcr_job *job, struct kcr_half *half, const struct kcr
 		}
 		if (*exe)
 			swap(half->exe, *exe);
+		if (thread_group_leader(current)) {
+			half->stopped = request->flags & KCR_ENTER_STOPPED;
+			half->stop_signal = request->stop_signal;
+		}
 		if (request->unmap_len && thread_group_leader(current)) {
 			half->unmap_start = request->unmap_start;
 			half->unmap_len = request->unmap_len;
@@ -383,16 +388,21 @@ static void count_out(struct kcr_job *job, struct kcr_half *half)
 	spin_unlock(&job->list_lock);
 }
 
+static bool may_go(const struct kcr_restart *restart, bool stopped)
+{
+	return READ_ONCE(restart->resumed) || (stopped && READ_ONCE(restart->stopping));
+}
+
 /* Sleeps until RESUME; -EINTR: the caller is dying. */
-static int sleep_until_resumed(struct kcr_job *job)
+static int sleep_until_resumed(struct kcr_job *job, bool stopped)
 {
 	int ret;
 
-	ret = wait_event_killable(job->released, READ_ONCE(job->restart->resumed) ||
+	ret = wait_event_killable(job->released, may_go(job->restart, stopped) ||
 						 READ_ONCE(job->restart->aborted));
 	if (ret)
 		return -EINTR;
-	if (READ_ONCE(job->restart->resumed))
+	if (!READ_ONCE(job->restart->aborted))
 		return 0;
 	send_sig(SIGKILL, current, 1);
 	return -EINTR;
@@ -432,7 +442,7 @@ static long enter(struct entrant *entrant)
 			return ret;
 		}
 	}
-	ret = sleep_until_resumed(job);
+	ret = sleep_until_resumed(job, request->flags & KCR_ENTER_STOPPED);
 	if (ret)
 		return ret;
 	return kcr_task_work_add(current, &entrant->work, TWA_RESUME);

@@ -419,8 +419,12 @@ static bool describe(struct kcr_job *job, struct kcr_member *member, struct kcr_
 	list_for_each_entry(parked, &member->threads, node)
 		process->nr_threads += kcr_parked_rests(parked);
 	process->exit_signal = member->leader->exit_signal;
-	if (process->flags & KCR_PROCESS_STOPPED)
+	if (process->flags & KCR_PROCESS_STOPPED) {
 		process->stop_signal = task->jobctl & JOBCTL_STOP_SIGMASK;
+		/* wait(2) clears the code when it has reported it. */
+		if (!READ_ONCE(task->signal->group_exit_code))
+			process->flags |= KCR_PROCESS_STOP_SEEN;
+	}
 	process->dumpable = kcr_task_dumpable(task);
 	process->mm_id = shared_id(job, task, offsetof(struct task_struct, mm));
 	process->files_id = shared_id(job, task, offsetof(struct task_struct, files));

@@ -9,6 +9,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -126,17 +127,187 @@ static int check_complete(struct kcr_restart *restart)
 	return 0;
 }
 
+/* ---- processes that were stopped ---------------------------------------------- */
+
+/*
+ * Locks the signal state of a living process: its leader, or NULL.  RCU read
+ * lock held.  sighand_struct is type-stable under RCU, so the lock is one even
+ * if the process is just losing it.
+ */
+static struct task_struct *lock_signals(struct pid *pid, struct sighand_struct **locked)
+{
+	struct task_struct *task = pid_task(pid, PIDTYPE_TGID);
+	struct sighand_struct *sighand = task ? rcu_dereference(task->sighand) : NULL;
+
+	if (!sighand)
+		return NULL;
+	spin_lock_irq(&sighand->siglock);
+	if (sighand != rcu_access_pointer(task->sighand)) {
+		spin_unlock_irq(&sighand->siglock);
+		return NULL;
+	}
+	*locked = sighand;
+	return task;
+}
+
+/* The parent's process, if it is one of this job. */
+static struct kcr_half *find_parent(struct kcr_restart *restart, const struct kcr_half *half)
+{
+	struct task_struct *task = pid_task(half->pid, PIDTYPE_TGID);
+	struct pid *parent = task ? task_tgid(rcu_dereference(task->real_parent)) : NULL;
+	struct kcr_half *other;
+
+	list_for_each_entry(other, &restart->processes, node)
+		if (other->pid == parent)
+			return other;
+	return NULL;
+}
+
+/* While their children stop, parents must not get the SIGCHLD that they had before. */
+static void hush(struct kcr_half *parent, bool on)
+{
+	struct sighand_struct *sighand;
+	unsigned long *flags;
+
+	if (!lock_signals(parent->pid, &sighand))
+		return;
+	flags = &sighand->action[SIGCHLD - 1].sa.sa_flags;
+	if (on && !(*flags & SA_NOCLDSTOP)) {
+		*flags |= SA_NOCLDSTOP;
+		parent->hushed = true;
+	} else if (!on && parent->hushed) {
+		*flags &= ~SA_NOCLDSTOP;
+		parent->hushed = false;
+	}
+	spin_unlock_irq(&sighand->siglock);
+}
+
+/* How many are to stop; their parents are hushed. */
+static unsigned int begin_stops(struct kcr_job *job)
+{
+	struct kcr_half *half, *parent;
+	unsigned int count = 0;
+
+	spin_lock(&job->list_lock);
+	rcu_read_lock();
+	list_for_each_entry(half, &job->restart->processes, node) {
+		if (!half->stopped)
+			continue;
+		count++;
+		parent = find_parent(job->restart, half);
+		if (parent)
+			hush(parent, true);
+	}
+	rcu_read_unlock();
+	WRITE_ONCE(job->restart->stopping, count);
+	spin_unlock(&job->list_lock);
+	return count;
+}
+
+/* 0: all stand still; -EAGAIN: not yet; -ECHILD: one died. */
+static int look_stopped(struct kcr_job *job)
+{
+	struct sighand_struct *sighand;
+	struct task_struct *task;
+	struct kcr_half *half;
+	int ret = 0;
+
+	spin_lock(&job->list_lock);
+	rcu_read_lock();
+	list_for_each_entry(half, &job->restart->processes, node) {
+		if (!half->stopped || ret)
+			continue;
+		if (has_died(half->pid)) {
+			ret = -ECHILD;
+			continue;
+		}
+		task = lock_signals(half->pid, &sighand);
+		if (!task)
+			continue;
+		if (!(task->signal->flags & SIGNAL_STOP_STOPPED))
+			ret = -EAGAIN;
+		spin_unlock_irq(&sighand->siglock);
+	}
+	rcu_read_unlock();
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
+/* wait(2) will tell what it would have told; SIGCHLD works as it did. */
+static void end_stops(struct kcr_job *job)
+{
+	struct sighand_struct *sighand;
+	struct task_struct *task;
+	struct kcr_half *half;
+
+	spin_lock(&job->list_lock);
+	rcu_read_lock();
+	list_for_each_entry(half, &job->restart->processes, node) {
+		hush(half, false);
+		if (!half->stopped || !find_parent(job->restart, half))
+			continue;
+		task = lock_signals(half->pid, &sighand);
+		if (!task)
+			continue;
+		if (task->signal->flags & SIGNAL_STOP_STOPPED)
+			task->signal->group_exit_code = half->stop_signal;
+		spin_unlock_irq(&sighand->siglock);
+	}
+	rcu_read_unlock();
+	spin_unlock(&job->list_lock);
+}
+
+/*
+ * Processes that were stopped stop again while everybody else still sleeps:
+ * nobody sees that they ran, and no parent is told a second time.
+ */
+static int stop_again(struct kcr_job *job)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(DEFAULT_WAIT_MS);
+	int ret = 0;
+
+	if (!begin_stops(job))
+		return 0;
+	wake_up_all(&job->released);
+	while ((ret = look_stopped(job)) == -EAGAIN) {
+		if (time_after(jiffies, deadline))
+			ret = -ETIMEDOUT;
+		else if (schedule_timeout_interruptible(1) && signal_pending(current))
+			ret = -EINTR;
+		if (ret != -EAGAIN)
+			break;
+	}
+	end_stops(job);
+	return ret;
+}
+
+static int check_resume(struct kcr_job *job)
+{
+	int ret = -EINVAL;
+
+	spin_lock(&job->list_lock);
+	if (job->restart && !job->restart->aborted && !job->restart->resumed)
+		ret = check_complete(job->restart);
+	spin_unlock(&job->list_lock);
+	return ret;
+}
+
+/* After an error nothing but the end of the job is left to do. */
 long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
 {
 	struct kcr_resume request;
 	long ret;
 
 	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	if (!ret)
+		ret = check_resume(job);
+	if (!ret)
+		ret = stop_again(job);
 	if (ret)
 		return ret;
 	spin_lock(&job->list_lock);
-	if (!job->restart || job->restart->aborted || job->restart->resumed) {
-		ret = -EINVAL;
+	if (job->restart->aborted) {
+		ret = -ECANCELED;
 	} else {
 		ret = check_complete(job->restart);
 		if (!ret) {

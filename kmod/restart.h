@@ -25,6 +25,9 @@ struct kcr_half {
 	unsigned long unmap_len;	/* … 0: stays */
 	unsigned int nr_threads;	/* expected; 0: none entered yet */
 	unsigned int entered;
+	bool stopped;			/* KCR_ENTER_STOPPED */
+	bool hushed;			/* SA_NOCLDSTOP was added to its SIGCHLD */
+	u32 stop_signal;		/* what wait(2) is to tell */
 	bool complete;			/* all entered */
 	bool ready;			/* the same of all that share its mm, and the
 					 * old code is unmapped */
@@ -33,6 +36,7 @@ struct kcr_half {
 struct kcr_restart {
 	struct list_head processes;	/* struct kcr_half */
 	unsigned int nr_threads;	/* of all ready processes */
+	bool stopping;			/* those that are to stop may go */
 	bool resumed;
 	bool aborted;
 };

@@ -176,6 +176,7 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.unmap = p->mm,
 		.leader = leader,
 		.stopped = b->how->stopped,
+		.stop_signal = p->stop_seen ? 0 : p->stop_signal,
 		.nr_threads = (uint32_t)p->n_thread,
 	};
 

@@ -232,6 +232,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	made = now_ns();
+	files_close(r);			/* the programs alone hold them from here on */
 	err = fill_memory(r, reader, &item, more, options, result);
 	if (err)
 		return err;

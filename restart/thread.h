@@ -20,6 +20,7 @@ struct thread_exit {
 	bool unmap;			/* … and the blob */
 	bool leader;
 	bool stopped;
+	uint32_t stop_signal;		/* for wait(2), 0: it was told already */
 	uint32_t nr_threads;
 };
 

@@ -80,6 +80,7 @@ struct kcr_park {
 #define KCR_PROCESS_COMPAT	(1 << 3)	/* 32-bit program */
 #define KCR_PROCESS_IO_URING	(1 << 4)	/* has io_uring workers */
 #define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
+#define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) told the parent */
 
 /* Ids compare equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
@@ -401,7 +402,8 @@ struct kcr_clone {
 	__u32 exit_signal;
 };
 
-#define KCR_ENTER_STOPPED	(1 << 0)	/* stop at once when resumed */
+/* Stop before running; done when RESUME returns. A parent in the job gets no SIGCHLD. */
+#define KCR_ENTER_STOPPED	(1 << 0)
 
 /*
  * The calling thread becomes the saved thread: it blocks until RESUME, then
@@ -420,7 +422,8 @@ struct kcr_enter {
 	__s32 exe_fd;
 	__u32 nr_threads;	/* of this process, all told */
 	__s32 job_fd;
-	__u32 pad;
+	__u32 stop_signal;	/* STOPPED: what wait(2) will tell a parent that
+				 * is in the job, 0: nothing; else 0 */
 	__u64 unmap_start;
 	__u64 unmap_len;
 	__u64 regs[KCR_NR_REGS];	/* orig_ax, bases and selectors are ignored */
