@@ -335,6 +335,21 @@ static bool somebody_left(const struct checkpoint *c)
 	return false;
 }
 
+/*
+ * Only all of /proc tells who debugs processes outside of the scope.  To leave
+ * those out it must be known now; to refuse them, the module's word is enough.
+ */
+static int check_debuggers(struct checkpoint *c)
+{
+	int err = 0;
+
+	if (c->options->tracer == CHECKPOINT_PTRACE_SKIP)
+		return scope_each(check_ptrace, c);
+	for (size_t i = 0; !err && i < c->scope.count; i++)
+		err = check_ptrace(c, &c->scope.process[i]);
+	return err;
+}
+
 static int precheck_once(struct checkpoint *c)
 {
 	int err;
@@ -346,7 +361,7 @@ static int precheck_once(struct checkpoint *c)
 	for (size_t i = 0; !err && i < c->scope.count; i++)
 		err = check_kind(&c->scope.process[i]);
 	if (!err)
-		err = scope_each(check_ptrace, c);
+		err = check_debuggers(c);
 	return err ? err : check_scope(c);
 }
 

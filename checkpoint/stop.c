@@ -162,6 +162,10 @@ static int check_flags(const struct checkpoint *c)
 		    c->options->traced != CHECKPOINT_PTRACE_ALLOW)
 			return report_fail(-CR_EPTRACED, "process %d is being debugged: detach the "
 					   "debugger, or see --ptraced-skip", m->pid);
+		if ((m->flags & KCR_PROCESS_TRACER) &&
+		    c->options->tracer != CHECKPOINT_PTRACE_ALLOW)
+			return report_fail(-CR_EPTRACER, "process %d debugs another process: end "
+					   "that, or see --ptracer-skip", m->pid);
 	}
 	return 0;
 }

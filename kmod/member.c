@@ -398,6 +398,8 @@ static u32 process_flags(struct kcr_member *member)
 			flags |= KCR_PROCESS_COMPAT;
 		if (parked->task->ptrace)
 			flags |= KCR_PROCESS_TRACED;
+		if (!list_empty_careful(&parked->task->ptraced))
+			flags |= KCR_PROCESS_TRACER;
 		if (kcr_task_has_io_uring(parked->task))
 			flags |= KCR_PROCESS_IO_URING;
 	}

@@ -81,6 +81,7 @@ struct kcr_park {
 #define KCR_PROCESS_IO_URING	(1 << 4)	/* has io_uring workers */
 #define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
 #define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) told the parent */
+#define KCR_PROCESS_TRACER	(1 << 7)	/* it debugs others */
 
 /* Ids compare equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
