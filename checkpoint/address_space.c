@@ -80,7 +80,8 @@ static const char *vma_path(const struct kcr_vma *v, const char *strings)
 /* Is what looks like a file only the kernel's way to make private memory? */
 static bool is_anonymous(const struct kcr_vma *v, const char *path)
 {
-	if (!v->ino)
+	/* The first System V segment of a machine has inode number 0. */
+	if (!v->ino && !(v->flags & KCR_VMA_SYSV))
 		return true;
 	if (v->flags & KCR_VMA_SHARED)
 		return false;
