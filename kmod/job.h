@@ -36,6 +36,7 @@ struct kcr_job {
 	struct mutex lock;
 	spinlock_t list_lock;
 	pid_t owner_tgid;		/* its first close ends the job */
+	void *owner_files;		/* its descriptor table; only compared */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
 	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
 	unsigned int nr_queued;		/* threads whose work has not run yet */

@@ -146,12 +146,15 @@ static int kcr_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Half-made processes inherit the descriptor: only the owner's close counts. */
+/*
+ * Half-made processes inherit the descriptor: only the owner's close counts.
+ * A fork of the owner's that fails closes the child's table in the owner's name.
+ */
 static int kcr_flush(struct file *file, fl_owner_t id)
 {
 	struct kcr_job *job = file->private_data;
 
-	if (current->tgid == job->owner_tgid)
+	if (current->tgid == job->owner_tgid && id == job->owner_files)
 		kcr_job_end(job);
 	return 0;
 }

@@ -63,6 +63,7 @@ struct kcr_job *kcr_job_new(void)
 	init_waitqueue_head(&job->arrived);
 	init_waitqueue_head(&job->released);
 	job->owner_tgid = current->tgid;
+	job->owner_files = current->files;
 	atomic_inc(&nr_jobs);
 	return job;
 }
