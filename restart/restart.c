@@ -236,11 +236,14 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	err = fill_memory(r, reader, &item, more, options, result);
 	if (err)
 		return err;
-	if (options->signal)
+	/* SIGKILL would end the sleep in which they wait to be let go. */
+	if (options->signal && options->signal != SIGKILL)
 		send_signal(r, options->signal);
 	err = device_resume(r->job, &resumed);
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be let go");
+	if (options->signal == SIGKILL)
+		send_signal(r, SIGKILL);
 	result->open_ns = opened - start;
 	result->skeleton_ns = made - opened;
 	result->fill_ns = now_ns() - made;
