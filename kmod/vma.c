@@ -17,6 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/mm.h"
+#include "compat/path.h"
 #include "job.h"
 
 #define MAX_VMAS	(1u << 20)	/* bounds what one call allocates */
@@ -122,7 +123,7 @@ static int add_path(struct vma_table *table, struct file *file, u32 *offset)
 		*offset = table->last_path;
 		return 0;
 	}
-	path = d_path(&file->f_path, table->path, PATH_MAX);
+	path = d_path(kcr_file_path(file), table->path, PATH_MAX);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 	len = strlen(path) + 1;
@@ -261,7 +262,7 @@ static int mapped_path(struct mm_struct *mm, unsigned long address,
 		return err;
 	vma = find_vma(mm, address);
 	if (vma && vma->vm_start <= address && vma->vm_file) {
-		*path = vma->vm_file->f_path;
+		*path = *kcr_file_path(vma->vm_file);
 		path_get(path);
 		*mode = (vma->vm_flags & VM_SHARED) && (vma->vm_flags & VM_MAYWRITE) ?
 			O_RDWR : O_RDONLY;
@@ -278,7 +279,7 @@ static int exe_path(struct mm_struct *mm, struct path *path, int *mode)
 
 	if (!exe)
 		return -ENOENT;
-	*path = exe->f_path;
+	*path = *kcr_file_path(exe);
 	path_get(path);
 	*mode = O_RDONLY;
 	fput(exe);
