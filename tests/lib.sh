@@ -46,6 +46,7 @@ wait_until() {
 		[ $SECONDS -lt $end ] || fail "waited $patience s for: $*"
 		nap
 	done
+	return 0		# not the nap's, which ends by a time-out
 }
 
 # start NAME COMMAND...: in the background, in a session of its own; output in
