@@ -173,7 +173,8 @@ unharmed() {
 }
 
 # same_output SECONDS COMMAND...: interrupted that long after its start, it writes
-# the same as a run that is left alone.
+# the same as a run that is left alone.  It must not run on after the checkpoint:
+# gawk and others set O_APPEND, and what they append would be there twice.
 same_output() {
 	local delay=$1
 	shift
@@ -182,7 +183,7 @@ same_output() {
 	sleep "$delay"
 	ended "$pid" && skip "the machine is too fast: $1 had ended"
 	# shellcheck disable=SC2086
-	checkpoint "$pid" ${CHECKPOINT:-}
+	checkpoint "$pid" --kill ${CHECKPOINT:-}
 	kill_tree "$pid"
 	restart
 	finish "$restarted"
