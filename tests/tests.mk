@@ -21,7 +21,12 @@ $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
-		-o $@ $< $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
+		-o $@ $< $(TEST_FLAGS) $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
+
+# Those named cr_* are linked with libcr.
+LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
+$(LIBCR_TEST_BIN): | $(B)/lib/libcr.so
+$(LIBCR_TEST_BIN): TEST_FLAGS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
 
 # Smoke tests of other languages, where there are compilers for them.
 SMOKE_BIN := $(if $(shell command -v g++),$(T)/smoke_cxx) \
