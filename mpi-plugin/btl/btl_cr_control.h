@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the rest of the plugin (and a test) may ask of btl/cr in its own rank.
+ * Needs neither Open MPI's headers nor a link: mca_btl_cr_control_find() looks
+ * the table up in the loaded component.
+ *
+ * One thread of the rank, which never calls MPI in between, goes through
+ *
+ *	gate_close  no other thread is inside btl/cr, none gets in
+ *	bookmarks   how much was sent to and received from each peer; every rank
+ *	            learns how much its peers have sent to it
+ *	drain       for each of those peers: what was sent has been received
+ *	suspend     what must not be in an image is gone
+ *	---- a barrier of the whole job, then the dump ----
+ *	resume      in a process that goes on; or, in a restored one,
+ *	restart     all channels are new: address_get, an exchange of addresses
+ *	            with all ranks, address_set for each of them
+ *	gate_open   traffic flows; channels come up again when they are used
+ *
+ * Nothing in here calls into Open MPI's message layer: it makes no difference
+ * where in MPI the application's threads are meanwhile.  A checkpoint that is
+ * given up goes to resume (if it suspended) and gate_open from any step.
+ *
+ * All functions return 0 or a count, or -errno; times are in milliseconds, and
+ * none waits longer than it is told.  -ESHUTDOWN: btl/cr is not in use (not yet
+ * initialised, finalised, or not selected).  -EPERM: the gate is not closed.
+ */
+#ifndef MCA_BTL_CR_CONTROL_H
+#define MCA_BTL_CR_CONTROL_H
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MCA_BTL_CR_CONTROL_VERSION 1
+#define MCA_BTL_CR_ADDRESS_MAX 256	/* bytes */
+
+struct mca_btl_cr_bookmark {
+	uint32_t rank;		/* in MPI_COMM_WORLD */
+	uint32_t reserved;
+	uint64_t sent;		/* bytes, since MPI_Init */
+	uint64_t received;
+};
+
+struct mca_btl_cr_control {
+	uint32_t version;	/* MCA_BTL_CR_CONTROL_VERSION */
+	uint32_t size;		/* of this structure: later versions append */
+
+	/*
+	 * Waits until no thread is inside btl/cr and keeps all out.  It must be
+	 * opened by the same thread.  -ETIMEDOUT: a thread did not leave, the
+	 * gate is open as before; -EALREADY: it is closed.
+	 */
+	int (*gate_close)(int timeout_ms);
+	int (*gate_open)(void);
+
+	/*
+	 * Fills in one entry for each peer that anything was ever exchanged
+	 * with, at most max, and returns how many there are (which may be more
+	 * than max: come again with room for all).
+	 */
+	int (*bookmarks)(struct mca_btl_cr_bookmark *entries, int max);
+
+	/*
+	 * Takes in what peer has sent, until received reaches sent (what the
+	 * peer's bookmark for this rank says).  -ETIMEDOUT: it did not arrive;
+	 * -EPROTO: more was received than was sent, the job is broken;
+	 * -ECONNRESET: the connection was lost with bytes still missing.
+	 * A peer that never sent anything need not be drained.
+	 */
+	int (*drain)(uint32_t peer, uint64_t sent, int timeout_ms);
+
+	/*
+	 * Lets go of everything that must not be in an image: shared memory and
+	 * its descriptors.  Sockets stay; in an image they count for nothing.
+	 * Must be called by all ranks before any of them resumes (that is the
+	 * barrier).  -EBUSY: something is not drained.
+	 */
+	int (*suspend)(void);
+
+	/* Undoes suspend; addresses are as before, no exchange is needed. */
+	int (*resume)(void);
+
+	/*
+	 * In a restored process, instead of resume: forgets all channels and
+	 * addresses, opens new ends on this node.  Then address_get.
+	 */
+	int (*restart)(void);
+
+	/*
+	 * This rank's address as opaque bytes, for address_set in all others.
+	 * Returns the length in bytes; -ENOSPC if max is too small
+	 * (MCA_BTL_CR_ADDRESS_MAX is enough).
+	 */
+	int (*address_get)(void *address, size_t max);
+
+	/*
+	 * Where rank is now.  Entries override what was known since MPI_Init,
+	 * also for peers this rank has not talked to yet; whether a peer is on
+	 * the same node is decided from it.  The own rank's is ignored.
+	 */
+	int (*address_set)(uint32_t rank, const void *address, size_t length);
+};
+
+#define MCA_BTL_CR_CONTROL_SYMBOL "mca_btl_cr_control"
+
+static inline int mca_btl_cr_control_path(struct dl_phdr_info *info, size_t size, void *path)
+{
+	const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+	(void)size;
+	if (!base || strcmp(base, "/mca_btl_cr.so") != 0)
+		return 0;
+	*(const char **)path = info->dlpi_name;
+	return 1;
+}
+
+/* The table of the loaded component; NULL: none is loaded, or another version. */
+static inline const struct mca_btl_cr_control *mca_btl_cr_control_find(void)
+{
+	const struct mca_btl_cr_control *control = NULL;
+	const char *path = NULL;
+	void *handle;
+
+	if (!dl_iterate_phdr(mca_btl_cr_control_path, &path))
+		return NULL;
+	handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	control = (const struct mca_btl_cr_control *)dlsym(handle, MCA_BTL_CR_CONTROL_SYMBOL);
+	dlclose(handle);
+	if (control && control->version != MCA_BTL_CR_CONTROL_VERSION)
+		return NULL;
+	return control;
+}
+
+#endif
