@@ -2,7 +2,7 @@
 /*
  * The order of steps of a checkpoint.
  *
- *	precheck → stop → describe → write → release → sync → commit
+ *	precheck → callbacks → stop → describe → write → release → sync → commit
  *
  * With a signal the release comes last, so that no program is ended before
  * its context file is safe.  With --snapshot it comes as early as can be:
@@ -10,7 +10,8 @@
  * (SIGSTOP) process that somebody continued meanwhile makes what was read
  * worthless: then all of it is done again.
  *
- * Programs with callbacks are told between precheck and stop.
+ * Programs with callbacks (libcr) are told just before they are stopped, and
+ * have finished theirs before any other thread goes on: see clients.c.
  */
 #include "checkpoint/internal.h"
 
@@ -138,7 +139,8 @@ static int begin_again(struct checkpoint *c)
 	context_writer_free(c->writer);
 	c->writer = NULL;
 	close(c->job);
-	c->nr_members = 0;
+	c->nr_members = c->nr_clients = c->nr_woken = 0;
+	c->released = false;
 	c->described = false;
 	c->result->nr_pages = c->written_bytes = 0;
 	report_clear();
@@ -169,8 +171,11 @@ static int attempts(struct checkpoint *c)
 static int commit(struct checkpoint *c)
 {
 	uint64_t start = now_ns();
-	int err = destination_commit(&c->destination);
+	/* A callback may still put an end to it. */
+	int err = clients_finish(c);
 
+	if (!err)
+		err = destination_commit(&c->destination);
 	c->result->commit_ns += now_ns() - start;
 	if (!err && c->options->signal)
 		err = stop_release(c, c->options->signal);
@@ -194,6 +199,8 @@ static void clean_up(struct checkpoint *c)
 	free(p->boot_id);
 	free(c->member);
 	free(c->excluded);
+	free(c->forward);
+	free(c->woken);
 	scope_free(&c->scope);
 }
 

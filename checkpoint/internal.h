@@ -10,6 +10,7 @@
 #include "checkpoint/scope.h"
 #include "resource/resource.h"
 
+struct forward;
 struct mapped_file;		/* address_space.c */
 
 struct checkpoint {
@@ -22,6 +23,12 @@ struct checkpoint {
 	struct scope scope;		/* as last seen */
 	pid_t *excluded;		/* left out: traced processes */
 	size_t nr_excluded;
+	struct forward *forward;	/* clients.c: what belongs to it as well */
+	size_t nr_forwards;
+	size_t nr_clients;		/* that wait for the outcome */
+	pid_t *woken;			/* stopped ones that had to run their callbacks */
+	size_t nr_woken;
+	bool released;			/* all of it, though the end is not come */
 	uint64_t expected_bytes;	/* of memory: an estimate */
 
 	/* stop.c: what is stopped and belongs to the scope, parents first */
@@ -44,6 +51,12 @@ struct checkpoint {
 	bool described;			/* metadata are written */
 	bool snapshot;			/* memory is read from copies */
 	uint64_t written_bytes;		/* of memory, for progress */
+};
+
+/* Processes that a callback added. */
+struct forward {
+	enum checkpoint_scope scope;
+	pid_t target;
 };
 
 /* How the pages of a mapping are saved. */
@@ -77,6 +90,8 @@ uint64_t now_ns(void);
 int precheck(struct checkpoint *c);
 /* Processes that no checkpoint can have: init, kernel threads … */
 int check_kind(const struct scope_process *p);
+/* Leaves a process out; `why` completes a sentence for the user. */
+int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);
 
 /* ---- stop.c ---- */
@@ -87,6 +102,15 @@ int stop_processes(struct checkpoint *c);
 int stop_verify(struct checkpoint *c);
 /* Lets them run on, with a signal. */
 int stop_release(struct checkpoint *c, int signal);
+
+/* ---- clients.c ---- */
+
+/* Tells processes with callbacks and waits until they are ready; may be called again. */
+int clients_notify(struct checkpoint *c);
+/* The others still stand still: waits until callbacks have come to their end. */
+int clients_finish(struct checkpoint *c);
+/* Those that were stopped when all began. */
+void clients_stop_again(struct checkpoint *c);
 
 /* ---- describe.c, address_space.c, descriptors.c ---- */
 

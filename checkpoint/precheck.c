@@ -37,7 +37,7 @@ bool is_excluded(const struct checkpoint *c, pid_t pid)
 	return false;
 }
 
-static int exclude(struct checkpoint *c, pid_t pid)
+int exclude(struct checkpoint *c, pid_t pid, const char *why)
 {
 	pid_t *larger = realloc(c->excluded, (c->nr_excluded + 1) * sizeof(*larger));
 
@@ -45,7 +45,7 @@ static int exclude(struct checkpoint *c, pid_t pid)
 		return report_errno(-ENOMEM, "list of processes");
 	c->excluded = larger;
 	c->excluded[c->nr_excluded++] = pid;
-	report_warn("process %d is left out (debugged, or a debugger)", pid);
+	report_warn("process %d is left out: %s", pid, why);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int apply_policy(struct checkpoint *c, enum checkpoint_ptrace policy, pid
 	if (is_excluded(c, pid) || policy == CHECKPOINT_PTRACE_ALLOW)
 		return 0;
 	if (policy == CHECKPOINT_PTRACE_SKIP)
-		return exclude(c, pid);
+		return exclude(c, pid, "it is being debugged, or debugs another");
 	return report_fail(err, "process %d %s", pid, why);
 }
 

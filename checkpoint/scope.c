@@ -292,6 +292,16 @@ static int sort(struct scope *scope)
 	return 0;
 }
 
+int scope_merge(struct scope *scope, const struct scope *more)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < more->count; i++)
+		if (!scope_find(scope, more->process[i].pid))
+			err = append(scope, &more->process[i]);
+	return err ? err : sort(scope);
+}
+
 static int collect_tree(struct scope *scope, pid_t target, const pid_t *member,
 			size_t nr_members)
 {

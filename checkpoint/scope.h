@@ -38,6 +38,8 @@ struct scope {
  */
 int scope_collect(struct scope *scope, enum checkpoint_scope kind, pid_t target,
 		  const pid_t *member, size_t nr_members);
+/* Adds what is in `more` and not in *scope; the order stays parents first. */
+int scope_merge(struct scope *scope, const struct scope *more);
 void scope_free(struct scope *scope);
 
 const struct scope_process *scope_find(const struct scope *scope, pid_t pid);

@@ -64,6 +64,15 @@ static int collect(struct checkpoint *c)
 	for (size_t i = 0; i < c->nr_members; i++)
 		pid[i] = c->member[i].pid;
 	err = scope_collect(&c->scope, c->options->scope, c->options->target, pid, c->nr_members);
+	for (size_t i = 0; !err && i < c->nr_forwards; i++) {
+		struct scope more = { };
+
+		err = scope_collect(&more, c->forward[i].scope, c->forward[i].target, pid,
+				    c->nr_members);
+		if (!err)
+			err = scope_merge(&c->scope, &more);
+		scope_free(&more);
+	}
 	free(pid);
 	return err;
 }
@@ -129,7 +138,7 @@ static int after_failure(struct checkpoint *c, int err, int *busy)
 {
 	if (err == -EBUSY && (c->deadline_ns ? park_time(c) > 0 : ++*busy < BUSY_TRIES))
 		err = -EAGAIN;
-	if (err != -EAGAIN)
+	if (err != -EAGAIN && err != -EINPROGRESS)
 		return err;
 	report_clear();
 	c->nr_members = 0;
@@ -205,6 +214,9 @@ int stop_processes(struct checkpoint *c)
 			return added;
 		if (added) {
 			rounds++;
+			err = clients_notify(c);
+			if (err)
+				return err;
 			err = park(c, &parked, &busy);
 			if (err)
 				return err;
@@ -244,11 +256,18 @@ int stop_verify(struct checkpoint *c)
 
 int stop_release(struct checkpoint *c, int signal)
 {
+	int err = clients_finish(c);
+
+	if (err)
+		return err;
+	clients_stop_again(c);
 	/* Those that only happen to be stopped with the others get no signal. */
-	if (signal && c->outsiders) {
+	if (signal && (c->outsiders || c->released)) {
 		for (size_t i = 0; i < c->nr_members; i++)
 			kill(c->member[i].pid, signal);
 		signal = 0;
 	}
+	if (c->released)
+		return 0;
 	return device_release(c->job, signal, &c->result->stopped_ns);
 }

@@ -141,6 +141,9 @@ int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
 		return report_fail(err, "process %d did not come to rest in time: a thread of it is "
 				   "in an uninterruptible wait; try again or use a longer --time",
 				   park.failed_pid);
+	case EINPROGRESS:
+		return report_fail(err, "processes with callbacks appear faster than they can be "
+				   "told of the checkpoint");
 	case EAGAIN:
 		return report_fail(err, "process %d executed another program meanwhile",
 				   park.failed_pid);
@@ -369,6 +372,60 @@ int device_release(int job, int signal, uint64_t *stopped_ns)
 	if (err == -EAGAIN)
 		return report_fail(err, "a stopped process was continued during the checkpoint");
 	return err ? report_errno(err, "cannot let the processes run on") : 0;
+}
+
+int device_notify(int job, struct kcr_notify *notify)
+{
+	int err = call(job, KCR_IOC_NOTIFY, notify);
+
+	switch (-err) {
+	case 0:
+		return 0;
+	case ETIMEDOUT:
+		return report_fail(err, "process %d has not run its callbacks in the time given",
+				   notify->pid);
+	case EINTR:
+		return report_fail(err, "interrupted");
+	default:
+		return report_errno(err, "cannot tell the processes of the checkpoint");
+	}
+}
+
+int device_cancel(int job, int error, bool kill)
+{
+	struct kcr_cancel cancel = {
+		.size = sizeof(cancel), .error = error, .flags = kill ? KCR_CANCEL_KILL : 0,
+	};
+
+	return call(job, KCR_IOC_CANCEL, &cancel);
+}
+
+int device_release_clients(int job)
+{
+	struct kcr_release release = { .size = sizeof(release), .flags = KCR_RELEASE_HOLD };
+	int err = call(job, KCR_IOC_RELEASE, &release);
+
+	return err ? report_errno(err, "cannot let the callbacks run on") : 0;
+}
+
+int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid)
+{
+	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = timeout_ms };
+	int err = call(job, KCR_IOC_FINISH, &finish);
+
+	*code = finish.code;
+	*pid = finish.failed_pid;
+	switch (-err) {
+	case 0:
+		return 0;
+	case ETIMEDOUT:
+		return report_fail(err, "the callbacks of process %d have not come to their end in "
+				   "the time given", *pid);
+	case EINTR:
+		return report_fail(err, "interrupted");
+	default:
+		return report_errno(err, "cannot wait for callbacks");
+	}
 }
 
 int device_wait(int job, pid_t pid, unsigned int timeout_ms)

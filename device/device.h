@@ -7,6 +7,7 @@
 #ifndef KCR_DEVICE_H
 #define KCR_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,6 +42,12 @@ int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *r
 		 size_t count, uint64_t *sum);
 int device_snapshot(int job, uint64_t *elapsed_ns);
 int device_release(int job, int signal, uint64_t *stopped_ns);
+/* As the ioctls; messages for all but what *notify tells. */
+int device_notify(int job, struct kcr_notify *notify);
+int device_cancel(int job, int error, bool kill);
+int device_release_clients(int job);
+/* *code: that a callback ended the request with, of process *pid; 0: none. */
+int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid);
 int device_wait(int job, pid_t pid, unsigned int timeout_ms);
 int device_resume(int job, unsigned int *nr_threads);
 

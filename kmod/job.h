@@ -3,8 +3,8 @@
  * A job: one open file of /dev/kcr, the processes it holds and what it made.
  * Read this first; kmod/park.c stops the processes, kmod/fork.c catches forks,
  * kmod/thread.c reads threads, kmod/pages.c moves memory, kmod/snapshot.c
- * copies address spaces, kmod/clone.c, kmod/enter.c and
- * kmod/restart.c restart.
+ * copies address spaces, kmod/notify.c tells clients (kmod/client.c),
+ * kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except ENTER and
  * CLONE, which are called by its half-made processes.  job->list_lock (spin)
@@ -27,6 +27,7 @@
 
 struct file;
 struct mm_struct;
+struct kcr_notification;
 struct kcr_restart;
 
 #define KCR_THREAD_HASH_BITS	8
@@ -36,6 +37,7 @@ struct kcr_job {
 	struct mutex lock;
 	spinlock_t list_lock;
 	pid_t owner_tgid;		/* its first close ends the job */
+	struct pid *owner;		/* the same, referenced */
 	void *owner_files;		/* its descriptor table; only compared */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
 	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
@@ -48,6 +50,10 @@ struct kcr_job {
 	bool fork_lost;			/* no memory to follow a fork */
 	bool dead;			/* the owner closed it */
 	u64 park_start_ns;
+	struct list_head clients;	/* told by NOTIFY or restarted; see client.h */
+	struct kcr_notification *notification;	/* kmod/notify.c; NULL: no NOTIFY yet */
+	u32 finish_code;		/* the first that a client gave DONE … */
+	pid_t finish_pid;		/* … and which, in the owner's pid namespace */
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
 };
 
@@ -115,6 +121,11 @@ long kcr_ioc_clone(struct kcr_job *job, void __user *argp);		/* clone.c */
 long kcr_ioc_enter(struct kcr_job *job, void __user *argp);		/* enter.c */
 long kcr_ioc_wait(struct kcr_job *job, void __user *argp);		/* restart.c */
 long kcr_ioc_resume(struct kcr_job *job, void __user *argp);		/* restart.c */
+
+long kcr_ioc_client(struct kcr_job *job, void __user *argp);		/* client.c */
+long kcr_ioc_notify(struct kcr_job *job, void __user *argp);		/* notify.c */
+long kcr_ioc_cancel(struct kcr_job *job, void __user *argp);		/* notify.c */
+long kcr_ioc_finish(struct kcr_job *job, void __user *argp);		/* notify.c */
 
 /* Drops what a snapshot made; the members' threads may be running. snapshot.c */
 void kcr_snapshot_end(struct kcr_job *job);

@@ -22,6 +22,7 @@
 #include <linux/wait_bit.h>
 
 #include "compat/dumpable.h"
+#include "client.h"
 #include "compat/task.h"
 #include "park.h"
 
@@ -59,10 +60,12 @@ struct kcr_job *kcr_job_new(void)
 	mutex_init(&job->lock);
 	spin_lock_init(&job->list_lock);
 	INIT_LIST_HEAD(&job->processes);
+	INIT_LIST_HEAD(&job->clients);
 	hash_init(job->threads);
 	init_waitqueue_head(&job->arrived);
 	init_waitqueue_head(&job->released);
 	job->owner_tgid = current->tgid;
+	job->owner = get_pid(task_tgid(current));
 	job->owner_files = current->files;
 	atomic_inc(&nr_jobs);
 	return job;
@@ -79,6 +82,8 @@ static void free_job(struct kref *ref)
 	struct kcr_job *job = container_of(ref, struct kcr_job, ref);
 
 	kcr_restart_free(job);
+	kfree(job->notification);
+	put_pid(job->owner);
 	kfree(job);
 	if (atomic_dec_and_test(&nr_jobs))
 		wake_up_var(&nr_jobs);
@@ -112,6 +117,7 @@ void kcr_job_end(struct kcr_job *job)
 	list_for_each_entry_safe(member, next, &job->processes, node)
 		kcr_member_free(member);
 	kcr_restart_abort(job);
+	kcr_clients_end(job);
 	mutex_unlock(&job->lock);
 }
 

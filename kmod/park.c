@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "client.h"
 #include "compat/task.h"
 #include "park.h"
 
@@ -181,6 +182,21 @@ static bool has_rest(struct kcr_job *job, struct kcr_member *member, u32 *nr_thr
 	return nr;
 }
 
+/* A program became a client after NOTIFY: it may not be stopped untold. */
+static bool client_missed(struct kcr_job *job)
+{
+	struct kcr_member *member;
+	bool missed = false;
+
+	if (!job->notification)
+		return false;
+	spin_lock(&job->list_lock);
+	list_for_each_entry(member, &job->processes, node)
+		missed |= kcr_client_is_untold(job, member->pid);
+	spin_unlock(&job->list_lock);
+	return missed;
+}
+
 /* All rest: forgets the members that died meanwhile and counts the others. */
 static int settle(struct kcr_job *job, struct kcr_park *request)
 {
@@ -248,6 +264,8 @@ long kcr_ioc_park(struct kcr_job *job, void __user *argp)
 	begin(job);
 	ret = park_members(job, request.timeout_ms ?: DEFAULT_TIMEOUT_MS, &culprit);
 	request.elapsed_ns = ktime_get_ns() - start;
+	if (!ret && client_missed(job))
+		ret = -EINPROGRESS;
 	if (!ret)
 		ret = settle(job, &request);
 	if (!ret && copy_to_user(argp, &request, sizeof(request)))
@@ -260,6 +278,17 @@ long kcr_ioc_park(struct kcr_job *job, void __user *argp)
 	return ret;
 }
 
+/* Callbacks go on: threads and processes that they make are not our members. */
+static void release_clients(struct kcr_job *job)
+{
+	struct kcr_member *member;
+
+	list_for_each_entry(member, &job->processes, node)
+		kcr_fork_unwatch(&member->watch);
+	kcr_parked_release_clients(job);
+	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
+}
+
 long kcr_ioc_release(struct kcr_job *job, void __user *argp)
 {
 	struct kcr_release request;
@@ -268,11 +297,17 @@ long kcr_ioc_release(struct kcr_job *job, void __user *argp)
 	int ret, err = 0;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	ret = kcr_request_get(&request, sizeof(request), KCR_RELEASE_HOLD, argp);
 	if (ret)
 		return ret;
 	if (!job->parked || (request.signal && !valid_signal(request.signal)))
 		return -EINVAL;
+	if (request.flags & KCR_RELEASE_HOLD) {
+		if (request.signal)
+			return -EINVAL;
+		release_clients(job);
+		return 0;
+	}
 
 	list_for_each_entry(member, &job->processes, node) {
 		kcr_fork_unwatch(&member->watch);
@@ -287,6 +322,7 @@ long kcr_ioc_release(struct kcr_job *job, void __user *argp)
 		spin_unlock(&job->list_lock);
 	}
 	kcr_parked_release_all(job);
+	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
 	request.stopped_ns = ktime_get_ns() - job->park_start_ns;
 	if (copy_to_user(argp, &request, sizeof(request)))
 		return -EFAULT;

@@ -15,6 +15,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
+#include "client.h"
 #include "compat/task.h"
 #include "compat/wait.h"
 #include "lookup.h"
@@ -279,19 +280,25 @@ static void cancel_if_stopped(struct kcr_parked *parked)
 	}
 }
 
+/* It runs on, if it sleeps, and is not found any more. */
+static void release(struct kcr_parked *parked)
+{
+	lockdep_assert_held(&parked->job->list_lock);
+	hash_del(&parked->hash);
+	if (parked->state == KCR_QUEUED)
+		parked->job->nr_queued--;
+	WRITE_ONCE(parked->member, NULL);
+	wake_up(&parked->wake);
+}
+
 void kcr_parked_detach(struct kcr_member *member, struct list_head *list)
 {
 	struct kcr_job *job = member->job;
 	struct kcr_parked *parked;
 
 	lockdep_assert_held(&job->list_lock);
-	list_for_each_entry(parked, &member->threads, node) {
-		hash_del(&parked->hash);
-		if (parked->state == KCR_QUEUED)
-			job->nr_queued--;
-		WRITE_ONCE(parked->member, NULL);
-		wake_up(&parked->wake);
-	}
+	list_for_each_entry(parked, &member->threads, node)
+		release(parked);
 	list_splice_tail_init(&member->threads, list);
 }
 
@@ -317,6 +324,27 @@ void kcr_parked_release_all(struct kcr_job *job)
 	job->exec_seen = false;
 	list_for_each_entry(member, &job->processes, node)
 		kcr_parked_detach(member, &released);
+	spin_unlock(&job->list_lock);
+	kcr_parked_forget(&released);
+}
+
+void kcr_parked_release_clients(struct kcr_job *job)
+{
+	struct kcr_parked *parked, *next;
+	struct kcr_member *member;
+	LIST_HEAD(released);
+
+	lockdep_assert_held(&job->lock);
+	spin_lock(&job->list_lock);
+	job->parking = false;
+	list_for_each_entry(member, &job->processes, node) {
+		list_for_each_entry_safe(parked, next, &member->threads, node) {
+			if (!kcr_client_is_answering(member->pid, parked->task))
+				continue;
+			release(parked);
+			list_move_tail(&parked->node, &released);
+		}
+	}
 	spin_unlock(&job->list_lock);
 	kcr_parked_forget(&released);
 }

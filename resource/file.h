@@ -13,6 +13,7 @@
 
 #include "resource/resource.h"
 
+extern const struct file_kind file_kind_client;
 extern const struct file_kind file_kind_device;
 extern const struct file_kind file_kind_directory;
 extern const struct file_kind file_kind_epoll;

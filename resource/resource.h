@@ -100,6 +100,7 @@ struct rebuild {
 	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
 	bool restore_ids;		/* processes have their old numbers */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
+	const char *source;		/* the context file, absolute; "": it has no name */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */
 	/* Set by files_open(), which also makes file_fd and content_fd: */
 	int high_fd;			/* no saved descriptor has this number or more; ours do */

@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
 #include "restart/fill.h"
 #include "restart/process.h"
 #include "restart/skeleton.h"
 
-#define CR_EBADARCH		2359		/* BLCR's numbers */
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
 #define WAIT_MS			100		/* between looks at all of them */
 
@@ -75,6 +75,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 
 	r->context = c;
 	r->restore_ids = options->restore_pid;
+	r->source = options->source ?: "";
 	r->relocate = options->relocate;
 	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));
 	r->content_fd = malloc((c->nr_files + 1) * sizeof(int));
@@ -216,6 +217,19 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 	return err;
 }
 
+/* The restart is complete when all callbacks (libcr) have seen it. */
+static int finish_callbacks(const struct rebuild *r)
+{
+	pid_t pid;
+	int code, err = device_finish(r->job, 0, &code, &pid);
+
+	if (err || !code)
+		return err;
+	send_signal(r, SIGKILL);
+	return report_fail(-CR_ERSTRTABRT, "process %d ended the restart in a callback (error %d)",
+			   pid, code);
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
@@ -244,6 +258,9 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return report_errno(err, "the rebuilt processes could not be let go");
 	if (options->signal == SIGKILL)
 		send_signal(r, SIGKILL);
+	err = finish_callbacks(r);
+	if (err)
+		return err;
 	result->open_ns = opened - start;
 	result->skeleton_ns = made - opened;
 	result->fill_ns = now_ns() - made;

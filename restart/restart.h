@@ -18,6 +18,7 @@ struct restart_options {
 	bool restore_pgid;	/* also groups whose leader is not in the file */
 	bool restore_sid;	/* also sessions whose leader is not in the file */
 	int signal;		/* sent to every process before it runs; 0: none */
+	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;

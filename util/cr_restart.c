@@ -273,6 +273,17 @@ static void print_json(const struct restart_result *r)
 	fflush(stdout);
 }
 
+/* The absolute path of an open file; "": it has none. */
+static void name_source(int fd, char *path, size_t size)
+{
+	char link[32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, size - 1);
+	path[length > 0 && path[0] == '/' ? length : 0] = '\0';
+}
+
 /* Reads, rebuilds, lets run. The file is closed again whatever happens. */
 static int restart(const struct arguments *a, int fd, struct restart_result *result)
 {
@@ -295,6 +306,7 @@ int main(int argc, char **argv)
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
 	struct restart_result result = { };
 	int code, err, fd, status;
+	char source[4096];
 
 	report_set_program("cr_restart");
 	code = parse(argc, argv, &a);
@@ -304,6 +316,8 @@ int main(int argc, char **argv)
 	fd = open_file(&a);
 	if (fd < 0)
 		return fail(HOOK_FAIL_ARGS, -fd & 0xff);
+	name_source(fd, source, sizeof(source));
+	a.restart.source = source;
 	follow_begin();
 	err = restart(&a, fd, &result);
 	close(fd);

@@ -287,7 +287,7 @@ int cr_log_checkpoint(cr_checkpoint_handle_t *handle, unsigned int len, char *bu
  * 0: all processes were saved (BLCR's documentation promised > 0; its programs
  * test for < 0).  -1 with EAGAIN (not complete), EINVAL (no such handle),
  * ESRCH (nobody was saved), CR_ERESTARTED (this process was restarted from
- * that checkpoint), CR_ETEMPFAIL, CR_EPERMFAIL or a callback's code, ETIME
+ * that checkpoint), CR_ETEMPFAIL, CR_EPERMFAIL or a callback's code, ETIMEDOUT
  * (cr_timeout), EIO, ENOSPC and what else may go wrong.
  */
 int cr_reap_checkpoint(cr_checkpoint_handle_t *handle);

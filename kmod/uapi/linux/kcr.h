@@ -7,6 +7,9 @@
  * the first close by that process, however it comes, ends the job: parked
  * programs run on, half-made processes are killed, everything is freed.
  *
+ * A program that wants to be told of checkpoints is a client (CLIENT): another
+ * kind of open file, which belongs to the process that made it.
+ *
  * Every structure starts with `size` (sizeof as the caller knows it) and
  * `flags`; unknown flags and a size the module does not know are EINVAL.
  * Process and thread numbers are those of the caller's pid namespace.
@@ -62,7 +65,8 @@ struct kcr_add {
  * members in the job, but for the one that called exec.
  * EBUSY: a thread did not come to rest in time (failed_pid names it, all run
  * on); EAGAIN: failed_pid called exec meanwhile, all run on: add it again;
- * EINTR: the caller got a signal, all run on; ESRCH: no process is left.
+ * EINTR: the caller got a signal, all run on; ESRCH: no process is left;
+ * EINPROGRESS: NOTIFY again, all run on.
  */
 struct kcr_park {
 	__u32 size;
@@ -367,18 +371,167 @@ struct kcr_snapshot {
 	__u64 elapsed_ns;	/* out */
 };
 
+/* Only the threads that are in CLIENT_ANSWER run on, until RELEASE is called again. */
+#define KCR_RELEASE_HOLD	(1 << 0)
+
 /*
- * Lets every program run on; the snapshot stays.
+ * Lets every program run on; the snapshot stays.  Clients get the outcome
+ * CONTINUED.
  * EAGAIN: a stopped process was continued meanwhile and what was read of it
  * may be torn: discard it (the programs run on all the same).
  * signal: sent to every process while still parked, 0: none.
  */
 struct kcr_release {
 	__u32 size;
-	__u32 flags;		/* 0 */
-	__u32 signal;
+	__u32 flags;		/* KCR_RELEASE_* */
+	__u32 signal;		/* HOLD: 0 */
 	__u32 pad;
 	__u64 stopped_ns;	/* out: since the first PARK began */
+};
+
+/* ---- clients: programs that take part ------------------------------------- */
+
+#define KCR_PATH_MAX		4096	/* of a path that is passed on, with its NUL */
+
+/* The process is being restarted by this job: its state is OUTCOME, RESTARTED. */
+#define KCR_CLIENT_RESTARTED	(1 << 0)
+
+/*
+ * Makes the calling process a client and returns a new close-on-exec
+ * descriptor for the calls below; any open /dev/kcr will do.  It is one until
+ * the process closes the last descriptor of it, calls exec or ends; a forked
+ * child that inherits the descriptor is none.
+ * path: RESTARTED: of the context file, NUL-terminated; "": it has none.
+ * EEXIST: it is one; EINVAL: RESTARTED, and the job is no restart.
+ */
+struct kcr_client_new {
+	__u32 size;
+	__u32 flags;		/* KCR_CLIENT_* */
+	__u64 path;
+};
+
+/* What is told of a checkpoint: numbers as the requester gave them. */
+struct kcr_notice {
+	__s32 requester;	/* the process that owns the job */
+	__s32 target;
+	__u32 scope;		/* CR_SCOPE_* of libcr.h */
+	__u32 signal;		/* sent afterwards, 0: none */
+};
+
+/*
+ * On a client's descriptor: sleeps until a job asks for a checkpoint.  Asks
+ * the same again until ANSWER.  path: a buffer of KCR_PATH_MAX bytes for the
+ * destination.
+ * EPERM: of another process; ESHUTDOWN: the descriptor was closed meanwhile.
+ */
+struct kcr_client_wait {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	struct kcr_notice notice;	/* out */
+	__u64 path;
+};
+
+#define KCR_ANSWER_READY	0
+#define KCR_ANSWER_TEMPORARY	1	/* no checkpoint now */
+#define KCR_ANSWER_PERMANENT	2	/* … and the processes shall be killed */
+#define KCR_ANSWER_OMIT		3	/* without this process */
+
+#define KCR_OUTCOME_CONTINUED	0
+#define KCR_OUTCOME_RESTARTED	1	/* result: the process that restarts */
+#define KCR_OUTCOME_CANCELLED	2	/* result: an error number, above 0 */
+#define KCR_OUTCOME_OMITTED	3
+
+/*
+ * Answers the request that WAIT told of and sleeps until it is over.  A
+ * process that is restarted finds itself in this call.  path: a buffer of
+ * KCR_PATH_MAX bytes for the context file, if RESTARTED.
+ * EINVAL: there is nothing to answer; EPERM, ESHUTDOWN: as WAIT.
+ */
+struct kcr_client_answer {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 answer;		/* KCR_ANSWER_* */
+	__u32 code;		/* an error number for the requester, 0: none */
+	__u32 outcome;		/* out: KCR_OUTCOME_* */
+	__s32 result;		/* out */
+	__u64 path;
+};
+
+/*
+ * After ANSWER: the program has done what it had to do.  code: an error
+ * number that ends the request, 0: none.  EINVAL: not after ANSWER.
+ */
+struct kcr_client_done {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 code;
+	__u32 pad;
+};
+
+/*
+ * Between WAIT and ANSWER: asks the requester to add more processes, and
+ * sleeps until that is done.  Fails with what the requester says; EINVAL: not
+ * between these; ECANCELED: there is no requester any more.
+ */
+struct kcr_client_forward {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 scope;
+	__s32 target;
+};
+
+/* What NOTIFY returns for. */
+#define KCR_EVENT_READY		0	/* all clients have answered READY */
+#define KCR_EVENT_TEMPORARY	1	/* pid answered so; result: its code or 0 */
+#define KCR_EVENT_PERMANENT	2
+#define KCR_EVENT_OMIT		3	/* pid is no member any more */
+#define KCR_EVENT_FORWARD	4	/* pid asks to add scope, target; NOTIFY again */
+#define KCR_EVENT_STOPPED	5	/* pid can't answer: it is stopped (SIGSTOP) */
+
+/*
+ * Tells all clients among the members, those that join meanwhile too, and
+ * waits for an event.  To be called again after every one but READY.
+ * After FORWARD: pid and result (an error number or 0) say how it went.
+ * From the first NOTIFY on PARK fails with EINPROGRESS (all run on) if a
+ * member that has not been told became a client.
+ * ETIMEDOUT: pid has not answered; EINTR.
+ */
+struct kcr_notify {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	struct kcr_notice notice;	/* requester: ignored, it is the owner */
+	__u64 path;		/* of the destination, "": it has none; NUL-terminated */
+	__u32 timeout_ms;	/* 0: no limit */
+	__u32 event;		/* out: KCR_EVENT_* */
+	__s32 pid;		/* in: after FORWARD; out */
+	__s32 result;		/* in: after FORWARD; out: code */
+	__u32 forward_scope;	/* out */
+	__s32 forward_target;	/* out */
+	__u32 nr_clients;	/* out: that were told and are still there */
+	__u32 pad;
+};
+
+#define KCR_CANCEL_KILL		(1 << 0)	/* every member, with SIGKILL */
+
+/* There will be no checkpoint: clients get the outcome CANCELLED with this error. */
+struct kcr_cancel {
+	__u32 size;
+	__u32 flags;		/* KCR_CANCEL_* */
+	__u32 error;		/* an error number above 0 */
+	__u32 pad;
+};
+
+/*
+ * After RELEASE, CANCEL or RESUME: waits until all clients are DONE (or gone).
+ * code: the first that is not 0.  ETIMEDOUT: failed_pid is not; EINTR.
+ */
+struct kcr_finish {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__u32 timeout_ms;	/* 0: no limit */
+	__s32 failed_pid;	/* out: whose code it is, or who is late */
+	__u32 code;		/* out */
+	__u32 pad;
 };
 
 /* ---- restart -------------------------------------------------------------- */
@@ -472,11 +625,19 @@ struct kcr_resume {
 #define KCR_IOC_READ		_IOWR(KCR_IOC_MAGIC, 0x1c, struct kcr_pages)
 #define KCR_IOC_SNAPSHOT	_IOWR(KCR_IOC_MAGIC, 0x1d, struct kcr_snapshot)
 #define KCR_IOC_RELEASE		_IOWR(KCR_IOC_MAGIC, 0x1e, struct kcr_release)
+#define KCR_IOC_NOTIFY		_IOWR(KCR_IOC_MAGIC, 0x1f, struct kcr_notify)
+#define KCR_IOC_CANCEL		_IOW(KCR_IOC_MAGIC, 0x20, struct kcr_cancel)
+#define KCR_IOC_FINISH		_IOWR(KCR_IOC_MAGIC, 0x21, struct kcr_finish)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)
 #define KCR_IOC_FILL		_IOWR(KCR_IOC_MAGIC, 0x33, struct kcr_pages)
 #define KCR_IOC_STORE		_IOWR(KCR_IOC_MAGIC, 0x34, struct kcr_pages)
 #define KCR_IOC_RESUME		_IOWR(KCR_IOC_MAGIC, 0x35, struct kcr_resume)
+#define KCR_IOC_CLIENT		_IOW(KCR_IOC_MAGIC, 0x40, struct kcr_client_new)
+#define KCR_IOC_CLIENT_WAIT	_IOWR(KCR_IOC_MAGIC, 0x41, struct kcr_client_wait)
+#define KCR_IOC_CLIENT_ANSWER	_IOWR(KCR_IOC_MAGIC, 0x42, struct kcr_client_answer)
+#define KCR_IOC_CLIENT_DONE	_IOW(KCR_IOC_MAGIC, 0x43, struct kcr_client_done)
+#define KCR_IOC_CLIENT_FORWARD	_IOW(KCR_IOC_MAGIC, 0x44, struct kcr_client_forward)
 
 #endif /* _UAPI_LINUX_KCR_H */

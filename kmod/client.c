@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The client's side: its descriptor and the calls that libcr makes on it.  The
+ * calls that sleep are interruptible, so that PARK gets at a thread inside, and
+ * start again with nothing lost: what they wait for is state of the client.
+ * Locks: see client.h.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "restart.h"
+
+#define CLIENT_HASH_BITS	8
+
+DEFINE_SPINLOCK(kcr_clients_lock);
+static DEFINE_HASHTABLE(clients, CLIENT_HASH_BITS);
+
+/* ---- finding, joining a job, leaving it ---------------------------------------- */
+
+struct kcr_client *kcr_client_find(const struct pid *pid)
+{
+	struct kcr_client *client;
+
+	lockdep_assert_held(&kcr_clients_lock);
+	hash_for_each_possible(clients, client, hash, (unsigned long)pid)
+		if (client->pid == pid)
+			return client;
+	return NULL;
+}
+
+bool kcr_client_is_untold(struct kcr_job *job, const struct pid *pid)
+{
+	struct kcr_client *client;
+	bool untold;
+
+	spin_lock(&kcr_clients_lock);
+	client = kcr_client_find(pid);
+	untold = client && client->job != job;
+	spin_unlock(&kcr_clients_lock);
+	return untold;
+}
+
+bool kcr_client_is_answering(const struct pid *pid, const struct task_struct *task)
+{
+	struct kcr_client *client;
+	bool answering;
+
+	spin_lock(&kcr_clients_lock);
+	client = kcr_client_find(pid);
+	answering = client && client->state == KCR_CLIENT_ANSWERED && client->task == task;
+	spin_unlock(&kcr_clients_lock);
+	return answering;
+}
+
+void kcr_client_attach(struct kcr_client *client, struct kcr_job *job,
+		       enum kcr_client_state state)
+{
+	lockdep_assert_held(&kcr_clients_lock);
+	client->job = kcr_job_get(job);
+	list_add_tail(&client->node, &job->clients);
+	client->state = state;
+	client->reported = false;
+	client->over = false;
+	client->forward = KCR_FORWARD_NONE;
+	wake_up_all(&client->wake);
+}
+
+struct kcr_job *kcr_client_detach(struct kcr_client *client)
+{
+	struct kcr_job *job = client->job;
+
+	lockdep_assert_held(&kcr_clients_lock);
+	if (!job)
+		return NULL;
+	list_del_init(&client->node);
+	client->job = NULL;
+	wake_up_all(&job->arrived);
+	return job;
+}
+
+static void put_job(struct kcr_job *job)
+{
+	if (job)
+		kcr_job_put(job);
+}
+
+/* ---- its end --------------------------------------------------------------------- */
+
+static void end_client(struct kcr_client *client)
+{
+	struct kcr_job *job;
+
+	spin_lock(&kcr_clients_lock);
+	hash_del(&client->hash);
+	client->state = KCR_CLIENT_DEAD;
+	wake_up_all(&client->wake);
+	job = kcr_client_detach(client);
+	spin_unlock(&kcr_clients_lock);
+	put_job(job);
+}
+
+static int same_file(const void *file, struct file *other, unsigned int fd)
+{
+	return file == other;
+}
+
+/* Its process closes a descriptor: the last one ends the client. */
+static int flush(struct file *file, fl_owner_t id)
+{
+	struct kcr_client *client = file->private_data;
+
+	if (task_tgid(current) == client->pid && id == client->files &&
+	    !iterate_fd(id, 0, same_file, file))
+		end_client(client);
+	return 0;
+}
+
+static int release(struct inode *inode, struct file *file)
+{
+	struct kcr_client *client = file->private_data;
+
+	end_client(client);
+	put_pid(client->pid);
+	kfree(client->path);
+	kfree(client);
+	return 0;
+}
+
+static void show_fdinfo(struct seq_file *seq, struct file *file)
+{
+	struct kcr_client *client = file->private_data;
+
+	seq_printf(seq, "kcr-client:\t%d\n", pid_vnr(client->pid));
+}
+
+/* ---- waiting ---------------------------------------------------------------------- */
+
+/* Must be called again after a signal: the system call starts anew by itself. */
+static int restart_call(int ret)
+{
+	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret;
+}
+
+/* kcr_clients_lock is held when it returns 0. */
+static int lock_client(struct kcr_client *client)
+{
+	spin_lock(&kcr_clients_lock);
+	if (client->state != KCR_CLIENT_DEAD)
+		return 0;
+	spin_unlock(&kcr_clients_lock);
+	return -ESHUTDOWN;
+}
+
+/* A restarted thread that was not in ANSWER, or one that did not say DONE. */
+static struct kcr_job *forget_outcome(struct kcr_client *client)
+{
+	if (client->state != KCR_CLIENT_OUTCOME && client->state != KCR_CLIENT_FINISHING)
+		return NULL;
+	client->state = KCR_CLIENT_IDLE;
+	return kcr_client_detach(client);
+}
+
+static bool is_told(struct kcr_client *client)
+{
+	return READ_ONCE(client->state) != KCR_CLIENT_IDLE;
+}
+
+/* A reference to the job that asks; ERR_PTR. */
+static struct kcr_job *wait_until_told(struct kcr_client *client)
+{
+	struct kcr_job *job;
+	int ret;
+
+	while (true) {
+		ret = lock_client(client);
+		if (ret)
+			return ERR_PTR(ret);
+		job = forget_outcome(client);
+		if (client->state == KCR_CLIENT_TOLD)
+			client->state = KCR_CLIENT_RUNNING;
+		if (client->state == KCR_CLIENT_RUNNING && client->job) {
+			job = kcr_job_get(client->job);
+			spin_unlock(&kcr_clients_lock);
+			return job;
+		}
+		/* The job ended before it was looked at. */
+		client->state = KCR_CLIENT_IDLE;
+		spin_unlock(&kcr_clients_lock);
+		put_job(job);
+		ret = wait_event_interruptible(client->wake, is_told(client));
+		if (ret)
+			return ERR_PTR(restart_call(ret));
+	}
+}
+
+static int copy_path(u64 buffer, const char *path)
+{
+	return copy_to_user(u64_to_user_ptr(buffer), path, strlen(path) + 1) ? -EFAULT : 0;
+}
+
+static long client_wait(struct kcr_client *client, void __user *argp)
+{
+	struct kcr_client_wait request;
+	struct kcr_job *job;
+	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+
+	if (ret)
+		return ret;
+	job = wait_until_told(client);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	request.notice = job->notification->notice;
+	request.notice.requester = pid_vnr(job->owner);
+	ret = copy_path(request.path, job->notification->path);
+	if (!ret && copy_to_user(argp, &request, sizeof(request)))
+		ret = -EFAULT;
+	kcr_job_put(job);
+	return ret;
+}
+
+/* ---- answering ------------------------------------------------------------------- */
+
+/* kcr_clients_lock held. */
+static int take_answer(struct kcr_client *client, const struct kcr_client_answer *request)
+{
+	switch (client->state) {
+	case KCR_CLIENT_RUNNING:
+		client->task = current;
+		client->answer = request->answer;
+		client->code = request->code;
+		client->reported = false;
+		client->state = client->over ? KCR_CLIENT_OUTCOME : KCR_CLIENT_ANSWERED;
+		if (client->job)
+			wake_up_all(&client->job->arrived);
+		return 0;
+	case KCR_CLIENT_ANSWERED:	/* the call starts again … */
+	case KCR_CLIENT_OUTCOME:	/* … or is that of a restarted process */
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static bool has_outcome(struct kcr_client *client)
+{
+	return READ_ONCE(client->state) != KCR_CLIENT_ANSWERED;
+}
+
+static long client_answer(struct kcr_client *client, void __user *argp)
+{
+	struct kcr_client_answer request;
+	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+
+	if (ret)
+		return ret;
+	if (request.answer > KCR_ANSWER_OMIT)
+		return -EINVAL;
+	ret = lock_client(client);
+	if (ret)
+		return ret;
+	ret = take_answer(client, &request);
+	spin_unlock(&kcr_clients_lock);
+	if (!ret)
+		ret = restart_call(wait_event_interruptible(client->wake, has_outcome(client)));
+	if (!ret)
+		ret = lock_client(client);
+	if (ret)
+		return ret;
+	request.outcome = client->outcome;
+	request.result = client->result;
+	if (client->state == KCR_CLIENT_OUTCOME)
+		client->state = KCR_CLIENT_FINISHING;
+	else
+		ret = -EINVAL;		/* another thread has it */
+	spin_unlock(&kcr_clients_lock);
+	/* Never changes once it is set. */
+	if (!ret && request.outcome == KCR_OUTCOME_RESTARTED)
+		ret = copy_path(request.path, client->path);
+	if (!ret && copy_to_user(argp, &request, sizeof(request)))
+		ret = -EFAULT;
+	return ret;
+}
+
+static long client_done(struct kcr_client *client, void __user *argp)
+{
+	struct kcr_client_done request;
+	struct kcr_job *job;
+	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+
+	if (!ret)
+		ret = lock_client(client);
+	if (ret)
+		return ret;
+	if (client->state != KCR_CLIENT_FINISHING) {
+		spin_unlock(&kcr_clients_lock);
+		return -EINVAL;
+	}
+	client->state = KCR_CLIENT_IDLE;
+	job = client->job;
+	if (job && request.code && !job->finish_code) {
+		job->finish_code = request.code;
+		job->finish_pid = pid_nr_ns(client->pid, ns_of_pid(job->owner));
+	}
+	job = kcr_client_detach(client);
+	spin_unlock(&kcr_clients_lock);
+	put_job(job);
+	return 0;
+}
+
+/* ---- forwarding ------------------------------------------------------------------ */
+
+static bool is_forwarded(struct kcr_client *client)
+{
+	return READ_ONCE(client->forward) == KCR_FORWARD_DONE ||
+	       READ_ONCE(client->state) != KCR_CLIENT_RUNNING;
+}
+
+static long client_forward(struct kcr_client *client, void __user *argp)
+{
+	struct kcr_client_forward request;
+	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+
+	if (!ret)
+		ret = lock_client(client);
+	if (ret)
+		return ret;
+	if (client->state != KCR_CLIENT_RUNNING) {
+		ret = -EINVAL;
+	} else if (client->forward == KCR_FORWARD_NONE) {
+		ret = !client->job || client->over ? -ECANCELED : 0;
+		client->forward_scope = request.scope;
+		client->forward_target = request.target;
+		client->forward = ret ? KCR_FORWARD_NONE : KCR_FORWARD_ASKED;
+		if (!ret)
+			wake_up_all(&client->job->arrived);
+	}
+	spin_unlock(&kcr_clients_lock);
+	if (!ret)
+		ret = restart_call(wait_event_interruptible(client->wake, is_forwarded(client)));
+	if (!ret)
+		ret = lock_client(client);
+	if (ret)
+		return ret;
+	ret = client->forward == KCR_FORWARD_DONE ? client->forward_result : -ECANCELED;
+	client->forward = KCR_FORWARD_NONE;
+	spin_unlock(&kcr_clients_lock);
+	return ret;
+}
+
+/* ---- the descriptor -------------------------------------------------------------- */
+
+static long client_ioctl(struct file *file, unsigned int number, unsigned long arg)
+{
+	struct kcr_client *client = file->private_data;
+	void __user *argp = (void __user *)arg;
+
+	if (task_tgid(current) != client->pid)
+		return -EPERM;
+	switch (number) {
+	case KCR_IOC_CLIENT_WAIT:
+		return client_wait(client, argp);
+	case KCR_IOC_CLIENT_ANSWER:
+		return client_answer(client, argp);
+	case KCR_IOC_CLIENT_DONE:
+		return client_done(client, argp);
+	case KCR_IOC_CLIENT_FORWARD:
+		return client_forward(client, argp);
+	}
+	return -ENOTTY;
+}
+
+static const struct file_operations client_fops = {
+	.owner = THIS_MODULE,
+	.flush = flush,
+	.release = release,
+	.show_fdinfo = show_fdinfo,
+	.unlocked_ioctl = client_ioctl,
+	.llseek = noop_llseek,
+};
+
+static struct kcr_client *new_client(const struct kcr_client_new *request)
+{
+	struct kcr_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+
+	if (!client)
+		return ERR_PTR(-ENOMEM);
+	if (request->flags & KCR_CLIENT_RESTARTED) {
+		client->path = strndup_user(u64_to_user_ptr(request->path), KCR_PATH_MAX);
+		if (IS_ERR(client->path)) {
+			int ret = PTR_ERR(client->path);
+
+			kfree(client);
+			return ERR_PTR(ret);
+		}
+	}
+	INIT_LIST_HEAD(&client->node);
+	init_waitqueue_head(&client->wake);
+	client->pid = get_pid(task_tgid(current));
+	client->files = current->files;
+	return client;
+}
+
+/* From here on jobs find it. */
+static int publish(struct kcr_client *client, struct kcr_job *job, bool restarted)
+{
+	int ret = 0;
+
+	spin_lock(&kcr_clients_lock);
+	if (kcr_client_find(client->pid))
+		ret = -EEXIST;
+	else if (restarted && READ_ONCE(job->dead))
+		ret = -ECANCELED;
+	if (!ret) {
+		hash_add(clients, &client->hash, (unsigned long)client->pid);
+		if (restarted) {
+			kcr_client_attach(client, job, KCR_CLIENT_OUTCOME);
+			client->outcome = KCR_OUTCOME_RESTARTED;
+			client->result = pid_vnr(job->owner);
+		}
+	}
+	spin_unlock(&kcr_clients_lock);
+	return ret;
+}
+
+long kcr_ioc_client(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_client_new request;
+	struct kcr_client *client;
+	struct file *file;
+	bool restarted;
+	int fd, ret = kcr_request_get(&request, sizeof(request), KCR_CLIENT_RESTARTED, argp);
+
+	if (ret)
+		return ret;
+	restarted = request.flags & KCR_CLIENT_RESTARTED;
+	if (restarted && IS_ERR(kcr_restart_get(job)))
+		return -EINVAL;
+	client = new_client(&request);
+	if (IS_ERR(client))
+		return PTR_ERR(client);
+	file = anon_inode_getfile("[kcr_client]", &client_fops, client, O_RDWR);
+	if (IS_ERR(file)) {
+		put_pid(client->pid);
+		kfree(client->path);
+		kfree(client);
+		return PTR_ERR(file);
+	}
+	/* The file owns it now. */
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	ret = fd < 0 ? fd : publish(client, job, restarted);
+	if (ret) {
+		if (fd >= 0)
+			put_unused_fd(fd);
+		fput(file);
+		return ret;
+	}
+	fd_install(fd, file);
+	return fd;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The requester's side of clients: telling them of a checkpoint, collecting
+ * their answers, telling them how it ended, waiting until they are done.  What
+ * to do about an answer is decided by the tool.  All ioctls run under
+ * job->lock; for the rest see client.h.
+ */
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "park.h"
+
+#define POLL_MS		20	/* new members and stopped processes wake nobody */
+
+/* ---- the outcome ------------------------------------------------------------------ */
+
+static void stop_forwarding(struct kcr_client *client, int result)
+{
+	if (client->forward != KCR_FORWARD_ASKED && client->forward != KCR_FORWARD_TAKEN)
+		return;
+	client->forward_result = result;
+	client->forward = KCR_FORWARD_DONE;
+	wake_up_all(&client->wake);
+}
+
+static void set_outcome(struct kcr_client *client, u32 outcome, int result)
+{
+	lockdep_assert_held(&kcr_clients_lock);
+	client->outcome = outcome;
+	client->result = result;
+	if (client->state == KCR_CLIENT_ANSWERED) {
+		client->state = KCR_CLIENT_OUTCOME;
+		wake_up_all(&client->wake);
+	} else {
+		client->over = true;
+		stop_forwarding(client, -ECANCELED);
+	}
+}
+
+/*
+ * The caller holds a reference to the job.  A client that has not answered
+ * can't have been saved: for it the request is cancelled whatever became of it.
+ */
+static void tell_outcome(struct kcr_job *job, struct kcr_client *client, u32 outcome, int result)
+{
+	switch (client->state) {
+	case KCR_CLIENT_TOLD:
+		client->state = KCR_CLIENT_IDLE;
+		kcr_client_detach(client);
+		kcr_job_put(job);
+		break;
+	case KCR_CLIENT_RUNNING:
+		if (outcome == KCR_OUTCOME_CANCELLED)
+			set_outcome(client, outcome, result);
+		else
+			set_outcome(client, KCR_OUTCOME_CANCELLED, ECANCELED);
+		break;
+	case KCR_CLIENT_ANSWERED:
+		set_outcome(client, outcome, result);
+		break;
+	default:
+		break;
+	}
+}
+
+void kcr_clients_outcome(struct kcr_job *job, u32 outcome, int result)
+{
+	struct kcr_client *client, *next;
+
+	spin_lock(&kcr_clients_lock);
+	list_for_each_entry_safe(client, next, &job->clients, node)
+		tell_outcome(job, client, outcome, result);
+	spin_unlock(&kcr_clients_lock);
+}
+
+void kcr_clients_end(struct kcr_job *job)
+{
+	struct kcr_client *client, *next;
+
+	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, ECANCELED);
+	spin_lock(&kcr_clients_lock);
+	list_for_each_entry_safe(client, next, &job->clients, node) {
+		kcr_client_detach(client);
+		kcr_job_put(job);
+	}
+	spin_unlock(&kcr_clients_lock);
+}
+
+long kcr_ioc_cancel(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_cancel request;
+	struct kcr_member *member;
+	int ret = kcr_request_get(&request, sizeof(request), KCR_CANCEL_KILL, argp);
+
+	lockdep_assert_held(&job->lock);
+	if (ret)
+		return ret;
+	if (job->restart || !request.error || request.error > INT_MAX)
+		return -EINVAL;
+	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, request.error);
+	if (request.flags & KCR_CANCEL_KILL)
+		list_for_each_entry(member, &job->processes, node)
+			kill_pid(member->pid, SIGKILL, 0);
+	return 0;
+}
+
+/* ---- telling and asking ------------------------------------------------------------ */
+
+/* Reads what is told, once. */
+static int prepare(struct kcr_job *job, const struct kcr_notify *request)
+{
+	struct kcr_notification *notification;
+	long length;
+
+	if (job->notification)
+		return 0;
+	notification = kzalloc(sizeof(*notification), GFP_KERNEL_ACCOUNT);
+	if (!notification)
+		return -ENOMEM;
+	notification->notice = request->notice;
+	length = strncpy_from_user(notification->path, u64_to_user_ptr(request->path),
+				   sizeof(notification->path));
+	if (length < 0 || length == sizeof(notification->path)) {
+		kfree(notification);
+		return length < 0 ? length : -ENAMETOOLONG;
+	}
+	job->notification = notification;
+	return 0;
+}
+
+static void end_forward(struct kcr_job *job, const struct kcr_notify *request)
+{
+	struct kcr_client *client;
+
+	if (!request->pid)
+		return;
+	spin_lock(&kcr_clients_lock);
+	list_for_each_entry(client, &job->clients, node)
+		if (client->forward == KCR_FORWARD_TAKEN && pid_vnr(client->pid) == request->pid)
+			stop_forwarding(client, -request->result);
+	spin_unlock(&kcr_clients_lock);
+}
+
+/*
+ * Members that are clients and were not told.  Who still has to do with an
+ * earlier job is left for the next look: *pid names one such.
+ */
+static void tell_new(struct kcr_job *job, pid_t *pid)
+{
+	struct kcr_client *client;
+	struct kcr_member *member;
+
+	spin_lock(&job->list_lock);
+	spin_lock(&kcr_clients_lock);
+	list_for_each_entry(member, &job->processes, node) {
+		client = kcr_client_find(member->pid);
+		if (!client || client->job == job)
+			continue;
+		if (!client->job && client->state == KCR_CLIENT_IDLE)
+			kcr_client_attach(client, job, KCR_CLIENT_TOLD);
+		else
+			*pid = pid_vnr(client->pid);
+	}
+	spin_unlock(&kcr_clients_lock);
+	spin_unlock(&job->list_lock);
+}
+
+static bool is_stopped(const struct kcr_client *client)
+{
+	struct task_struct *task;
+	bool stopped = false;
+
+	rcu_read_lock();
+	task = pid_task(client->pid, PIDTYPE_TGID);
+	if (task)
+		stopped = READ_ONCE(task->signal->flags) & SIGNAL_STOP_STOPPED;
+	rcu_read_unlock();
+	return stopped;
+}
+
+static bool take_forward(struct kcr_client *client, struct kcr_notify *request)
+{
+	if (client->forward != KCR_FORWARD_ASKED)
+		return false;
+	client->forward = KCR_FORWARD_TAKEN;
+	request->event = KCR_EVENT_FORWARD;
+	request->forward_scope = client->forward_scope;
+	request->forward_target = client->forward_target;
+	return true;
+}
+
+/* Something of this client that the tool must see now? */
+static bool take_event(struct kcr_client *client, struct kcr_notify *request)
+{
+	if (take_forward(client, request))
+		return true;
+	if (client->reported)
+		return false;
+	if (client->state == KCR_CLIENT_TOLD || client->state == KCR_CLIENT_RUNNING) {
+		request->event = KCR_EVENT_STOPPED;
+		client->reported = is_stopped(client);
+		return client->reported;
+	}
+	if (client->state != KCR_CLIENT_ANSWERED || client->answer == KCR_ANSWER_READY)
+		return false;
+	request->event = client->answer;
+	request->result = client->code;
+	client->reported = true;
+	return true;
+}
+
+/*
+ * Looks once: 1: an event (or all are ready), 0: somebody has not answered.
+ * *omitted: a client to let go (its job reference is the caller's).
+ */
+static int look(struct kcr_job *job, struct kcr_notify *request, struct pid **omitted)
+{
+	struct kcr_client *client;
+	pid_t late = 0;
+
+	request->pid = 0;
+	request->nr_clients = 0;
+	request->event = KCR_EVENT_READY;
+	tell_new(job, &late);
+	spin_lock(&kcr_clients_lock);
+	list_for_each_entry(client, &job->clients, node) {
+		if (take_event(client, request)) {
+			late = 0;
+			request->pid = pid_vnr(client->pid);
+			break;
+		}
+		request->nr_clients++;
+		if (client->state != KCR_CLIENT_ANSWERED)
+			late = pid_vnr(client->pid);
+	}
+	if (request->pid && request->event == KCR_EVENT_OMIT) {
+		*omitted = get_pid(client->pid);
+		set_outcome(client, KCR_OUTCOME_OMITTED, 0);
+		kcr_client_detach(client);
+		kcr_job_put(job);	/* not the last: the file has one */
+	}
+	spin_unlock(&kcr_clients_lock);
+	if (!late)
+		return 1;
+	request->pid = late;
+	return 0;
+}
+
+/* The process is no member any more. */
+static void leave_out(struct kcr_job *job, struct pid *pid)
+{
+	struct kcr_member *member, *next;
+
+	list_for_each_entry_safe(member, next, &job->processes, node)
+		if (member->pid == pid)
+			kcr_member_free(member);
+	put_pid(pid);
+}
+
+static int wait_for_event(struct kcr_job *job, struct kcr_notify *request)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(request->timeout_ms);
+	struct pid *omitted = NULL;
+	DEFINE_WAIT(wait);
+	int ret = 0;
+
+	while (true) {
+		prepare_to_wait(&job->arrived, &wait, TASK_INTERRUPTIBLE);
+		if (look(job, request, &omitted))
+			break;
+		if (READ_ONCE(job->dead))
+			ret = -ECANCELED;
+		else if (signal_pending(current))
+			ret = -EINTR;
+		else if (request->timeout_ms && time_after(jiffies, end))
+			ret = -ETIMEDOUT;
+		if (ret)
+			break;
+		schedule_timeout(msecs_to_jiffies(POLL_MS));
+	}
+	finish_wait(&job->arrived, &wait);
+	if (omitted)
+		leave_out(job, omitted);
+	return ret;
+}
+
+long kcr_ioc_notify(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_notify request;
+	int ret = kcr_request_get(&request, sizeof(request), 0, argp);
+
+	lockdep_assert_held(&job->lock);
+	if (ret)
+		return ret;
+	if (job->restart || request.result < 0 || request.result > MAX_ERRNO)
+		return -EINVAL;
+	ret = prepare(job, &request);
+	if (ret)
+		return ret;
+	end_forward(job, &request);
+	request.result = 0;
+	ret = wait_for_event(job, &request);
+	if (copy_to_user(argp, &request, sizeof(request)))
+		return -EFAULT;
+	return ret;
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static bool all_done(struct kcr_job *job)
+{
+	return list_empty_careful(&job->clients) || READ_ONCE(job->dead);
+}
+
+static pid_t first_late(struct kcr_job *job)
+{
+	struct kcr_client *client;
+	pid_t pid = 0;
+
+	spin_lock(&kcr_clients_lock);
+	client = list_first_entry_or_null(&job->clients, struct kcr_client, node);
+	if (client)
+		pid = pid_vnr(client->pid);
+	spin_unlock(&kcr_clients_lock);
+	return pid;
+}
+
+long kcr_ioc_finish(struct kcr_job *job, void __user *argp)
+{
+	struct kcr_finish request;
+	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	unsigned long timeout;
+
+	lockdep_assert_held(&job->lock);
+	if (ret)
+		return ret;
+	timeout = request.timeout_ms ? msecs_to_jiffies(request.timeout_ms) : MAX_SCHEDULE_TIMEOUT;
+	ret = wait_event_interruptible_timeout(job->arrived, all_done(job), timeout);
+	if (READ_ONCE(job->dead))
+		ret = -ECANCELED;
+	else if (ret < 0)
+		ret = -EINTR;
+	else
+		ret = ret ? 0 : -ETIMEDOUT;
+	spin_lock(&kcr_clients_lock);
+	request.code = job->finish_code;
+	request.failed_pid = job->finish_pid;
+	spin_unlock(&kcr_clients_lock);
+	if (ret)
+		request.failed_pid = first_late(job);
+	if (copy_to_user(argp, &request, sizeof(request)))
+		return -EFAULT;
+	return ret;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Critical sections: one word counts the threads inside, its highest bit keeps
+ * further ones out.  Entering and leaving is one atomic operation each; who
+ * has to wait sleeps on the word (futex).
+ */
+#include "libcr/internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void wait_while(unsigned int value)
+{
+	int err = errno;
+
+	syscall(SYS_futex, &cri.sections, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	errno = err;
+}
+
+static void wake_all(void)
+{
+	int err = errno;
+
+	syscall(SYS_futex, &cri.sections, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	errno = err;
+}
+
+/* ---- the service thread's side ------------------------------------------------------ */
+
+void cri_sections_close(void)
+{
+	unsigned int now = __atomic_or_fetch(&cri.sections, CRI_PENDING, __ATOMIC_SEQ_CST);
+
+	while (now != CRI_PENDING) {
+		wait_while(now);
+		now = __atomic_load_n(&cri.sections, __ATOMIC_ACQUIRE);
+	}
+}
+
+void cri_sections_open(void)
+{
+	__atomic_and_fetch(&cri.sections, ~CRI_PENDING, __ATOMIC_SEQ_CST);
+	wake_all();
+}
+
+static void wait_until_open(void)
+{
+	unsigned int now = __atomic_load_n(&cri.sections, __ATOMIC_ACQUIRE);
+
+	while (now & CRI_PENDING) {
+		wait_while(now);
+		now = __atomic_load_n(&cri.sections, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* ---- the program's side ------------------------------------------------------------- */
+
+/* From now on a checkpoint asks before it happens. */
+static int need_service(void)
+{
+	int ret;
+
+	if (__atomic_load_n(&cri.client, __ATOMIC_ACQUIRE) >= 0)
+		return 0;
+	pthread_mutex_lock(&cri.lock);
+	ret = cri_service_start();
+	pthread_mutex_unlock(&cri.lock);
+	return ret;
+}
+
+/* Enters, or returns 1. */
+static int try_to_enter(void)
+{
+	unsigned int now = __atomic_load_n(&cri.sections, __ATOMIC_RELAXED);
+
+	while (!(now & CRI_PENDING))
+		if (__atomic_compare_exchange_n(&cri.sections, &now, now + 1, true,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			cri_self.depth = 1;
+			return 0;
+		}
+	return 1;
+}
+
+/* In a callback, or deeper inside: nothing to decide.  -1: this one counts. */
+static int enter_is_free(void)
+{
+	if (cri_self.run)
+		return 0;
+	if (cri_self.depth) {
+		cri_self.depth++;
+		return 0;
+	}
+	return -1;
+}
+
+int cr_tryenter_cs(cr_client_id_t id)
+{
+	(void)id;
+	if (!cri_is_init())
+		return -1;
+	if (!enter_is_free())
+		return 0;
+	if (need_service())
+		return -1;
+	return try_to_enter();
+}
+
+int cr_enter_cs(cr_client_id_t id)
+{
+	(void)id;
+	if (!cri_is_init())
+		return -1;
+	if (!enter_is_free())
+		return 0;
+	if (need_service())
+		return -1;
+	while (try_to_enter())
+		wait_until_open();
+	return 0;
+}
+
+int cr_leave_cs(cr_client_id_t id)
+{
+	unsigned int now;
+
+	(void)id;
+	if (!cri_is_init())
+		return -1;
+	if (cri_self.run)
+		return 0;
+	if (!cri_self.depth) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (--cri_self.depth)
+		return 0;
+	now = __atomic_sub_fetch(&cri.sections, 1, __ATOMIC_RELEASE);
+	if (now == CRI_PENDING) {
+		wake_all();
+		wait_until_open();
+	}
+	return 0;
+}
+
+int cr_status(void)
+{
+	if (!cri_is_init())
+		return -1;
+	if (cri_self.run)
+		return CR_STATE_ACTIVE;
+	return __atomic_load_n(&cri.sections, __ATOMIC_RELAXED) & CRI_PENDING ?
+	       CR_STATE_PENDING : CR_STATE_IDLE;
+}

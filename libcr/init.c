@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which threads take part.  Everything belongs to one process: a forked child
+ * finds itself as if cr_init() had never been called.  Opening the device is
+ * left to the first use of a service, so that a program that only calls
+ * cr_init() gets neither a thread nor a descriptor.
+ */
+#include "libcr/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct cri cri = { .lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .client = -1 };
+__thread struct cri_thread cri_self;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+bool cri_is_init(void)
+{
+	if (cri_self.generation == cri.generation)
+		return true;
+	errno = CR_ENOINIT;
+	return false;
+}
+
+/* ---- fork, thread exit ------------------------------------------------------------ */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&cri.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&cri.lock);
+}
+
+static void in_child(void)
+{
+	cri_service_forget();
+	cri.generation++;
+	cri.next_id = 0;
+	cri.sections = 0;
+	cri.thread_callbacks = (struct cri_callbacks) { };
+	pthread_mutex_unlock(&cri.lock);
+}
+
+/* Nobody waits for a thread that ended inside a critical section. */
+static void on_thread_exit(void *id)
+{
+	(void)id;
+	if (cri_self.generation == cri.generation && cri_self.depth) {
+		cri_self.depth = 1;
+		cr_leave_cs(cri_self.id);
+	}
+	cri_self.generation = 0;
+}
+
+static void prepare(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+	has_exit_key = !pthread_key_create(&exit_key, on_thread_exit);
+}
+
+/* ---- cr_init ------------------------------------------------------------------------ */
+
+/* 0 or an errno. */
+static int check_module(void)
+{
+	struct kcr_info info = { .size = sizeof(info) };
+	int fd = open(KCR_DEVICE, O_RDWR | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ENOSYS;
+	if (ioctl(fd, KCR_IOC_INFO, &info) || info.abi != KCR_ABI_VERSION)
+		err = CR_EVERSION;
+	close(fd);
+	return err;
+}
+
+cr_client_id_t cr_init(void)
+{
+	int err = 0;
+
+	if (cri_self.generation == cri.generation)
+		return cri_self.id;
+	pthread_once(&once, prepare);
+	pthread_mutex_lock(&cri.lock);
+	if (!cri.next_id)
+		err = check_module();
+	if (!err) {
+		cri_self = (struct cri_thread) {
+			.generation = cri.generation, .id = cri.next_id++,
+		};
+	}
+	pthread_mutex_unlock(&cri.lock);
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	/* Any value but NULL makes on_thread_exit() run. */
+	if (has_exit_key)
+		pthread_setspecific(exit_key, &cri);
+	return cri_self.id;
+}

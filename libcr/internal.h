@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the files of libcr share.  init.c knows threads and forks, service.c
+ * has the thread that answers requests, callback.c runs callbacks, critical.c
+ * keeps critical sections.
+ *
+ * cri.lock guards the lists and the start of the service thread.  It is never
+ * held while a callback runs.
+ */
+#ifndef LIBCR_INTERNAL_H
+#define LIBCR_INTERNAL_H
+
+#include <libcr.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/kcr.h>
+
+/* cri.sections: the number of threads inside, and this: */
+#define CRI_PENDING	0x80000000u	/* a checkpoint wants them out */
+
+struct cri_callback {
+	cr_callback_t func;		/* NULL: disabled */
+	void *arg;
+};
+
+struct cri_callbacks {
+	struct cri_callback *entry;	/* in the order of registration */
+	unsigned int count;
+	unsigned int room;
+};
+
+/* A request, while it lasts. */
+struct cri_request {
+	struct kcr_notice notice;
+	char dest[KCR_PATH_MAX];
+	char source[KCR_PATH_MAX];	/* once it is restarted */
+	struct cr_checkpoint_info checkpoint;
+	struct cr_restart_info restart;
+	int result;			/* of cr_checkpoint() */
+	int code;			/* a callback returned it; 0: none */
+};
+
+/*
+ * Callbacks of one context of one thread, while they run.  Each is called from
+ * within the cr_checkpoint() of the one before; reach() is called by the
+ * innermost and returns when the checkpoint is over.
+ */
+struct cri_run {
+	struct cri_callbacks callbacks;	/* a copy */
+	unsigned int left;		/* that have not begun */
+	unsigned int current;		/* index of the one that runs */
+	int context;			/* CR_THREAD_CONTEXT, CR_SIGNAL_CONTEXT */
+	bool called;			/* the running one has called cr_checkpoint() */
+	bool reached;			/* reach() has returned */
+	int flags;			/* what was given to cr_checkpoint(): the first failure */
+	struct cri_request *request;
+	struct cri_callbacks *origin;	/* what callbacks is a copy of */
+	void (*reach)(struct cri_run *run);
+};
+
+struct cri_thread {
+	unsigned int generation;	/* of cri, at cr_init(); 0: never called */
+	cr_client_id_t id;
+	unsigned int depth;		/* of critical sections */
+	struct cri_run *run;		/* in a callback: the innermost group; or NULL */
+};
+
+struct cri {
+	pthread_mutex_t lock;
+	unsigned int generation;	/* one more in every forked child; from 1 */
+	cr_client_id_t next_id;
+	int client;			/* descriptor, -1: no service thread */
+	unsigned int sections;
+	struct cri_callbacks thread_callbacks;
+};
+
+extern struct cri cri;
+extern __thread struct cri_thread cri_self;
+
+/* Has the calling thread called cr_init()?  If not: false, errno CR_ENOINIT. */
+bool cri_is_init(void);
+
+/* Starts the service thread unless it runs; cri.lock held.  0 or -1 with errno. */
+int cri_service_start(void);
+/* In a forked child: forgets it. */
+void cri_service_forget(void);
+
+/* Frees a list. */
+void cri_callbacks_free(struct cri_callbacks *callbacks);
+/*
+ * Runs a group: `run` holds callbacks, context, request and reach.  Returns
+ * when all have returned.
+ */
+void cri_callbacks_run(struct cri_run *run);
+
+/* Keeps critical sections out and waits until all threads have left theirs. */
+void cri_sections_close(void);
+void cri_sections_open(void);
+
+#endif /* LIBCR_INTERNAL_H */

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The thread that answers requests: it sleeps in the module until there is one,
+ * runs the callbacks, and sleeps in the module again while the process is saved.
+ * In a restarted process that sleep ends with another outcome.  All signals are
+ * blocked in it.
+ */
+#include "libcr/internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HIGH_FD		200	/* programs count on low numbers */
+#define REOPEN_MS	100
+
+/* ---- the descriptor --------------------------------------------------------------- */
+
+/* A high number if the limit allows one. */
+static int raise_descriptor(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+/* The descriptor of a client, or -1 with errno. */
+static int open_client(void)
+{
+	struct kcr_client_new request = { .size = sizeof(request) };
+	int job = open(KCR_DEVICE, O_RDWR | O_CLOEXEC), client, err;
+
+	if (job < 0)
+		return -1;
+	client = ioctl(job, KCR_IOC_CLIENT, &request);
+	err = errno;
+	close(job);
+	errno = err;
+	return client < 0 ? -1 : raise_descriptor(client);
+}
+
+/* The program closed it, perhaps without knowing: begin anew. */
+static void reopen(void)
+{
+	struct timespec pause = { .tv_nsec = REOPEN_MS * 1000000l };
+	int fd;
+
+	while ((fd = open_client()) < 0)
+		nanosleep(&pause, NULL);
+	__atomic_store_n(&cri.client, fd, __ATOMIC_RELEASE);
+}
+
+/* ---- one request -------------------------------------------------------------------- */
+
+static uint32_t answer_of(int flags)
+{
+	if (flags & CR_CHECKPOINT_PERM_FAILURE)
+		return KCR_ANSWER_PERMANENT;
+	if (flags & CR_CHECKPOINT_TEMP_FAILURE)
+		return KCR_ANSWER_TEMPORARY;
+	return flags & CR_CHECKPOINT_OMIT ? KCR_ANSWER_OMIT : KCR_ANSWER_READY;
+}
+
+static int result_of(const struct kcr_client_answer *answer)
+{
+	switch (answer->outcome) {
+	case KCR_OUTCOME_CONTINUED:
+		return 0;
+	case KCR_OUTCOME_RESTARTED:
+		return answer->result;
+	case KCR_OUTCOME_OMITTED:
+		return -CR_EOMITTED;
+	default:
+		return -answer->result;
+	}
+}
+
+/* All thread-context callbacks are ready: the checkpoint happens in here. */
+static void reach(struct cri_run *run)
+{
+	struct cri_request *request = run->request;
+	struct kcr_client_answer answer = {
+		.size = sizeof(answer), .answer = answer_of(run->flags),
+		.code = (unsigned int)run->flags >> 16, .path = (uintptr_t)request->source,
+	};
+
+	if (ioctl(cri.client, KCR_IOC_CLIENT_ANSWER, &answer))
+		request->result = -errno;
+	else
+		request->result = result_of(&answer);
+	request->restart.requester = request->result > 0 ? request->result : 0;
+	request->restart.src = request->source;
+}
+
+/* A copy, so that callbacks may be replaced meanwhile.  False: no memory. */
+static bool copy_callbacks(struct cri_callbacks *copy, const struct cri_callbacks *of)
+{
+	bool done = true;
+
+	pthread_mutex_lock(&cri.lock);
+	*copy = (struct cri_callbacks) { .count = of->count };
+	if (of->count) {
+		copy->entry = malloc(of->count * sizeof(*of->entry));
+		if (copy->entry)
+			memcpy(copy->entry, of->entry, of->count * sizeof(*of->entry));
+		else
+			done = false;
+	}
+	pthread_mutex_unlock(&cri.lock);
+	return done;
+}
+
+static void run_request(struct cri_request *request)
+{
+	struct cri_run run = {
+		.context = CR_THREAD_CONTEXT, .request = request, .reach = reach,
+		.origin = &cri.thread_callbacks,
+	};
+	struct kcr_client_done done = { .size = sizeof(done) };
+
+	cri_sections_close();
+	if (!copy_callbacks(&run.callbacks, &cri.thread_callbacks)) {
+		run.callbacks.count = 0;
+		run.flags = CR_CHECKPOINT_TEMP_FAILURE_CODE(ENOMEM);
+	}
+	cri_callbacks_run(&run);
+	done.code = request->code;
+	ioctl(cri.client, KCR_IOC_CLIENT_DONE, &done);
+	cri_callbacks_free(&run.callbacks);
+	cri_sections_open();
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static void *serve(void *unused)
+{
+	static struct cri_request request;
+	unsigned int generation = cri.generation;
+
+	(void)unused;
+	prctl(PR_SET_NAME, "libcr");
+	cri_self = (struct cri_thread) { .generation = generation, .id = CR_ID_CALLBACK };
+	for (;;) {
+		struct kcr_client_wait wait = {
+			.size = sizeof(wait), .path = (uintptr_t)request.dest,
+		};
+
+		if (ioctl(cri.client, KCR_IOC_CLIENT_WAIT, &wait)) {
+			reopen();
+			continue;
+		}
+		request.notice = wait.notice;
+		request.checkpoint = (struct cr_checkpoint_info) {
+			.signal = wait.notice.signal, .dest = request.dest,
+			.requester = wait.notice.requester, .target = wait.notice.target,
+			.scope = (cr_scope_t)wait.notice.scope,
+		};
+		request.result = request.code = 0;
+		run_request(&request);
+	}
+	return NULL;
+}
+
+/* From now on our code may run at any time: dlclose(3) must not take it away. */
+static void stay_loaded(void)
+{
+	Dl_info info;
+
+	if (dladdr((void *)(uintptr_t)serve, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static int start_thread(void)
+{
+	pthread_attr_t attributes;
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attributes, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attributes);
+	return err;
+}
+
+int cri_service_start(void)
+{
+	int fd, err;
+
+	if (cri.client >= 0)
+		return 0;
+	stay_loaded();
+	fd = open_client();
+	if (fd < 0) {
+		if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+			errno = ENOSYS;
+		return -1;
+	}
+	__atomic_store_n(&cri.client, fd, __ATOMIC_RELEASE);
+	err = start_thread();
+	if (!err)
+		return 0;
+	cri.client = -1;
+	close(fd);
+	errno = err == EAGAIN ? ENOMEM : err;
+	return -1;
+}
+
+void cri_service_forget(void)
+{
+	if (cri.client >= 0)
+		close(cri.client);
+	cri.client = -1;
+}
