@@ -38,7 +38,7 @@ static enum file_mapping mapping_use(const struct checkpoint *c, const struct kc
 
 /* Finds or registers the file of a mapping; NULL: reported, *err is set. */
 static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
-					  const struct kcr_vma *v, int *err)
+					  const struct kcr_vma *v, const char *path, int *err)
 {
 	struct mapped_file *m, *larger;
 	int fd;
@@ -60,7 +60,9 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 		.ino = v->ino, .dev_major = v->dev_major, .dev_minor = v->dev_minor,
 		.kind = mapping_kind(v),
 	};
-	fd = device_mapped_file(c->job, pid, v->start);
+	fd = mapping_kind(v) ? -1 : opened_take(c, v, path);
+	if (fd < 0)
+		fd = device_mapped_file(c->job, pid, v->start);
 	if (fd < 0) {
 		*err = fd;
 		return NULL;
@@ -153,7 +155,7 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 	}
 	if (is_kept(c, v, exe_ino))
 		return keep(c, pid, v, space);
-	file = map_file(c, pid, v, &err);
+	file = map_file(c, pid, v, path, &err);
 	if (!file)
 		return err;
 	out->has_file_id = true;

@@ -191,6 +191,7 @@ static void clean_up(struct checkpoint *c)
 	destination_close(&c->destination);
 	context_writer_free(c->writer);
 	describe_free(c);
+	opened_free(c);
 	free(p->kcr_version);
 	free(p->machine);
 	free(p->kernel_release);

@@ -12,6 +12,7 @@
 
 struct forward;
 struct mapped_file;		/* address_space.c */
+struct opened;			/* opened.c */
 
 struct checkpoint {
 	const struct checkpoint_options *options;
@@ -45,6 +46,8 @@ struct checkpoint {
 	size_t nr_spaces;
 	struct mapped_file *mapped;	/* files of mappings seen so far */
 	size_t nr_mapped;
+	struct opened *opened;
+	size_t nr_opened;
 
 	struct destination destination;
 	struct context_writer *writer;
@@ -130,6 +133,14 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
  * in `process` (NULL: only registers, of a process that runs).
  */
 int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process);
+
+/* ---- opened.c ---- */
+
+/* Opens a file that a process has mapped, for later; what fails is left for later. */
+void opened_prepare(struct checkpoint *c, const char *path);
+/* The descriptor of the file of a private mapping, now the caller's; -1: not opened. */
+int opened_take(struct checkpoint *c, const struct kcr_vma *v, const char *path);
+void opened_free(struct checkpoint *c);
 
 /* ---- memory.c, pack.c ---- */
 

@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,17 +132,4 @@ int build_id_of(int fd, const struct stat *st, uint8_t id[BUILD_ID_MAX])
 		memcpy(k->id, id, length);
 	}
 	return length;
-}
-
-void build_id_prepare(const char *path)
-{
-	uint8_t id[BUILD_ID_MAX];
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		build_id_of(fd, &st, id);
-	close(fd);
 }

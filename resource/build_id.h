@@ -17,7 +17,5 @@ int build_id_read(int fd, uint8_t *id, size_t room);
  * asked for before and has not changed since.
  */
 int build_id_of(int fd, const struct stat *st, uint8_t id[BUILD_ID_MAX]);
-/* Asks for it in advance: what is read now is not read while programs stand still. */
-void build_id_prepare(const char *path);
 
 #endif /* KCR_RESOURCE_BUILD_ID_H */

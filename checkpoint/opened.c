@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of mappings, opened by path while the programs still run.  To open a
+ * file takes a file system that may be far away; so programs need not stand
+ * still for it.  One that is another file by then is not found again here.
+ */
+#include "checkpoint/internal.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "resource/build_id.h"
+
+#define MAX_OPENED	512
+
+struct opened {
+	char *path;
+	dev_t dev;
+	ino_t ino;
+	bool any_dev;		/* stat(2) tells another device than mappings do */
+	int fd;			/* -1: taken, or not to be had */
+};
+
+/* Opens a regular file as a private mapping needs it, and reads its build id; or -1. */
+static int open_regular(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint8_t id[BUILD_ID_MAX];
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode) || fcntl(fd, F_SETFL, 0)) {
+		close(fd);
+		return -1;
+	}
+	build_id_of(fd, st, id);
+	return fd;
+}
+
+void opened_prepare(struct checkpoint *c, const char *path)
+{
+	struct opened *o;
+	struct stat st = { };
+	struct statfs fs;
+
+	for (size_t i = 0; i < c->nr_opened; i++)
+		if (!strcmp(c->opened[i].path, path))
+			return;
+	if (!c->opened)
+		c->opened = calloc(MAX_OPENED, sizeof(*c->opened));
+	if (!c->opened || c->nr_opened == MAX_OPENED)
+		return;			/* the rest is opened when it is needed */
+	o = &c->opened[c->nr_opened];
+	o->path = strdup(path);
+	if (!o->path)
+		return;
+	c->nr_opened++;
+	o->fd = open_regular(path, &st);
+	o->dev = st.st_dev;
+	o->ino = st.st_ino;
+	o->any_dev = o->fd >= 0 && !fstatfs(o->fd, &fs) &&
+		     (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+int opened_take(struct checkpoint *c, const struct kcr_vma *v, const char *path)
+{
+	dev_t dev = makedev(v->dev_major, v->dev_minor);
+
+	for (size_t i = 0; i < c->nr_opened; i++) {
+		struct opened *o = &c->opened[i];
+		int fd = o->fd;
+
+		if (fd < 0 || o->ino != v->ino || (o->dev != dev && !o->any_dev) ||
+		    strcmp(o->path, path))
+			continue;
+		o->fd = -1;
+		return fd;
+	}
+	return -1;
+}
+
+void opened_free(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->nr_opened; i++) {
+		if (c->opened[i].fd >= 0)
+			close(c->opened[i].fd);
+		free(c->opened[i].path);
+	}
+	free(c->opened);
+	c->opened = NULL;
+	c->nr_opened = 0;
+}
