@@ -8,7 +8,6 @@
 #include "checkpoint/internal.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -23,7 +22,6 @@
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/attribute.h"
-#include "resource/build_id.h"
 
 #define STATUS_SIZE	(64u << 10)
 #define DEV_ZERO	makedev(1, 5)
@@ -146,18 +144,18 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 
 /* ---- one process ---------------------------------------------------------------- */
 
+/* The auxiliary vector of a 32-bit program has two of its words where we have one. */
 static int check_program(pid_t pid)
 {
-	unsigned char head[EI_NIDENT];
 	char path[32];
+	uint64_t key;
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;		/* the module will tell */
-	if (read(fd, head, sizeof(head)) == sizeof(head) && !memcmp(head, ELFMAG, SELFMAG) &&
-	    head[EI_CLASS] != ELFCLASS64)
+	if (read(fd, &key, sizeof(key)) == sizeof(key) && key > UINT32_MAX)
 		err = report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot be "
 				  "checkpointed", pid);
 	close(fd);
@@ -209,8 +207,8 @@ static int check_device(pid_t pid, const char *path)
 			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
 }
 
-/* Refuses devices; asks for the build ids that will be wanted when all stands still. */
-static int check_mappings(pid_t pid)
+/* Refuses devices; opens what will be wanted when all stands still. */
+static int check_mappings(struct checkpoint *c, pid_t pid)
 {
 	char name[32], last[4096] = "", *line = NULL;
 	size_t size = 0;
@@ -226,9 +224,9 @@ static int check_mappings(pid_t pid)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
-			err = check_device(pid, path);
+			err = c->options->skip_unsupported ? 0 : check_device(pid, path);
 		} else if (strcmp(path, last)) {
-			build_id_prepare(path);
+			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);
 		}
 	}
@@ -238,44 +236,21 @@ static int check_mappings(pid_t pid)
 	return err;
 }
 
-/* Attributes that cannot be saved: those that need no stopped process. */
+/* Attributes that cannot be saved. */
 static int check_attributes(const struct process_probe *probe)
 {
-	Kcr__Process *scratch = malloc(sizeof(*scratch));
-	Kcr__Thread *thread = malloc(sizeof(*thread));
 	int err = 0;
 
-	if (!scratch || !thread) {
-		free(scratch);
-		free(thread);
-		return report_errno(-ENOMEM, "process %d", probe->pid);
-	}
-	kcr__process__init(scratch);
-	scratch->pid = probe->pid;
-	kcr__thread__init(thread);
-	thread->tid = probe->pid;
-	for (size_t i = 0; !err && attributes[i]; i++) {
-		const struct attribute *a = attributes[i];
-
-		if (a == &attribute_pending || a == &attribute_timer)
-			continue;
-		if (a->save)
-			err = a->save(probe, scratch);
-		if (!err && a->save_thread)
-			err = a->save_thread(probe, thread);
-	}
-	kcr__thread__free_unpacked(thread, NULL);
-	kcr__process__free_unpacked(scratch, NULL);
+	for (size_t i = 0; !err && attributes[i]; i++)
+		if (attributes[i]->check)
+			err = attributes[i]->check(probe);
 	return err;
 }
 
 static int check_process(struct checkpoint *c, struct file_table *files, pid_t pid)
 {
-	char *status = malloc(STATUS_SIZE), stat[1024];
-	struct kcr_process info = { .pid = pid };
-	struct process_probe probe = {
-		.job = c->job, .pid = pid, .info = &info, .status = status, .stat = stat,
-	};
+	char *status = malloc(STATUS_SIZE);
+	struct process_probe probe = { .job = c->job, .pid = pid, .status = status };
 	int err = device_add(c->job, pid);	/* may we, and does nobody else? */
 
 	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
@@ -286,15 +261,14 @@ static int check_process(struct checkpoint *c, struct file_table *files, pid_t p
 		err = check_program(pid);
 	if (!err && !status)
 		err = report_errno(-ENOMEM, "process %d", pid);
-	if (!err && proc_read(pid, "status", status, STATUS_SIZE) > 0 &&
-	    proc_read(pid, "stat", stat, sizeof(stat)) > 0)
+	if (!err && proc_read(pid, "status", status, STATUS_SIZE) > 0)
 		err = check_attributes(&probe);
 	if (!err)
 		err = check_time_namespace(pid);
 	if (!err)
 		err = check_threads(pid);
-	if (!err && !c->options->skip_unsupported)
-		err = check_mappings(pid);
+	if (!err)
+		err = check_mappings(c, pid);
 	if (!err)
 		err = describe_descriptors(files, pid, NULL);
 	free(status);

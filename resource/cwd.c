@@ -14,13 +14,14 @@
 
 #include "report/report.h"
 
-static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
+/* The name of the working folder, if a restart can enter it. */
+static int find_folder(const struct process_probe *probe, char target[PATH_MAX])
 {
-	char path[64], target[PATH_MAX];
+	char path[64];
 	struct stat st;
 	ssize_t length;
 
-	length = proc_link(probe->pid, "cwd", target, sizeof(target));
+	length = proc_link(probe->pid, "cwd", target, PATH_MAX);
 	if (length < 0)
 		return report_errno(length, "process %d: cannot see its working folder", probe->pid);
 	snprintf(path, sizeof(path), "/proc/%d/cwd", probe->pid);
@@ -32,6 +33,23 @@ static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
 	if (target[0] != '/')
 		return report_fail(-EOPNOTSUPP, "process %d: its working folder %s is out of reach",
 				   probe->pid, target);
+	return 0;
+}
+
+static int cwd_check(const struct process_probe *probe)
+{
+	char target[PATH_MAX];
+
+	return find_folder(probe, target);
+}
+
+static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	char target[PATH_MAX];
+	int err = find_folder(probe, target);
+
+	if (err)
+		return err;
 	p->cwd = strdup(target);
 	p->root = strdup("/");
 	if (!p->cwd || !p->root)
@@ -59,6 +77,7 @@ static int cwd_rebuild(struct rebuild *r, const Kcr__Process *p)
 
 const struct attribute attribute_cwd = {
 	.name = "working folder",
+	.check = cwd_check,
 	.save = cwd_save,
 	.rebuild = cwd_rebuild,
 };

@@ -42,9 +42,8 @@ static int check_root(pid_t pid)
 	return 0;
 }
 
-static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
+static int namespace_check(const struct process_probe *probe)
 {
-	(void)p;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		char name[16], theirs[64];
 		ssize_t err;
@@ -65,7 +64,14 @@ static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
 	return check_root(probe->pid);
 }
 
+static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	(void)p;
+	return namespace_check(probe);
+}
+
 const struct attribute attribute_namespace = {
 	.name = "namespaces",
+	.check = namespace_check,
 	.save = namespace_save,
 };

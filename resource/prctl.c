@@ -25,11 +25,16 @@ static int check_seccomp(pid_t tid, const char *status)
 			   tid, mode == 1 ? "strict seccomp mode" : "seccomp filters");
 }
 
+static int prctl_check(const struct process_probe *probe)
+{
+	return check_seccomp(probe->pid, probe->status);
+}
+
 static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	char text[32];
 	ssize_t got;
-	int err = check_seccomp(probe->pid, probe->status);
+	int err = prctl_check(probe);
 
 	if (err)
 		return err;
@@ -116,6 +121,7 @@ static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const K
 
 const struct attribute attribute_prctl = {
 	.name = "prctl",
+	.check = prctl_check,
 	.save = prctl_save,
 	.save_thread = prctl_save_thread,
 	.rebuild = prctl_rebuild,

@@ -167,6 +167,8 @@ struct process_probe {
 
 struct attribute {
 	const char *name;
+	/* Refuses, while the process still runs, what save() would refuse. */
+	int (*check)(const struct process_probe *probe);
 	int (*save)(const struct process_probe *probe, Kcr__Process *p);
 	/* Per thread; `t` has its tid and module state already. */
 	int (*save_thread)(const struct process_probe *probe, Kcr__Thread *t);
