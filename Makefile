@@ -33,12 +33,12 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 # ---- the user-level rooms -----------------------------------------------------
 
 ROOMS := image resource checkpoint restart device report
-PKGS  := libprotobuf-c libxxhash libzstd liblz4
+PKGS  := libprotobuf-c libzstd liblz4
 
 CC      ?= gcc
 CFLAGS  ?= -O2 -g
 KCR_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
-	-DKCR_VERSION='"$(VERSION)"' -I. -I$(B)/gen -Ikmod/uapi
+	-DKCR_VERSION='"$(VERSION)"' -DXXH_INLINE_ALL -I. -I$(B)/gen -Ikmod/uapi
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 
