@@ -146,6 +146,7 @@ $(PROGS): $(B)/bin/%: $(B)/user/util/%.o $(UTIL_OBJ) $(ROOM_LIBS)
 
 -include tests/tests.mk
 -include $(wildcard */room.mk)
+-include $(wildcard tests/mpi/*.mk)
 
 install: user
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(INCDIR)/linux

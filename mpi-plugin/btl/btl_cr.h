@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * btl/cr: an Open MPI transport whose channels can be emptied, closed and built
+ * anew without the message layer above noticing.  This header names its objects:
+ *
+ *	component  parameters, start and end of the component
+ *	module     what Open MPI calls: descriptors, send, put, get
+ *	gate       who may be inside                            (btl_cr_gate.h)
+ *	endpoint   a peer: queue of descriptors, choice of the channel, byte counters
+ *	stream     received bytes up to whole frames
+ *	tcp, ring  the kinds of channel: sockets; shared memory of one node
+ *	address    how a rank is reached, on which node it is
+ *	control    what the checkpoint thread calls            (btl_cr_control.h)
+ *
+ * Everything here is protected by the gate: by whoever is inside, or by the
+ * checkpoint thread while it is closed.  Functions return 0 or -errno unless
+ * they say otherwise.
+ */
+#ifndef MCA_BTL_CR_H
+#define MCA_BTL_CR_H
+
+#include "btl_cr_compat.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "btl_cr_frame.h"
+
+struct cr_param {
+	bool enable;
+	bool shm;		/* rings between ranks of one node */
+	bool cma;		/* process_vm_readv there */
+	int node;		/* mixed into the identity of the node */
+	unsigned int ring_size;	/* bytes, a power of two */
+	char *if_include;	/* interfaces for TCP, by comma; empty: all */
+	int connect_timeout;	/* seconds */
+};
+extern struct cr_param cr_param;
+
+/* ---- addresses -------------------------------------------------------------- */
+
+#define CR_ADDRESS_NETS 8
+
+struct cr_address_net {
+	uint8_t family;
+	uint8_t prefix;		/* bits */
+	uint8_t loopback;
+	uint8_t reserved;
+	uint8_t bytes[16];
+};
+
+struct cr_address {
+	uint32_t version;
+	uint32_t pid;
+	uint64_t key;		/* whoever connects must know it */
+	uint64_t node;		/* equal: same kernel, same namespaces */
+	int32_t inbox;		/* descriptor of the shared memory, or -1 */
+	uint16_t port;
+	uint16_t nets_count;
+	struct cr_address_net nets[CR_ADDRESS_NETS];
+};
+
+extern struct cr_address cr_address_own;
+
+int cr_address_make(void);	/* all but port and inbox, which their objects fill in */
+int cr_address_check(const void *address, size_t length);
+/* The address of rank: from the book, else from the modex. */
+int cr_address_find(uint32_t rank, struct cr_address *address);
+int cr_address_enter(uint32_t rank, const struct cr_address *address);
+/* The nth best socket address to reach address at; wraps round. */
+socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
+			    struct sockaddr_storage *socket);
+
+/* ---- received bytes --------------------------------------------------------- */
+
+struct cr_stream {
+	unsigned char *data;
+	size_t begin, end, room;
+	unsigned char *direct;	/* where the rest of a put goes */
+	size_t direct_left;
+	uint64_t reply;		/* the get that this completes, else 0 */
+};
+
+/* Where up to *length of the next bytes belong; NULL: no memory. */
+void *cr_stream_space(struct cr_stream *stream, size_t *length);
+void cr_stream_advance(struct cr_stream *stream, size_t length);
+int cr_stream_append(struct cr_stream *stream, const void *data, size_t length);
+/* Hands up all complete frames; returns their number. */
+int cr_stream_deliver(struct mca_btl_base_endpoint_t *ep);
+
+static inline bool cr_stream_pending(const struct cr_stream *stream)
+{
+	return stream->end != stream->begin || stream->reply;
+}
+
+/* ---- peers ------------------------------------------------------------------ */
+
+struct cr_frag {
+	mca_btl_base_descriptor_t base;
+	mca_btl_base_segment_t segments[2];
+	struct mca_btl_base_endpoint_t *ep;
+	opal_free_list_t *list;
+	size_t room;			/* bytes behind this structure */
+
+	struct iovec iov[3];		/* what is still to be written */
+	unsigned int iov_count, iov_next;
+	bool begun;
+	struct {
+		struct cr_frame frame;
+		struct cr_rdma rdma;
+		struct cr_get_from from;
+	} head;
+
+	mca_btl_base_rdma_completion_fn_t done;	/* of a put */
+	void *context, *data, *local;
+	mca_btl_base_registration_handle_t *handle;
+};
+
+enum cr_channel { CR_CHANNEL_NONE, CR_CHANNEL_RING, CR_CHANNEL_TCP };
+enum cr_tcp_state { CR_TCP_DOWN, CR_TCP_CONNECTING, CR_TCP_GREETING, CR_TCP_UP };
+
+struct cr_ring_end {
+	unsigned char *data;		/* NULL: not mapped */
+	uint64_t at;			/* next byte to write or read */
+	uint64_t seen;			/* writer: the reader's position, at least */
+	struct cr_ring_shared *shared;
+};
+
+typedef struct mca_btl_base_endpoint_t {
+	enum cr_channel channel;	/* what is written to */
+	struct cr_ring_end out, in;
+	opal_list_t queue;		/* of cr_frag, not written yet */
+	uint64_t sent, received;	/* bytes of the stream since MPI_Init */
+	struct cr_stream stream;
+
+	mca_btl_base_module_t *module;	/* NULL: not resolved yet */
+	uint32_t rank;
+	bool waiting;			/* on the list of those with a queue */
+	bool cma;
+	bool no_ring;			/* refused; until the next restart */
+	struct cr_address address;
+	int64_t retry_at, failing_since;/* monotonic ns; 0: now, not failing */
+
+	enum cr_tcp_state tcp_state;
+	int fd;
+	bool blocked;			/* the socket takes no more; epoll tells */
+	bool lost;			/* the connection ended: nothing can follow */
+	unsigned int attempt;
+	struct mca_btl_base_endpoint_t *next_waiting;
+} cr_endpoint;
+
+extern cr_endpoint **cr_endpoints;	/* in the order they were met */
+extern unsigned int cr_endpoints_count;
+
+cr_endpoint *cr_endpoint_get(uint32_t rank);	/* makes it; NULL: no memory */
+cr_endpoint *cr_endpoint_find(uint32_t rank);
+int cr_endpoint_resolve(cr_endpoint *ep);	/* address and module are known after it */
+bool cr_endpoint_near(const cr_endpoint *ep);	/* on this node, with shared memory */
+/* Queues or writes frag: 1 if it is complete already, else OPAL_SUCCESS. */
+int cr_endpoint_post(cr_endpoint *ep, struct cr_frag *frag);
+int cr_endpoint_flush(cr_endpoint *ep);		/* returns frames completed */
+int cr_endpoint_flush_waiting(void);
+void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *payload);
+void cr_endpoint_forget(cr_endpoint *ep);	/* no channel any more; the stream stays */
+void cr_endpoint_retry(cr_endpoint *ep, int error);
+int64_t cr_now(void);				/* monotonic, ns */
+/* The job can't go on: tells Open MPI, which aborts it. */
+void cr_fatal(cr_endpoint *ep, const char *what, int error);
+
+static inline bool cr_endpoint_idle(cr_endpoint *ep)
+{
+	return opal_list_is_empty(&ep->queue);
+}
+
+static inline void cr_frag_advance(struct cr_frag *frag, size_t length)
+{
+	frag->begun = true;
+	while (frag->iov_next < frag->iov_count && length >= frag->iov[frag->iov_next].iov_len)
+		length -= frag->iov[frag->iov_next++].iov_len;
+	if (length) {
+		frag->iov[frag->iov_next].iov_base =
+			(char *)frag->iov[frag->iov_next].iov_base + length;
+		frag->iov[frag->iov_next].iov_len -= length;
+	}
+}
+
+/* ---- channels --------------------------------------------------------------- */
+
+/* write: 1 all of frag is written, 0 not yet */
+int cr_tcp_open(void);
+void cr_tcp_close(void);		/* all sockets */
+int cr_tcp_connect(cr_endpoint *ep);	/* begins to */
+int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag);
+/* Writes at once what the socket takes; returns bytes, 0 for none. */
+size_t cr_tcp_send(cr_endpoint *ep, const struct iovec *iov, unsigned int count);
+int cr_tcp_progress(void);
+/* Takes in what is there, without upcalls: bytes, 0 for none, -errno. */
+ssize_t cr_tcp_pull(cr_endpoint *ep);
+void cr_tcp_drop(cr_endpoint *ep);
+extern unsigned int cr_tcp_count;	/* of connections */
+
+int cr_ring_open(void);
+void cr_ring_close(void);
+int cr_ring_suspend(void);
+int cr_ring_resume(void);
+/* -EAGAIN: the peer is not ready, later; anything else: not at all. */
+int cr_ring_attach(cr_endpoint *ep);
+int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag);
+int cr_ring_progress(void);
+int cr_ring_accept(void);
+int cr_ring_pull(cr_endpoint *ep);
+void cr_ring_drop(cr_endpoint *ep);
+/* Puts one whole frame, or returns false. */
+bool cr_ring_put(cr_endpoint *ep, const struct cr_frame *frame,
+		 const void *first, size_t first_length,
+		 const void *second, size_t second_length);
+extern unsigned int cr_ring_count;	/* that are read from */
+
+/* ---- module ----------------------------------------------------------------- */
+
+/* Peers that were on this node, or elsewhere, when they were first met. */
+extern mca_btl_base_module_t cr_module_near, cr_module_far;
+extern mca_btl_base_component_3_0_0_t mca_btl_cr_component;
+extern mca_btl_base_module_error_cb_fn_t cr_module_error;
+extern bool cr_module_ready;
+extern bool cr_module_drained;	/* streams hold what a drain took in */
+
+int cr_module_open(bool threads);
+int cr_module_ends(void);	/* opens new ends, under a new address */
+int cr_module_progress(void);
+void cr_module_complete(struct cr_frag *frag);
+void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
+			  const struct cr_get_from *from);
+/* Asks for size bytes at remote, to be put at local. */
+int cr_module_ask(cr_endpoint *ep, uint64_t remote, void *local, size_t size, uint64_t id);
+int cr_get(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t remote,
+	   mca_btl_base_registration_handle_t *local_handle,
+	   mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags, int order,
+	   mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+void cr_module_get_done(cr_endpoint *ep, uint64_t id);
+
+#endif

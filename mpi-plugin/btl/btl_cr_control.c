@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The checkpoint thread's side of btl/cr: see btl_cr_control.h.  It works on the
+ * endpoints with the gate closed and never calls up.
+ */
+#include "btl_cr_control.h"
+
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "btl_cr.h"
+#include "btl_cr_gate.h"
+
+static int gate_close(int timeout_ms)
+{
+	int rc;
+
+	if (!cr_module_ready)
+		return -ESHUTDOWN;
+	rc = cr_gate_close(timeout_ms);
+	if (!rc && !cr_module_ready) {	/* MPI_Finalize was faster */
+		cr_gate_open();
+		return -ESHUTDOWN;
+	}
+	return rc;
+}
+
+static int gate_open(void)
+{
+	return cr_gate_open();
+}
+
+static int bookmarks(struct mca_btl_cr_bookmark *entries, int max)
+{
+	int count = 0, rc;
+
+	if (!cr_gate_mine())
+		return -EPERM;
+	rc = cr_ring_accept();
+	if (rc < 0)
+		return rc;
+	for (unsigned int i = 0; i < cr_endpoints_count; i++) {
+		const cr_endpoint *ep = cr_endpoints[i];
+
+		if (!ep->sent && !ep->received)
+			continue;
+		if (count < max)
+			entries[count] = (struct mca_btl_cr_bookmark){
+				.rank = ep->rank, .sent = ep->sent, .received = ep->received,
+			};
+		count++;
+	}
+	return count;
+}
+
+/* One step: takes in what is there, or waits for it until the time given (ns). */
+static int pull(cr_endpoint *ep, int64_t until)
+{
+	uint64_t before = ep->received;
+	struct pollfd socket = { .fd = ep->fd, .events = POLLIN };
+	const struct timespec nap = { 0, 50000 };
+	int64_t left;
+	ssize_t length;
+	int rc;
+
+	rc = cr_ring_accept();
+	if (rc >= 0 && ep->in.data)
+		rc = cr_ring_pull(ep);
+	if (rc < 0)
+		return rc;
+	length = cr_tcp_pull(ep);
+	if (length < 0)
+		return length;
+	if (ep->received != before)
+		return 0;
+	left = until - cr_now();
+	if (left <= 0)
+		return -ETIMEDOUT;
+	if (ep->fd >= 0)
+		poll(&socket, 1, left / 1000000 + 1);
+	else
+		nanosleep(&nap, NULL);
+	return 0;
+}
+
+static int drain(uint32_t peer, uint64_t sent, int timeout_ms)
+{
+	int64_t until = cr_now() + timeout_ms * 1000000LL;
+	cr_endpoint *ep;
+	int rc = 0;
+
+	if (!cr_gate_mine())
+		return -EPERM;
+	ep = cr_endpoint_get(peer);
+	if (!ep)
+		return -ENOMEM;
+	while (!rc && ep->received < sent)
+		rc = pull(ep, until);
+	cr_module_drained = true;
+	if (rc)
+		return rc;
+	return ep->received == sent ? 0 : -EPROTO;
+}
+
+static int suspend(void)
+{
+	return cr_gate_mine() ? cr_ring_suspend() : -EPERM;
+}
+
+static int resume(void)
+{
+	return cr_gate_mine() ? cr_ring_resume() : -EPERM;
+}
+
+static int restart(void)
+{
+	int rc;
+
+	if (!cr_gate_mine())
+		return -EPERM;
+	cr_ring_close();
+	cr_tcp_close();
+	for (unsigned int i = 0; i < cr_endpoints_count; i++)
+		cr_endpoint_forget(cr_endpoints[i]);
+	rc = cr_gate_register();
+	return rc ? rc : cr_module_ends();
+}
+
+static int address_get(void *address, size_t max)
+{
+	if (!cr_module_ready)
+		return -ESHUTDOWN;
+	if (max < sizeof(cr_address_own))
+		return -ENOSPC;
+	memcpy(address, &cr_address_own, sizeof(cr_address_own));
+	return sizeof(cr_address_own);
+}
+
+static int address_set(uint32_t rank, const void *address, size_t length)
+{
+	struct cr_address copy;
+	cr_endpoint *ep;
+
+	if (!cr_gate_mine())
+		return -EPERM;
+	if (length != sizeof(copy))
+		return -EINVAL;
+	memcpy(&copy, address, sizeof(copy));
+	if (cr_address_check(&copy, length))
+		return -EINVAL;
+	ep = cr_endpoint_find(rank);
+	if (ep)
+		memset(&ep->address, 0, sizeof(ep->address));
+	return cr_address_enter(rank, &copy);
+}
+
+extern const struct mca_btl_cr_control mca_btl_cr_control;
+
+__attribute__((visibility("default")))
+const struct mca_btl_cr_control mca_btl_cr_control = {
+	.version = MCA_BTL_CR_CONTROL_VERSION,
+	.size = sizeof(struct mca_btl_cr_control),
+	.gate_close = gate_close,
+	.gate_open = gate_open,
+	.bookmarks = bookmarks,
+	.drain = drain,
+	.suspend = suspend,
+	.resume = resume,
+	.restart = restart,
+	.address_get = address_get,
+	.address_set = address_set,
+};

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Open MPI calls.  There are two modules, because the message layer asks a
+ * module, not a peer, for limits and abilities: one for peers on this node, one
+ * for the others.  A peer keeps the module it was first met with; after a
+ * restart either works over either kind of channel.
+ */
+#include "btl_cr.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "btl_cr_gate.h"
+
+#define EAGER_NEAR 4096
+#define MAX_NEAR (32 * 1024)
+#define EAGER_FAR (64 * 1024)
+#define MAX_FAR (128 * 1024)
+
+/* Where there are rings, sockets are looked at in every nth round only. */
+#define TCP_TURN 8
+#define LISTENER_TURN 256	/* no connection yet */
+
+mca_btl_base_module_error_cb_fn_t cr_module_error;
+bool cr_module_ready, cr_module_drained;
+
+static opal_free_list_t list_small, list_middle, list_large, list_bare;
+
+/* ---- descriptors ------------------------------------------------------------ */
+
+typedef struct cr_frag cr_frag_small, cr_frag_middle, cr_frag_large, cr_frag_bare;
+
+#define FRAG_CLASS(name, size)						\
+	static void construct_##name(struct cr_frag *frag)		\
+	{								\
+		frag->room = size;					\
+		frag->list = &list_##name;				\
+	}								\
+	static OBJ_CLASS_INSTANCE(cr_frag_##name, mca_btl_base_descriptor_t, \
+				  (opal_construct_t)construct_##name, NULL)
+
+FRAG_CLASS(small, EAGER_NEAR);
+FRAG_CLASS(middle, EAGER_FAR);
+FRAG_CLASS(large, MAX_FAR);
+FRAG_CLASS(bare, 0);
+
+static int make_list(opal_free_list_t *list, opal_class_t *class, size_t room, int count)
+{
+	OBJ_CONSTRUCT(list, opal_free_list_t);
+	return opal_free_list_init(list, sizeof(struct cr_frag) + room, opal_cache_line_size,
+				   class, 0, opal_cache_line_size, 0, -1, count,
+				   NULL, 0, NULL, NULL, NULL);
+}
+
+static struct cr_frag *frag_get(size_t size)
+{
+	if (size <= EAGER_NEAR)
+		return (struct cr_frag *)opal_free_list_get(&list_small);
+	return (struct cr_frag *)opal_free_list_get(size <= EAGER_FAR ? &list_middle : &list_large);
+}
+
+static inline void frag_return(struct cr_frag *frag)
+{
+	opal_free_list_return(frag->list, (opal_free_list_item_t *)frag);
+}
+
+static mca_btl_base_descriptor_t *frag_describe(struct cr_frag *frag, size_t length, uint32_t flags)
+{
+	frag->segments[0].seg_addr.pval = frag + 1;
+	frag->segments[0].seg_len = length;
+	frag->base.des_segments = frag->segments;
+	frag->base.des_segment_count = 1;
+	frag->base.des_flags = flags;
+	frag->base.order = MCA_BTL_NO_ORDER;
+	return &frag->base;
+}
+
+void cr_module_complete(struct cr_frag *frag)
+{
+	/* the callback may return it to its list */
+	bool own = frag->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+
+	if (frag->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK && frag->base.des_cbfunc)
+		frag->base.des_cbfunc(frag->ep->module, frag->ep, &frag->base, OPAL_SUCCESS);
+	if (own)
+		frag_return(frag);
+}
+
+static mca_btl_base_descriptor_t *cr_alloc(mca_btl_base_module_t *module, cr_endpoint *ep,
+					   uint8_t order, size_t size, uint32_t flags)
+{
+	struct cr_frag *frag;
+
+	(void)ep;
+	(void)order;
+	if (size > module->btl_max_send_size)
+		return NULL;
+	frag = frag_get(size);
+	return frag ? frag_describe(frag, size, flags) : NULL;
+}
+
+static int cr_free(mca_btl_base_module_t *module, mca_btl_base_descriptor_t *descriptor)
+{
+	(void)module;
+	frag_return((struct cr_frag *)descriptor);
+	return OPAL_SUCCESS;
+}
+
+static mca_btl_base_descriptor_t *cr_prepare_src(mca_btl_base_module_t *module, cr_endpoint *ep,
+						 opal_convertor_t *convertor, uint8_t order,
+						 size_t reserve, size_t *size, uint32_t flags)
+{
+	bool pack = opal_convertor_need_buffers(convertor);
+	size_t length = *size;
+	struct iovec iov;
+	uint32_t count = 1;
+	struct cr_frag *frag;
+
+	(void)order;
+	(void)ep;
+	if (length + reserve > module->btl_max_send_size)
+		length = module->btl_max_send_size - reserve;
+	frag = frag_get(reserve + (pack ? length : 0));
+	if (!frag)
+		return NULL;
+	frag_describe(frag, reserve, flags);
+	iov.iov_base = pack ? (char *)(frag + 1) + reserve : NULL;
+	iov.iov_len = length;
+	if (opal_convertor_pack(convertor, &iov, &count, &length) < 0) {
+		frag_return(frag);
+		return NULL;
+	}
+	if (pack) {
+		frag->segments[0].seg_len += length;
+	} else {
+		frag->segments[1].seg_addr.pval = iov.iov_base;
+		frag->segments[1].seg_len = length;
+		frag->base.des_segment_count = 2;
+	}
+	*size = length;
+	return &frag->base;
+}
+
+/* ---- sending ---------------------------------------------------------------- */
+
+/* Sets the head of frag: extra bytes of it follow the frame header. */
+static void frag_head(struct cr_frag *frag, uint8_t type, uint8_t tag, size_t extra)
+{
+	frag->head.frame = (struct cr_frame){ .type = type, .tag = tag, .length = extra };
+	frag->iov[0].iov_base = &frag->head;
+	frag->iov[0].iov_len = sizeof(frag->head.frame) + extra;
+	frag->iov_count = 1;
+	frag->iov_next = 0;
+	frag->begun = false;
+}
+
+static void frag_add(struct cr_frag *frag, void *data, size_t length)
+{
+	frag->iov[frag->iov_count].iov_base = data;
+	frag->iov[frag->iov_count].iov_len = length;
+	frag->iov_count++;
+	frag->head.frame.length += length;
+}
+
+static int post(cr_endpoint *ep, struct cr_frag *frag)
+{
+	int rc;
+
+	cr_gate_enter();
+	rc = cr_endpoint_post(ep, frag);
+	cr_gate_leave();
+	return rc;
+}
+
+static int cr_send(mca_btl_base_module_t *module, cr_endpoint *ep,
+		   mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag)
+{
+	struct cr_frag *frag = (struct cr_frag *)descriptor;
+
+	(void)module;
+	frag_head(frag, CR_FRAME_SEND, tag, 0);
+	for (size_t i = 0; i < descriptor->des_segment_count; i++)
+		frag_add(frag, frag->segments[i].seg_addr.pval, frag->segments[i].seg_len);
+	return post(ep, frag);
+}
+
+/* The socket took a part only: keeps the rest. */
+static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, size_t written)
+{
+	struct cr_frag *frag = frag_get(total - written);
+	unsigned char *at;
+	size_t skip = written;
+
+	if (!frag)
+		return false;
+	at = (unsigned char *)(frag + 1);
+	for (int i = 0; i < 3; i++) {
+		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		memcpy(at, (char *)iov[i].iov_base + part, iov[i].iov_len - part);
+		at += iov[i].iov_len - part;
+		skip -= part;
+	}
+	frag_describe(frag, total - written, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	frag->base.des_cbfunc = NULL;
+	frag->iov[0].iov_base = frag + 1;
+	frag->iov[0].iov_len = total - written;
+	frag->iov_count = 1;
+	frag->iov_next = 0;
+	frag->begun = true;
+	cr_endpoint_post(ep, frag);
+	return true;
+}
+
+static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size_t header_size,
+		     void *payload, size_t payload_size)
+{
+	const struct iovec iov[3] = {
+		{ frame, sizeof(*frame) }, { header, header_size }, { payload, payload_size },
+	};
+	size_t total = sizeof(*frame) + header_size + payload_size, written;
+
+	if (OPAL_LIKELY(ep->channel == CR_CHANNEL_RING))
+		return cr_ring_put(ep, frame, header, header_size, payload, payload_size);
+	if (ep->channel != CR_CHANNEL_TCP || ep->tcp_state != CR_TCP_UP)
+		return false;
+	written = cr_tcp_send(ep, iov, payload_size ? 3 : 2);
+	if (written == total || !written)
+		return written;
+	if (!keep_rest(ep, iov, total, written))
+		cr_fatal(ep, "out of memory", -ENOMEM);
+	return true;
+}
+
+/* Sends at once and without a descriptor, or gives one back instead. */
+static int cr_sendi(mca_btl_base_module_t *module, cr_endpoint *ep, opal_convertor_t *convertor,
+		    void *header, size_t header_size, size_t payload_size, uint8_t order,
+		    uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor)
+{
+	struct cr_frame frame = {
+		.length = header_size + payload_size, .tag = tag, .type = CR_FRAME_SEND,
+	};
+	void *payload = NULL;
+	bool sent = false;
+
+	cr_gate_enter();
+	if (OPAL_LIKELY(cr_endpoint_idle(ep) &&
+			header_size + payload_size <= module->btl_eager_limit &&
+			(!payload_size || !opal_convertor_need_buffers(convertor)))) {
+		if (payload_size)
+			opal_convertor_get_current_pointer(convertor, &payload);
+		sent = send_now(ep, &frame, header, header_size, payload, payload_size);
+	}
+	cr_gate_leave();
+	if (OPAL_LIKELY(sent))
+		return OPAL_SUCCESS;
+	if (descriptor)
+		*descriptor = cr_alloc(module, ep, order, header_size + payload_size, flags);
+	return OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+static void put_done(mca_btl_base_module_t *module, cr_endpoint *ep,
+		     mca_btl_base_descriptor_t *descriptor, int status)
+{
+	struct cr_frag *frag = (struct cr_frag *)descriptor;
+
+	frag->done(module, ep, frag->local, frag->handle, frag->context, frag->data, status);
+}
+
+static int cr_put(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t remote,
+		  mca_btl_base_registration_handle_t *local_handle,
+		  mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
+		  int order, mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+{
+	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+
+	(void)module;
+	(void)remote_handle;
+	(void)flags;
+	(void)order;
+	if (!frag)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	frag_head(frag, CR_FRAME_PUT, 0, sizeof(frag->head.rdma));
+	frag->head.rdma = (struct cr_rdma){ .address = remote };
+	frag_add(frag, local, size);
+	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+	frag->base.des_cbfunc = put_done;
+	frag->done = done;
+	frag->context = context;
+	frag->data = data;
+	frag->local = local;
+	frag->handle = local_handle;
+	post(ep, frag);
+	return OPAL_SUCCESS;
+}
+
+void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
+			  const struct cr_get_from *from)
+{
+	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+	struct cr_get_from want;
+	struct cr_rdma rdma;
+
+	if (!frag) {
+		cr_fatal(ep, "out of memory", -ENOMEM);
+		return;
+	}
+	memcpy(&rdma, what, sizeof(rdma));
+	memcpy(&want, from, sizeof(want));
+	frag_head(frag, CR_FRAME_REPLY, 0, sizeof(frag->head.rdma));
+	frag->head.rdma = (struct cr_rdma){ .address = want.local, .id = rdma.id };
+	frag_add(frag, (void *)(uintptr_t)rdma.address, want.size);
+	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+	frag->base.des_cbfunc = NULL;
+	cr_endpoint_post(ep, frag);
+}
+
+int cr_module_ask(cr_endpoint *ep, uint64_t remote, void *local, size_t size, uint64_t id)
+{
+	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+
+	if (!frag)
+		return -ENOMEM;
+	frag_head(frag, CR_FRAME_GET, 0, sizeof(frag->head.rdma) + sizeof(frag->head.from));
+	frag->head.rdma = (struct cr_rdma){ .address = remote, .id = id };
+	frag->head.from = (struct cr_get_from){ .local = (uintptr_t)local, .size = size };
+	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+	frag->base.des_cbfunc = NULL;
+	cr_endpoint_post(ep, frag);
+	return 0;
+}
+
+/* ---- peers ------------------------------------------------------------------ */
+
+static int cr_add_procs(mca_btl_base_module_t *module, size_t count, opal_proc_t **procs,
+			cr_endpoint **peers, opal_bitmap_t *reachable)
+{
+	opal_process_name_t own = opal_proc_local_get()->proc_name;
+	int rc = OPAL_SUCCESS;
+
+	cr_gate_enter();
+	for (size_t i = 0; i < count && rc == OPAL_SUCCESS; i++) {
+		opal_process_name_t name = procs[i]->proc_name;
+		cr_endpoint *ep;
+
+		peers[i] = NULL;
+		if (name.jobid != own.jobid || name.vpid == own.vpid)
+			continue;
+		ep = cr_endpoint_get(name.vpid);
+		if (!ep) {
+			rc = OPAL_ERR_OUT_OF_RESOURCE;
+			break;
+		}
+		if (cr_endpoint_resolve(ep) || ep->module != module)
+			continue;
+		peers[i] = ep;
+		if (reachable)
+			rc = opal_bitmap_set_bit(reachable, i);
+	}
+	cr_gate_leave();
+	return rc;
+}
+
+/* Endpoints stay: their counters are part of the job's state. */
+static int cr_del_procs(mca_btl_base_module_t *module, size_t count, opal_proc_t **procs,
+			cr_endpoint **peers)
+{
+	(void)module;
+	(void)count;
+	(void)procs;
+	(void)peers;
+	return OPAL_SUCCESS;
+}
+
+static int cr_register_error(mca_btl_base_module_t *module, mca_btl_base_module_error_cb_fn_t call)
+{
+	(void)module;
+	cr_module_error = call;
+	return OPAL_SUCCESS;
+}
+
+static int cr_finalize(mca_btl_base_module_t *module)
+{
+	(void)module;
+	cr_gate_enter();
+	if (cr_module_ready) {
+		cr_module_ready = false;
+		cr_ring_close();
+		cr_tcp_close();
+	}
+	cr_gate_leave();
+	return OPAL_SUCCESS;
+}
+
+/* ---- progress --------------------------------------------------------------- */
+
+static int deliver_streams(void)
+{
+	int count = 0;
+
+	cr_module_drained = false;
+	for (unsigned int i = 0; i < cr_endpoints_count; i++)
+		if (cr_stream_pending(&cr_endpoints[i]->stream))
+			count += cr_stream_deliver(cr_endpoints[i]);
+	return count;
+}
+
+int cr_module_progress(void)
+{
+	static unsigned int round;
+	static bool busy;
+	unsigned int turn = !cr_ring_count ? 1 : cr_tcp_count ? TCP_TURN : LISTENER_TURN;
+	int count = 0;
+
+	if (!cr_gate_try())
+		return 0;
+	if (OPAL_UNLIKELY(busy || !cr_module_ready)) {
+		cr_gate_leave();
+		return 0;
+	}
+	busy = true;
+	if (OPAL_UNLIKELY(cr_module_drained))
+		count += deliver_streams();
+	count += cr_ring_progress();
+	if (++round % turn == 0)
+		count += cr_tcp_progress();
+	count += cr_endpoint_flush_waiting();
+	busy = false;
+	cr_gate_leave();
+	return count;
+}
+
+/* ---- the modules ------------------------------------------------------------ */
+
+#define MODULE_CALLS						\
+	.btl_component = &mca_btl_cr_component,			\
+	.btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + 1,	\
+	.btl_add_procs = cr_add_procs,				\
+	.btl_del_procs = cr_del_procs,				\
+	.btl_finalize = cr_finalize,				\
+	.btl_alloc = cr_alloc,					\
+	.btl_free = cr_free,					\
+	.btl_prepare_src = cr_prepare_src,			\
+	.btl_send = cr_send,					\
+	.btl_sendi = cr_sendi,					\
+	.btl_register_error = cr_register_error
+
+mca_btl_base_module_t cr_module_near = {
+	MODULE_CALLS,
+	.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_GET,
+	.btl_get = cr_get,
+	.btl_get_limit = CR_RDMA_MAX,
+	.btl_eager_limit = EAGER_NEAR,
+	.btl_rndv_eager_limit = MAX_NEAR,
+	.btl_max_send_size = MAX_NEAR,
+	.btl_min_rdma_pipeline_size = INT_MAX,
+	.btl_rdma_pipeline_send_length = MAX_NEAR,
+	.btl_rdma_pipeline_frag_size = MAX_NEAR,
+	.btl_latency = 1,
+	.btl_bandwidth = 10000,
+};
+
+mca_btl_base_module_t cr_module_far = {
+	MODULE_CALLS,
+	.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_PUT,
+	.btl_put = cr_put,
+	.btl_put_limit = CR_RDMA_MAX,
+	.btl_eager_limit = EAGER_FAR,
+	.btl_rndv_eager_limit = EAGER_FAR,
+	.btl_max_send_size = MAX_FAR,
+	.btl_rdma_pipeline_send_length = MAX_FAR,
+	.btl_rdma_pipeline_frag_size = CR_RDMA_MAX,
+	.btl_latency = 100,
+	.btl_bandwidth = 100,
+};
+
+int cr_module_open(bool threads)
+{
+	int rc;
+
+	if (make_list(&list_small, OBJ_CLASS(cr_frag_small), EAGER_NEAR, 32) ||
+	    make_list(&list_middle, OBJ_CLASS(cr_frag_middle), EAGER_FAR, 8) ||
+	    make_list(&list_large, OBJ_CLASS(cr_frag_large), MAX_FAR, 8) ||
+	    make_list(&list_bare, OBJ_CLASS(cr_frag_bare), 0, 32))
+		return -ENOMEM;
+	cr_gate_init(threads);
+	rc = cr_module_ends();
+	if (!rc)
+		cr_module_ready = true;
+	return rc;
+}
+
+int cr_module_ends(void)
+{
+	int rc = cr_address_make();
+
+	if (!rc && cr_param.shm) {
+		rc = cr_ring_open();
+		/* others may read this process's memory (yama) */
+		if (cr_param.cma)
+			prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	}
+	if (!rc)
+		rc = cr_tcp_open();
+	return rc;
+}

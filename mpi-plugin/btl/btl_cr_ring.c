@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared memory channels.  A rank owns one memory object, its inbox: a directory
+ * and a ring for each peer that writes to it, taken and filled with memory at
+ * the peer's first message.  Peers open it as /proc/PID/fd/N, so it needs no
+ * name and leaves nothing behind.
+ *
+ * A ring is mapped twice in a row: no frame is ever split.  The first word of a
+ * frame is written last and says that it is there; the writer clears the word
+ * that will begin the next frame before that.  So a small message costs the
+ * transfer of one cache line, and a reader that waits looks at one word.
+ *
+ * Rings with traffic are looked at in every round, the others in turn.
+ */
+#include "btl_cr.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INBOX_MAGIC 0x786f626e4952434bULL
+#define SLOTS 1024
+#define SHARED_SIZE 4096
+#define ALIGN 32			/* of frames */
+#define HERE 0x80000000u		/* in the first word of a frame */
+#define RAW_PIECE 16384
+#define HOT_MAX 8
+#define HOT_PATIENCE 20000		/* empty looks until a ring is not hot any more */
+#define BURST 16			/* frames taken from a ring in a row */
+
+struct inbox {
+	uint64_t magic;
+	uint64_t key;
+	uint32_t ring_size;
+	_Atomic uint32_t taken;		/* slots */
+	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not yet there */
+};
+
+/* At the beginning of a ring: how far its reader is. */
+struct cr_ring_shared {
+	_Atomic uint64_t read;
+};
+
+struct reader {
+	const _Atomic uint32_t *word;	/* where the next frame begins */
+	cr_endpoint *ep;
+	uint32_t idle;
+};
+
+static struct inbox *inbox;
+static uint32_t known;			/* slots of the inbox that have a reader */
+
+static struct reader readers[SLOTS];	/* the hot ones first */
+static unsigned int hot, turn;
+unsigned int cr_ring_count;
+
+static size_t directory_size(void)
+{
+	return (sizeof(struct inbox) + 4095) & ~4095UL;
+}
+
+static off_t ring_offset(uint32_t slot, size_t size)
+{
+	return directory_size() + slot * (off_t)(SHARED_SIZE + size);
+}
+
+/* ---- mapping ---------------------------------------------------------------- */
+
+static int map_ring(struct cr_ring_end *end, int fd, uint32_t slot, size_t size)
+{
+	off_t offset = ring_offset(slot, size);
+	char *at = mmap(NULL, SHARED_SIZE + 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int rc;
+
+	if (at == MAP_FAILED)
+		return -errno;
+	if (mmap(at, SHARED_SIZE + size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 fd, offset) == MAP_FAILED ||
+	    mmap(at + SHARED_SIZE + size, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 fd, offset + SHARED_SIZE) == MAP_FAILED) {
+		rc = -errno;
+		munmap(at, SHARED_SIZE + 2 * size);
+		return rc;
+	}
+	end->shared = (struct cr_ring_shared *)at;
+	end->data = (unsigned char *)at + SHARED_SIZE;
+	end->at = end->seen = 0;
+	return 0;
+}
+
+static void unmap_ring(struct cr_ring_end *end)
+{
+	if (end->data)
+		munmap(end->shared, SHARED_SIZE + 2 * cr_param.ring_size);
+	memset(end, 0, sizeof(*end));
+}
+
+/* A new inbox at the descriptor where, or at any for -1. */
+static int make_inbox(int where)
+{
+	int fd = memfd_create("kcr-btl", MFD_CLOEXEC), rc;
+	void *at;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, directory_size()))
+		goto err;
+	at = mmap(NULL, directory_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		goto err;
+	if (where >= 0) {
+		rc = dup3(fd, where, O_CLOEXEC);
+		close(fd);
+		fd = where;
+		if (rc < 0) {
+			rc = -errno;
+			munmap(at, directory_size());
+			return rc;
+		}
+	}
+	inbox = at;
+	inbox->key = cr_address_own.key;
+	inbox->ring_size = cr_param.ring_size;
+	__atomic_store_n(&inbox->magic, INBOX_MAGIC, __ATOMIC_RELEASE);
+	cr_address_own.inbox = fd;
+	return 0;
+err:
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int cr_ring_open(void)
+{
+	return make_inbox(-1);
+}
+
+static void unmap_all(void)
+{
+	for (unsigned int i = 0; i < cr_endpoints_count; i++)
+		cr_ring_drop(cr_endpoints[i]);
+	if (inbox)
+		munmap(inbox, directory_size());
+	inbox = NULL;
+	known = cr_ring_count = hot = turn = 0;
+}
+
+void cr_ring_close(void)
+{
+	unmap_all();
+	if (cr_address_own.inbox >= 0)
+		close(cr_address_own.inbox);
+	cr_address_own.inbox = -1;
+}
+
+void cr_ring_drop(cr_endpoint *ep)
+{
+	unmap_ring(&ep->out);
+	unmap_ring(&ep->in);
+	if (ep->channel == CR_CHANNEL_RING)
+		ep->channel = CR_CHANNEL_NONE;
+}
+
+/* The descriptor keeps its number, so that the address stays what it is. */
+int cr_ring_suspend(void)
+{
+	int null;
+
+	if (!inbox)
+		return 0;
+	if (known != atomic_load(&inbox->taken))
+		return -EBUSY;
+	for (unsigned int i = 0; i < cr_ring_count; i++)
+		if (atomic_load(readers[i].word) & HERE)
+			return -EBUSY;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	if (dup3(null, cr_address_own.inbox, O_CLOEXEC) < 0) {
+		close(null);
+		return -errno;
+	}
+	close(null);
+	unmap_all();
+	return 0;
+}
+
+int cr_ring_resume(void)
+{
+	if (inbox || cr_address_own.inbox < 0)
+		return 0;
+	return make_inbox(cr_address_own.inbox);
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+/* Takes a slot in the open inbox fd of ep. */
+static int take_slot(cr_endpoint *ep, int fd)
+{
+	struct inbox *there = mmap(NULL, directory_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	size_t size = cr_param.ring_size;
+	struct stat stat;
+	uint32_t slot;
+	int rc = -EAGAIN;
+
+	if (there == MAP_FAILED)
+		return -EAGAIN;		/* not an inbox at the moment */
+	if (fstat(fd, &stat) || (size_t)stat.st_size < directory_size() ||
+	    __atomic_load_n(&there->magic, __ATOMIC_ACQUIRE) != INBOX_MAGIC ||
+	    there->key != ep->address.key)
+		goto out;
+	if (there->ring_size != size) {
+		rc = -EINVAL;
+		goto out;
+	}
+	rc = -ENOSPC;
+	if (atomic_load(&there->taken) >= SLOTS)
+		goto out;
+	slot = atomic_fetch_add(&there->taken, 1);
+	if (slot >= SLOTS)
+		goto out;
+	rc = 0;
+	if (fallocate(fd, 0, ring_offset(slot, size), SHARED_SIZE + size))
+		rc = -errno;
+	if (!rc)
+		rc = map_ring(&ep->out, fd, slot, size);
+	atomic_store(&there->writer[slot], rc ? UINT32_MAX : opal_proc_local_get()->proc_name.vpid + 1);
+out:
+	munmap(there, directory_size());
+	return rc;
+}
+
+int cr_ring_attach(cr_endpoint *ep)
+{
+	char path[64];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", ep->address.pid, ep->address.inbox);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == EROFS ? -EAGAIN : -errno;
+	rc = take_slot(ep, fd);
+	close(fd);
+	return rc;
+}
+
+static inline size_t frame_size(size_t length)
+{
+	return (sizeof(struct cr_frame) + length + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+/* Is there room for size bytes and the word behind them? */
+static inline bool has_room(struct cr_ring_end *end, size_t size)
+{
+	if (OPAL_LIKELY(end->at + size + ALIGN - end->seen <= cr_param.ring_size))
+		return true;
+	end->seen = atomic_load_explicit(&end->shared->read, memory_order_acquire);
+	return end->at + size + ALIGN - end->seen <= cr_param.ring_size;
+}
+
+static inline unsigned char *place(const struct cr_ring_end *end)
+{
+	return end->data + (end->at & (cr_param.ring_size - 1));
+}
+
+static inline void publish(struct cr_ring_end *end, const struct cr_frame *frame, size_t size)
+{
+	unsigned char *at = place(end);
+	uint64_t rest;
+
+	*(uint32_t *)(at + size) = 0;
+	memcpy(&rest, frame, sizeof(rest));
+	__atomic_store_n((uint64_t *)at, rest | HERE, __ATOMIC_RELEASE);
+	end->at += size;
+}
+
+bool cr_ring_put(cr_endpoint *ep, const struct cr_frame *frame, const void *first,
+		 size_t first_length, const void *second, size_t second_length)
+{
+	size_t size = frame_size(first_length + second_length);
+	unsigned char *at;
+
+	if (!has_room(&ep->out, size))
+		return false;
+	at = place(&ep->out) + sizeof(*frame);
+	memcpy(at, first, first_length);
+	if (second_length)
+		memcpy(at + first_length, second, second_length);
+	publish(&ep->out, frame, size);
+	ep->sent += sizeof(*frame) + first_length + second_length;
+	return true;
+}
+
+/* The next bytes of frag as a piece of the stream. */
+static bool put_piece(cr_endpoint *ep, struct cr_frag *frag)
+{
+	struct iovec *iov = &frag->iov[frag->iov_next];
+	struct cr_frame raw = { .type = CR_FRAME_RAW };
+
+	raw.length = iov->iov_len < RAW_PIECE ? iov->iov_len : RAW_PIECE;
+	if (!has_room(&ep->out, frame_size(raw.length)))
+		return false;
+	memcpy(place(&ep->out) + sizeof(raw), iov->iov_base, raw.length);
+	publish(&ep->out, &raw, frame_size(raw.length));
+	ep->sent += raw.length;
+	cr_frag_advance(frag, raw.length);
+	return true;
+}
+
+int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag)
+{
+	const struct cr_frame *frame = &frag->head.frame;
+	size_t size = frame_size(frame->length);
+	unsigned char *at;
+
+	if (frag->begun || size > cr_param.ring_size / 4 * 3) {
+		while (frag->iov_next < frag->iov_count)
+			if (!put_piece(ep, frag))
+				return 0;
+		return 1;
+	}
+	if (!has_room(&ep->out, size))
+		return 0;
+	at = place(&ep->out) + sizeof(*frame);
+	memcpy(at, (char *)frag->iov[0].iov_base + sizeof(*frame),
+	       frag->iov[0].iov_len - sizeof(*frame));
+	at += frag->iov[0].iov_len - sizeof(*frame);
+	for (unsigned int i = 1; i < frag->iov_count; i++) {
+		memcpy(at, frag->iov[i].iov_base, frag->iov[i].iov_len);
+		at += frag->iov[i].iov_len;
+	}
+	publish(&ep->out, frame, size);
+	ep->sent += sizeof(*frame) + frame->length;
+	return 1;
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+static const struct cr_frame *look(const struct reader *reader, struct cr_frame *frame)
+{
+	if (!(atomic_load_explicit(reader->word, memory_order_acquire) & HERE))
+		return NULL;
+	memcpy(frame, (const void *)reader->word, sizeof(*frame));
+	frame->length &= ~HERE;
+	return frame;
+}
+
+static void step(struct reader *reader, const struct cr_frame *frame)
+{
+	cr_endpoint *ep = reader->ep;
+
+	ep->in.at += frame_size(frame->length);
+	ep->received += frame->length + (frame->type == CR_FRAME_RAW ? 0 : sizeof(*frame));
+	reader->word = (const _Atomic uint32_t *)place(&ep->in);
+	atomic_store_explicit(&ep->in.shared->read, ep->in.at, memory_order_release);
+}
+
+/* PUT and REPLY need their state kept: they go through the stream. */
+static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *payload)
+{
+	int rc = 0;
+
+	if (OPAL_LIKELY(frame->type == CR_FRAME_SEND || frame->type == CR_FRAME_GET)) {
+		cr_endpoint_receive(ep, frame, payload);
+		return 1;
+	}
+	if (frame->type != CR_FRAME_RAW)
+		rc = cr_stream_append(&ep->stream, frame, sizeof(*frame));
+	if (!rc)
+		rc = cr_stream_append(&ep->stream, payload, frame->length);
+	if (rc)
+		cr_fatal(ep, "received bytes cannot be kept", rc);
+	return cr_stream_deliver(ep) + 1;
+}
+
+static int read_ring(struct reader *reader)
+{
+	cr_endpoint *ep = reader->ep;
+	struct cr_frame frame;
+	int count = 0;
+
+	while (count < BURST && look(reader, &frame)) {
+		count += handle(ep, &frame, place(&ep->in) + sizeof(frame));
+		step(reader, &frame);
+	}
+	return count;
+}
+
+int cr_ring_pull(cr_endpoint *ep)
+{
+	struct cr_frame frame;
+	struct reader *reader = NULL;
+	int rc;
+
+	for (unsigned int i = 0; i < cr_ring_count; i++)
+		if (readers[i].ep == ep)
+			reader = &readers[i];
+	while (reader && look(reader, &frame)) {
+		unsigned char *payload = place(&ep->in) + sizeof(frame);
+
+		rc = frame.type == CR_FRAME_RAW ? 0 :
+		     cr_stream_append(&ep->stream, &frame, sizeof(frame));
+		if (!rc)
+			rc = cr_stream_append(&ep->stream, payload, frame.length);
+		if (rc)
+			return rc;
+		step(reader, &frame);
+	}
+	return 0;
+}
+
+static int add_reader(uint32_t slot, uint32_t rank)
+{
+	cr_endpoint *ep = cr_endpoint_get(rank);
+	int rc;
+
+	if (!ep)
+		return -ENOMEM;
+	rc = map_ring(&ep->in, cr_address_own.inbox, slot, cr_param.ring_size);
+	if (rc)
+		return rc;
+	readers[cr_ring_count].ep = ep;
+	readers[cr_ring_count].idle = 0;
+	readers[cr_ring_count].word = (const _Atomic uint32_t *)ep->in.data;
+	cr_ring_count++;
+	return 0;
+}
+
+/* Begins to read the rings that peers have taken; returns how many. */
+int cr_ring_accept(void)
+{
+	uint32_t taken, writer;
+	int count = 0, rc;
+
+	if (!inbox)
+		return 0;
+	taken = atomic_load_explicit(&inbox->taken, memory_order_acquire);
+	while (known < taken && known < SLOTS) {
+		writer = atomic_load_explicit(&inbox->writer[known], memory_order_acquire);
+		if (!writer)
+			break;
+		if (writer != UINT32_MAX) {
+			rc = add_reader(known, writer - 1);
+			if (rc)
+				return rc;
+		}
+		known++;
+		count++;
+	}
+	return count;
+}
+
+static void swap(unsigned int a, unsigned int b)
+{
+	struct reader keep = readers[a];
+
+	readers[a] = readers[b];
+	readers[b] = keep;
+}
+
+static int look_in_turn(void)
+{
+	int count;
+
+	if (turn < hot || turn >= cr_ring_count)
+		turn = hot;
+	count = read_ring(&readers[turn]);
+	if (count) {
+		readers[turn].idle = 0;
+		if (hot < HOT_MAX)
+			swap(turn, hot++);
+		else
+			swap(turn, turn % HOT_MAX);
+	}
+	turn++;
+	return count;
+}
+
+int cr_ring_progress(void)
+{
+	int count = 0, some;
+
+	if (!inbox)
+		return 0;
+	if (OPAL_UNLIKELY(known != atomic_load_explicit(&inbox->taken, memory_order_relaxed))) {
+		some = cr_ring_accept();
+		if (some < 0) {
+			cr_fatal(NULL, "a ring cannot be mapped", some);
+			return 0;
+		}
+	}
+	for (unsigned int i = 0; i < hot; i++) {
+		some = read_ring(&readers[i]);
+		if (some) {
+			readers[i].idle = 0;
+			count += some;
+		} else if (++readers[i].idle > HOT_PATIENCE) {
+			swap(i, --hot);
+		}
+	}
+	if (hot < cr_ring_count)
+		count += look_in_turn();
+	return count;
+}

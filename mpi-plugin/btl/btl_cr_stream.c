@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Received bytes until they are whole frames.  The drain adds to a stream
+ * without looking into it; only cr_stream_deliver(), from within Open MPI's
+ * progress, makes upcalls.  The data of a put or reply goes to its place as
+ * soon as its head has been looked at, also during a drain.
+ */
+#include "btl_cr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_MIN (256 * 1024)	/* of a buffer */
+#define SPACE_MIN (64 * 1024)	/* offered to a read */
+
+static int make_room(struct cr_stream *stream, size_t want)
+{
+	unsigned char *data;
+	size_t room;
+
+	if (stream->begin == stream->end)
+		stream->begin = stream->end = 0;
+	if (stream->room - stream->end >= want)
+		return 0;
+	if (stream->begin) {
+		memmove(stream->data, stream->data + stream->begin, stream->end - stream->begin);
+		stream->end -= stream->begin;
+		stream->begin = 0;
+		if (stream->room - stream->end >= want)
+			return 0;
+	}
+	room = stream->end + want + stream->room / 2;
+	if (room < ROOM_MIN)
+		room = ROOM_MIN;
+	data = realloc(stream->data, room);
+	if (!data)
+		return -ENOMEM;
+	stream->data = data;
+	stream->room = room;
+	return 0;
+}
+
+void *cr_stream_space(struct cr_stream *stream, size_t *length)
+{
+	if (stream->direct_left) {
+		*length = stream->direct_left;
+		return stream->direct;
+	}
+	if (make_room(stream, SPACE_MIN))
+		return NULL;
+	*length = stream->room - stream->end;
+	return stream->data + stream->end;
+}
+
+void cr_stream_advance(struct cr_stream *stream, size_t length)
+{
+	if (stream->direct_left) {
+		stream->direct += length;
+		stream->direct_left -= length;
+	} else {
+		stream->end += length;
+	}
+}
+
+int cr_stream_append(struct cr_stream *stream, const void *data, size_t length)
+{
+	size_t direct = length < stream->direct_left ? length : stream->direct_left;
+
+	if (direct) {
+		memcpy(stream->direct, data, direct);
+		cr_stream_advance(stream, direct);
+		data = (const char *)data + direct;
+		length -= direct;
+	}
+	if (!length)
+		return 0;
+	if (make_room(stream, length))
+		return -ENOMEM;
+	memcpy(stream->data + stream->end, data, length);
+	stream->end += length;
+	return 0;
+}
+
+/* A put or reply whose head is here: its data goes straight to its place. */
+static bool begin_direct(struct cr_stream *stream, const struct cr_frame *frame)
+{
+	unsigned char *at = stream->data + stream->begin + sizeof(*frame);
+	size_t have = stream->end - stream->begin - sizeof(*frame), part;
+	struct cr_rdma rdma;
+
+	if (have < sizeof(rdma))
+		return false;
+	memcpy(&rdma, at, sizeof(rdma));
+	have -= sizeof(rdma);
+	stream->direct = (unsigned char *)(uintptr_t)rdma.address;
+	stream->direct_left = frame->length - sizeof(rdma);
+	stream->reply = frame->type == CR_FRAME_REPLY ? rdma.id : 0;
+
+	part = have < stream->direct_left ? have : stream->direct_left;
+	memcpy(stream->direct, at + sizeof(rdma), part);
+	stream->direct += part;
+	stream->direct_left -= part;
+	stream->begin += sizeof(*frame) + sizeof(rdma) + part;
+	return true;
+}
+
+int cr_stream_deliver(cr_endpoint *ep)
+{
+	struct cr_stream *stream = &ep->stream;
+	struct cr_frame frame;
+	unsigned char *payload;
+	int count = 0;
+
+	while (!stream->direct_left) {
+		if (stream->reply) {
+			uint64_t id = stream->reply;
+
+			stream->reply = 0;
+			cr_module_get_done(ep, id);
+			count++;
+		}
+		if (stream->end - stream->begin < sizeof(frame))
+			break;
+		memcpy(&frame, stream->data + stream->begin, sizeof(frame));
+		if (frame.type == CR_FRAME_PUT || frame.type == CR_FRAME_REPLY) {
+			if (!begin_direct(stream, &frame))
+				break;
+			count++;
+			continue;
+		}
+		if (stream->end - stream->begin - sizeof(frame) < frame.length)
+			break;
+		payload = stream->data + stream->begin + sizeof(frame);
+		stream->begin += sizeof(frame) + frame.length;
+		cr_endpoint_receive(ep, &frame, payload);
+		count++;
+	}
+	return count;
+}

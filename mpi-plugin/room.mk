@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# Components for Open MPI, where its compiler wrapper is there.  One folder is
+# one component; it is built for the Open MPI that mpicc belongs to.
+
+MPICC := $(shell command -v mpicc 2>/dev/null)
+
+#: mpi              the components for Open MPI, in build/mpi/
+
+.PHONY: mpi install-mpi
+mpi:
+
+ifneq ($(MPICC),)
+all: mpi
+install: install-mpi
+
+MPI_INC := $(shell ompi_info --path incdir --parsable 2>/dev/null | sed 's/.*:incdir://')
+MPI_LIB := $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | sed 's/.*:pkglibdir://')
+
+# -mcx16 as Open MPI itself; the checkpoint thread outlives MPI_Finalize, which
+# unloads components: nodelete.
+MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -isystem $(MPI_INC)/openmpi \
+	-isystem $(MPI_INC) -fPIC -mcx16 -fvisibility=hidden -fno-strict-aliasing
+MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro
+
+MPI_BTL := $(B)/mpi/mca_btl_cr.so
+MPI_COMPONENTS := $(MPI_BTL)
+
+mpi: $(MPI_COMPONENTS)
+
+$(B)/user/mpi-plugin/%.o: mpi-plugin/%.c Makefile mpi-plugin/room.mk
+	@mkdir -p $(@D)
+	$(call say,MPICC)
+	$(Q)$(CC) $(MPI_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(MPI_BTL): $(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/btl/*.c))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^
+
+install-mpi: mpi
+	install -d $(DESTDIR)$(MPI_LIB)
+	install -m 644 $(MPI_COMPONENTS) $(DESTDIR)$(MPI_LIB)
+endif
