@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0
+# The MPI test programs, in build/tests/mpi/, where there is an mpicc.
+
+ifneq ($(MPICC),)
+MPI_TESTS := $(T)/mpi/torture
+.PHONY: mpi-tests
+mpi-tests: $(MPI_TESTS) mpi
+tests: mpi-tests
+
+$(T)/mpi/torture: tests/mpi/torture.c tests/mpi/driver.c tests/mpi/driver.h \
+		mpi-plugin/btl/btl_cr_control.h
+	@mkdir -p $(@D)
+	$(call say,MPICC)
+	$(Q)$(MPICC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. \
+		-o $@ $(filter %.c,$^) -lpthread
+endif
