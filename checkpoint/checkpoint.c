@@ -222,6 +222,8 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	err = precheck(&c);
 	if (!err)
 		err = destination_open(&c.destination, options);
+	if (!err && options->begun)
+		options->begun();
 	if (!err)
 		err = attempts(&c);
 	if (!err)

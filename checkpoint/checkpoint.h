@@ -60,6 +60,10 @@ struct checkpoint_options {
 	enum checkpoint_ptrace tracer;
 	enum context_compression compression;
 
+	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
+	/* Nothing is known that could make it fail, and nothing has been done; or NULL. */
+	void (*begun)(void);
+
 	/* Bytes of memory done and expected (an estimate), now and then. */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;

@@ -126,6 +126,8 @@ static int forward(struct checkpoint *c, uint32_t kind, pid_t target)
 
 	if (!err)
 		err = scope_collect(&scope, kind, target, NULL, 0);
+	if (!err && c->options->prohibited && scope_find(&scope, c->options->prohibited))
+		err = -EDEADLK;
 	if (!err)
 		err = add_scope(c, &scope);
 	scope_free(&scope);

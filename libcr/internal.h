@@ -96,6 +96,28 @@ void cri_callbacks_free(struct cri_callbacks *callbacks);
  */
 void cri_callbacks_run(struct cri_run *run);
 
+/* ---- request.c: tools that work for the program ------------------------------------ */
+
+/* Exit code of the new process if there is no such tool. */
+#define CRI_SPAWN_FAILED	127
+/* spawn.c: its number; fd becomes CRI_TOOL_FD (-1: none), status is where it reports. */
+pid_t cri_spawn(const char *tool, const char *const *arguments, int fd, int status);
+
+/* Runs a tool; arguments end with NULL and may name descriptor CRI_TOOL_FD, which is `fd`. */
+#define CRI_TOOL_FD	4
+/* The handle, or -1 with errno.  traces_us: it has to do with this very process. */
+int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
+		  bool traces_us);
+/* Waits until the request is accepted or over.  0, or an error number: over, and forgotten. */
+int cri_job_accepted(unsigned long handle);
+/* 1: over; 0: not in this time; -1 with errno.  timeout NULL: for ever. */
+int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart);
+int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool restart);
+/* The result is 0 or a process number; -1 with errno. */
+int cri_job_reap(unsigned long handle, bool restart);
+int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **message,
+		 bool restart);
+
 /* Keeps critical sections out and waits until all threads have left theirs. */
 void cri_sections_close(void);
 void cri_sections_open(void);

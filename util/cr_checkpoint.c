@@ -16,6 +16,7 @@
 #include "report/report.h"
 #include "util/progress.h"
 #include "util/signal_name.h"
+#include "util/status.h"
 
 #define EXIT_USAGE	255
 
@@ -33,6 +34,7 @@ enum {
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_JSON, OPT_VERSION,
+	OPT_STATUS_FD, OPT_PROHIBIT,
 };
 
 static const struct option long_options[] = {
@@ -81,6 +83,8 @@ static const struct option long_options[] = {
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
+	{ "prohibit", required_argument, NULL, OPT_PROHIBIT },
 	{ }
 };
 
@@ -265,6 +269,12 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_COMPRESS:
 		return parse_compression(value, o);
+	case OPT_STATUS_FD:
+		return status_open(value);
+	case OPT_PROHIBIT:
+		o->prohibited = number(value, 1);
+		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs the number "
+							   "of a process, not \"%s\"", value);
 	default:			/* OPT_KMSG */
 		return 0;
 	}
@@ -394,6 +404,7 @@ static int fail(const struct arguments *a, int err)
 		puts("}");
 	}
 	report_print(err);
+	status_done(-err, 0);
 	return -err & 0xff;
 }
 
@@ -415,8 +426,11 @@ int main(int argc, char **argv)
 	progress_init(&progress, a.quiet, a.json);
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
+	a.checkpoint.begun = status_begun;
 	err = checkpoint_run(&a.checkpoint, &result);
 	progress_end(&progress);
+	if (!err)
+		status_done(0, 0);
 	if (err)
 		return fail(&a, err);
 	if (a.json)

@@ -23,6 +23,7 @@
 #include "util/hooks.h"
 #include "util/relocate.h"
 #include "util/signal_name.h"
+#include "util/status.h"
 
 #define EXIT_USAGE	255
 
@@ -35,7 +36,7 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_KMSG, OPT_JSON, OPT_VERSION,
+	OPT_RELOCATE, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
 	{ "kmsg-error", no_argument, NULL, OPT_KMSG },
 	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
 	{ "run-on-success", required_argument, NULL, OPT_HOOK + HOOK_SUCCESS },
 	{ "run-on-fail-args", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ARGS },
 	{ "run-on-fail-temp", required_argument, NULL, OPT_HOOK + HOOK_FAIL_TEMP },
@@ -201,6 +203,8 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_JSON:
 		a->json = true;
 		return 0;
+	case OPT_STATUS_FD:
+		return status_open(value);
 	default:			/* OPT_OMIT, OPT_KMSG */
 		return 0;
 	}
@@ -314,8 +318,10 @@ int main(int argc, char **argv)
 		return code;
 
 	fd = open_file(&a);
-	if (fd < 0)
+	if (fd < 0) {
+		status_done(-fd, 0);
 		return fail(HOOK_FAIL_ARGS, -fd & 0xff);
+	}
 	name_source(fd, source, sizeof(source));
 	a.restart.source = source;
 	follow_begin();
@@ -323,10 +329,16 @@ int main(int argc, char **argv)
 	close(fd);
 	if (err) {
 		follow_end();
+		status_done(-err, 0);
 		return fail(hook_class(err), -err & 0xff);
 	}
 	if (a.json)
 		print_json(&result);
+	if (status_is_open()) {		/* libcr waits for the program itself */
+		follow_end();
+		status_done(0, result.leader);
+		return 0;
+	}
 	if (hook_is_set(HOOK_SUCCESS)) {
 		follow_end();
 		return hook_run(HOOK_SUCCESS);

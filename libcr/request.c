@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Tools that work for the program.  A request is a process that runs the tool;
+ * its handle is our end of a socket on which the tool writes messages and, in
+ * lines that begin with a byte 1, how far it is (util/status.h).
+ *
+ * The process is made without an exit signal: the program gets no SIGCHLD and
+ * its wait(2) does not see it.  It is never part of a checkpoint that it takes.
+ * A restarted program finds the other end of the socket gone and no such child:
+ * that is how it knows that the request was overtaken.
+ *
+ * cri.lock guards the list; a job is used by one thread at a time.
+ */
+#include "libcr/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATUS_BYTE	'\001'
+#define EXIT_CODE_BASE	2304	/* exit codes 50 … 61 are the low bytes of 2354 … */
+
+struct cri_job {
+	struct cri_job *next;
+	int fd;
+	pid_t tool;
+	bool restart;
+	bool accepted;
+	bool over;
+	bool was_subreaper;		/* restart: what the program was before */
+	int error;			/* once it is over */
+	pid_t leader;			/* restart: of what was restored */
+	char *text;			/* messages, and a line that is not complete */
+	size_t length;			/* of all */
+	size_t parsed;			/* of complete lines */
+};
+
+static struct cri_job *jobs;
+
+static struct cri_job *find(unsigned long handle, bool restart)
+{
+	struct cri_job *job;
+
+	pthread_mutex_lock(&cri.lock);
+	for (job = jobs; job; job = job->next)
+		if ((unsigned long)job->fd == handle && job->restart == restart)
+			break;
+	pthread_mutex_unlock(&cri.lock);
+	if (!job)
+		errno = EINVAL;
+	return job;
+}
+
+static void forget(struct cri_job *job)
+{
+	pthread_mutex_lock(&cri.lock);
+	for (struct cri_job **at = &jobs; *at; at = &(*at)->next)
+		if (*at == job) {
+			*at = job->next;
+			break;
+		}
+	pthread_mutex_unlock(&cri.lock);
+	close(job->fd);
+	free(job->text);
+	free(job);
+}
+
+/* ---- starting ------------------------------------------------------------------------ */
+
+int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
+		  bool traces_us)
+{
+	struct cri_job *job = calloc(1, sizeof(*job));
+	int pair[2], was = 0, err;
+
+	if (!job) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
+		free(job);
+		return -1;
+	}
+	/* What the tool leaves behind when it ends becomes ours. */
+	if (restart && !prctl(PR_GET_CHILD_SUBREAPER, &was) && !was)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	job->was_subreaper = was;
+	job->restart = restart;
+	job->fd = pair[0];
+	job->tool = cri_spawn(tool, arguments, fd, pair[1]);
+	err = errno;
+	/* It waits for a byte, until it may look at us (Yama lets only parents). */
+	if (job->tool > 0) {
+		if (traces_us)
+			prctl(PR_SET_PTRACER, job->tool);
+		send(pair[0], "", 1, MSG_NOSIGNAL);
+	}
+	close(pair[1]);
+	if (job->tool < 0) {
+		close(pair[0]);
+		free(job);
+		errno = err;
+		return -1;
+	}
+	pthread_mutex_lock(&cri.lock);
+	job->next = jobs;
+	jobs = job;
+	pthread_mutex_unlock(&cri.lock);
+	return job->fd;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+/* The tool is gone; `said`: it told how it went. */
+static void complete(struct cri_job *job, bool said)
+{
+	int status = 0, code;
+	pid_t pid;
+
+	do
+		pid = waitpid(job->tool, &status, __WALL);
+	while (pid < 0 && errno == EINTR);
+	if (job->restart && !job->was_subreaper)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
+	job->over = true;
+	if (said)
+		return;
+	code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	if (pid < 0)
+		job->error = CR_ERESTARTED;
+	else if (code == CRI_SPAWN_FAILED)
+		job->error = ENOSYS;
+	else if (code >= CR_ETEMPFAIL - EXIT_CODE_BASE && code <= CR_ENOINIT - EXIT_CODE_BASE)
+		job->error = code + EXIT_CODE_BASE;
+	else
+		job->error = code ? code : EIO;
+}
+
+static void take_status(struct cri_job *job, const char *line)
+{
+	int error, pid;
+
+	job->accepted = true;
+	if (sscanf(line, "done %d %d", &error, &pid) != 2)
+		return;
+	job->error = error;
+	job->leader = pid;
+	complete(job, true);
+}
+
+/* Takes the status lines out of what was read; messages stay. */
+static void parse(struct cri_job *job)
+{
+	char *line = job->text + job->parsed, *end;
+
+	while ((end = memchr(line, '\n', job->text + job->length - line))) {
+		if (*line == STATUS_BYTE) {
+			*end = '\0';
+			if (!job->over)
+				take_status(job, line + 1);
+			memmove(line, end + 1, job->text + job->length - (end + 1));
+			job->length -= end + 1 - line;
+		} else {
+			line = end + 1;
+		}
+	}
+	job->parsed = line - job->text;
+}
+
+/* Reads what there is, without waiting.  -1 with errno. */
+static int advance(struct cri_job *job)
+{
+	char buffer[4096], *larger;
+	ssize_t got;
+
+	while (!job->over) {
+		got = recv(job->fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			return 0;
+		if (got <= 0) {
+			complete(job, false);
+			return 0;
+		}
+		larger = realloc(job->text, job->length + got);
+		if (!larger) {
+			errno = ENOMEM;
+			return -1;
+		}
+		job->text = larger;
+		memcpy(job->text + job->length, buffer, got);
+		job->length += got;
+		parse(job);
+	}
+	return 0;
+}
+
+static struct timespec now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t;
+}
+
+/* What is left until `end`, not less than nothing. */
+static struct timespec time_left(const struct timespec *end)
+{
+	struct timespec t = now();
+
+	t.tv_sec = end->tv_sec - t.tv_sec;
+	t.tv_nsec = end->tv_nsec - t.tv_nsec;
+	if (t.tv_nsec < 0) {
+		t.tv_nsec += 1000000000;
+		t.tv_sec--;
+	}
+	return t.tv_sec < 0 ? (struct timespec) { } : t;
+}
+
+/* Waits until it is over, or (with `accepted`) accepted. */
+static int wait_for(struct cri_job *job, bool accepted, const struct timeval *timeout)
+{
+	struct pollfd poll_fd = { .fd = job->fd, .events = POLLIN };
+	struct timespec end = now(), left;
+
+	if (timeout) {
+		end.tv_sec += timeout->tv_sec + (end.tv_nsec / 1000 + timeout->tv_usec) / 1000000;
+		end.tv_nsec = (end.tv_nsec / 1000 + timeout->tv_usec) % 1000000 * 1000;
+	}
+	for (;;) {
+		int ret;
+
+		if (advance(job))
+			return -1;
+		if (job->over || (accepted && job->accepted))
+			return 1;
+		if (timeout)
+			left = time_left(&end);
+		ret = ppoll(&poll_fd, 1, timeout ? &left : NULL, NULL);
+		if (ret <= 0)
+			return ret;
+	}
+}
+
+/* ---- for the public calls -------------------------------------------------------------- */
+
+int cri_job_accepted(unsigned long handle)
+{
+	struct cri_job *job = find(handle, false) ?: find(handle, true);
+	int error;
+
+	while (wait_for(job, true, NULL) < 0 && errno == EINTR)
+		;
+	error = job->over ? job->error : 0;
+	if (error == CR_ERESTARTED)
+		error = 0;		/* for the caller to reap */
+	if (error)
+		forget(job);
+	return error;
+}
+
+int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart)
+{
+	struct cri_job *job = find(handle, restart);
+
+	return job ? wait_for(job, false, timeout) : -1;
+}
+
+/* One that is over; NULL with errno. */
+static struct cri_job *find_over(unsigned long handle, bool restart)
+{
+	struct cri_job *job = find(handle, restart);
+
+	if (!job || advance(job))
+		return NULL;
+	if (job->over)
+		return job;
+	errno = EAGAIN;
+	return NULL;
+}
+
+int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool restart)
+{
+	struct cri_job *job = find_over(handle, restart);
+	size_t copied;
+
+	if (!job)
+		return -1;
+	if (length && !buffer) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (length) {
+		copied = job->length < length ? job->length : length - 1;
+		if (copied)
+			memcpy(buffer, job->text, copied);
+		buffer[copied] = '\0';
+	}
+	return job->length + 1;
+}
+
+int cri_job_reap(unsigned long handle, bool restart)
+{
+	struct cri_job *job = find_over(handle, restart);
+	int error, leader;
+
+	if (!job)
+		return -1;
+	error = job->error;
+	leader = job->leader;
+	forget(job);
+	if (!error)
+		return leader;
+	errno = error;
+	return -1;
+}
+
+int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **message,
+		 bool restart)
+{
+	int ret = cri_job_wait(handle, timeout, restart), length, err = 0;
+
+	if (message)
+		*message = NULL;
+	if (ret <= 0)
+		return ret < 0 ? CR_POLL_CHKPT_ERR_PRE : 0;
+	if (message) {
+		length = cri_job_log(handle, 0, NULL, restart);
+		if (length > 1) {
+			*message = malloc(length);
+			if (*message)
+				cri_job_log(handle, length, *message, restart);
+			else
+				err = ENOMEM;
+		}
+	}
+	ret = cri_job_reap(handle, restart);
+	if (ret < 0)
+		return CR_POLL_CHKPT_ERR_POST;
+	if (err) {
+		errno = err;
+		return CR_POLL_CHKPT_ERR_LOG;
+	}
+	return restart ? ret : 1;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Starts a tool beside the program: with none of its descriptors, with default
+ * signals, and unseen by its wait(2).  Between the fork and exec(2) only
+ * system calls are made: other threads of the program may hold any lock.
+ */
+#include "libcr/internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STATUS_FD	3
+#define FIRST_FREE	(CRI_TOOL_FD + 1)
+#define MAX_PLACES	32
+#define MAX_ARGUMENTS	64
+
+struct plan {
+	char place[MAX_PLACES][PATH_MAX];	/* where the tool may be, in order */
+	int nr_places;
+	char *argument[MAX_ARGUMENTS];
+	int fd;					/* becomes CRI_TOOL_FD; -1: none */
+	int status;				/* becomes STATUS_FD and the standard error */
+};
+
+static void add_place(struct plan *plan, const char *folder, size_t length, const char *suffix,
+		      const char *tool)
+{
+	if (plan->nr_places < MAX_PLACES && length &&
+	    (size_t)snprintf(plan->place[plan->nr_places], PATH_MAX, "%.*s%s/%s", (int)length,
+			     folder, suffix, tool) < PATH_MAX)
+		plan->nr_places++;
+}
+
+/* Beside the library that this is, in PATH, in the usual place. */
+static void find_places(struct plan *plan, const char *tool)
+{
+	const char *path = getenv("PATH"), *slash, *end;
+	Dl_info info;
+
+	if (dladdr((void *)(uintptr_t)cri_spawn, &info) && info.dli_fname &&
+	    (slash = strrchr(info.dli_fname, '/'))) {
+		add_place(plan, info.dli_fname, slash - info.dli_fname, "/../bin", tool);
+		add_place(plan, info.dli_fname, slash - info.dli_fname, "/../../bin", tool);
+	}
+	for (; path && *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		add_place(plan, path, end - path, "", tool);
+	}
+	add_place(plan, "/usr/bin", 8, "", tool);
+}
+
+static void put(int from, int to)
+{
+	dup2(from, to);
+}
+
+/* In the new process. */
+static void become_tool(const struct plan *plan)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	int status = fcntl(plan->status, F_DUPFD, FIRST_FREE + 3);
+	int fd = plan->fd >= 0 ? fcntl(plan->fd, F_DUPFD, FIRST_FREE + 3) : -1;
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+	char byte;
+
+	if (read(plan->status, &byte, 1) != 1)
+		_exit(CRI_SPAWN_FAILED);
+	put(null, STDIN_FILENO);
+	put(null, STDOUT_FILENO);
+	put(status, STDERR_FILENO);
+	put(status, STATUS_FD);
+	if (fd >= 0)
+		put(fd, CRI_TOOL_FD);
+	syscall(SYS_close_range, fd >= 0 ? FIRST_FREE : CRI_TOOL_FD, ~0u, 0);
+	for (int i = 1; i <= 64; i++)
+		sigaction(i, &plain, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 0; i < plan->nr_places; i++)
+		execv(plan->place[i], plan->argument);
+	_exit(CRI_SPAWN_FAILED);
+}
+
+pid_t cri_spawn(const char *tool, const char *const *arguments, int fd, int status)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	sigset_t all, old;
+	pid_t pid;
+	int n = 0;
+
+	if (!plan) {
+		errno = ENOMEM;
+		return -1;
+	}
+	find_places(plan, tool);
+	plan->argument[n++] = (char *)(uintptr_t)tool;
+	plan->argument[n++] = (char *)(uintptr_t)"--status-fd=3";
+	for (; *arguments && n < MAX_ARGUMENTS - 1; arguments++)
+		plan->argument[n++] = (char *)(uintptr_t)*arguments;
+	plan->fd = fd;
+	plan->status = status;
+	/* No handler of the program runs in the new process. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	if (!pid)
+		become_tool(plan);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	free(plan);
+	return pid;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Checkpoints requested by a program.  The third argument says which:
+ *	self		itself, to the file `image`; notes in `log` how it ended
+ *	section		itself, from within a critical section
+ *	other PID	another process
+ *	errors PID	what is refused, and with which error
+ *	restart		restarts `image`, whose processes become its children
+ */
+#include <libcr.h>
+
+#include <sys/wait.h>
+
+#include "tests/programs/check.h"
+
+static int log_fd, sigchlds;
+
+static void say(const char *text)
+{
+	dprintf(log_fd, "%s\n", text);
+}
+
+static void on_child(int signal_number)
+{
+	(void)signal_number;
+	sigchlds++;
+}
+
+static int open_image(void)
+{
+	int fd = open("image", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	NEED(fd >= 0);
+	return fd;
+}
+
+static void init(cr_checkpoint_args_t *args, cr_scope_t scope, pid_t target, int fd)
+{
+	NEED(!cr_initialize_checkpoint_args_t(args));
+	CHECK(args->cr_fd == -1 && (int)args->cr_scope == -1 && !args->cr_flags);
+	args->cr_scope = scope;
+	args->cr_target = target;
+	args->cr_fd = fd;
+}
+
+/* Of this process: done when the call returns; the handle tells of a restart. */
+static void request_self(void)
+{
+	cr_checkpoint_handle_t handle;
+	cr_checkpoint_args_t args;
+	struct timeval soon = { };
+	int fd = open_image(), ret, err;
+
+	init(&args, CR_SCOPE_PROC, 0, fd);
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	close(fd);
+	CHECK(fcntl((int)handle, F_GETFD) >= 0);
+	CHECK(cr_wait_checkpoint(&handle, &soon) == 1);
+	CHECK(cr_log_checkpoint(&handle, 0, NULL) == 1);
+	ret = cr_reap_checkpoint(&handle);
+	err = ret ? errno : 0;
+	CHECK(err == 0 || err == CR_ERESTARTED);
+	say(err ? "restarted" : "saved");
+	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == EINVAL);
+	CHECK(!sigchlds && waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+static void request_in_section(void)
+{
+	cr_checkpoint_handle_t handle;
+	cr_checkpoint_args_t args;
+	struct timeval soon = { .tv_usec = 300000 };
+	cr_client_id_t id = cr_init();
+	int fd = open_image(), ret, err;
+
+	CHECK(cr_enter_cs(id) == 0);
+	init(&args, CR_SCOPE_PROC, getpid(), fd);
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	CHECK(cr_wait_checkpoint(&handle, &soon) == 0);
+	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == EAGAIN);
+	CHECK(cr_log_checkpoint(&handle, 0, NULL) == -1 && errno == EAGAIN);
+	CHECK(cr_leave_cs(id) == 0);
+	ret = cr_poll_checkpoint(&handle, NULL);
+	err = errno;
+	CHECK(ret == 1 || (ret == CR_POLL_CHKPT_ERR_POST && err == CR_ERESTARTED));
+	close(fd);
+}
+
+static void request_other(pid_t pid)
+{
+	cr_checkpoint_handle_t handle;
+	cr_checkpoint_args_t args;
+	char *message = (char *)1;
+	int fd = open_image();
+
+	init(&args, CR_SCOPE_TREE, pid, fd);
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	CHECK(cr_poll_checkpoint_msg(&handle, NULL, &message) == 1);
+	CHECK(!message);
+	close(fd);
+}
+
+static int try_request(cr_checkpoint_args_t *args)
+{
+	cr_checkpoint_handle_t handle;
+	int ret = cr_request_checkpoint(args, &handle);
+
+	return ret < 0 ? errno : 0;
+}
+
+static int in_callback;
+
+static int callback(void *arg)
+{
+	cr_checkpoint_args_t args;
+
+	(void)arg;
+	init(&args, CR_SCOPE_PROC, 0, CR_DEST_CWD);
+	in_callback = try_request(&args);
+	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) == 0);
+	CHECK(try_request(&args) == EBUSY);
+	return 0;
+}
+
+static void request_wrongly(pid_t pid)
+{
+	cr_checkpoint_handle_t handle;
+	cr_checkpoint_args_t args;
+	int fd = open_image(), read_only = open("image", O_RDONLY);
+	char text[200];
+
+	init(&args, CR_SCOPE_PROC, 1234567, fd);
+	CHECK(try_request(&args) == ESRCH);
+	init(&args, CR_SCOPE_PROC, 2, fd);
+	CHECK(try_request(&args) == EPERM);
+	init(&args, CR_SCOPE_PROC, pid, -1);
+	CHECK(try_request(&args) == EBADF);
+	init(&args, CR_SCOPE_PROC, pid, read_only);
+	CHECK(try_request(&args) == EBADF);
+	init(&args, (cr_scope_t)-1, pid, fd);
+	CHECK(try_request(&args) == EINVAL);
+	init(&args, CR_SCOPE_PROC, pid, fd);
+	args.cr_version = 2;
+	CHECK(try_request(&args) == EINVAL);
+	init(&args, CR_SCOPE_TREE, 0, fd);
+	args.cr_flags = CR_CHKPT_PROHIBIT_SELF;
+	CHECK(try_request(&args) == EDEADLK);
+	CHECK(cri_init_checkpoint_args_t(2, &args) == -1 && errno == EINVAL);
+	NEED(!link("image", "image2"));
+	init(&args, CR_SCOPE_PROC, pid, fd);
+	CHECK(try_request(&args) == EMLINK);
+	NEED(!unlink("image2"));
+
+	/* Told by the handle, with a message. */
+	init(&args, CR_SCOPE_PROC, 1234567, fd);
+	args.cr_flags = CR_CHKPT_ASYNC_ERR;
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	CHECK(cr_wait_checkpoint(&handle, NULL) == 1);
+	CHECK(cr_log_checkpoint(&handle, sizeof(text), text) > 1 && strstr(text, "1234567"));
+	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == ESRCH);
+
+	/* In a callback, whatever is asked for. */
+	NEED(cr_init() == 0 && cr_register_callback(callback, NULL, CR_THREAD_CONTEXT) >= 0);
+	init(&args, CR_SCOPE_PROC, 0, fd);
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	CHECK(cr_poll_checkpoint(&handle, NULL) == 1);
+	CHECK(in_callback == EBUSY);
+	close(fd);
+}
+
+static void request_restart(void)
+{
+	cr_restart_handle_t handle;
+	cr_restart_args_t args;
+	int fd = open("image", O_RDONLY | O_CLOEXEC), status, pid;
+
+	NEED(fd >= 0);
+	NEED(!cr_initialize_restart_args_t(&args));
+	CHECK(args.cr_flags == CR_RSTRT_RESTORE_PID);
+	args.cr_fd = log_fd;
+	CHECK(cr_request_restart(&args, &handle) == -1 && errno == EBADF);
+	args.cr_fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	CHECK(cr_request_restart(&args, &handle) == -1 && errno == EINVAL);
+	args.cr_fd = fd;
+	CHECK(cr_request_restart(&args, &handle) == 0);
+	pid = cr_poll_restart(&handle, NULL);
+	CHECK(pid > 0);
+	close(fd);
+	say("child");
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_child };
+	const char *what;
+
+	check_begin(argc, argv);
+	NEED(argc > 3);
+	what = argv[3];
+	sigaction(SIGCHLD, &action, NULL);
+	NEED((log_fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0666)) >= 0);
+	if (!strcmp(what, "self"))
+		request_self();
+	else if (!strcmp(what, "section"))
+		request_in_section();
+	else if (!strcmp(what, "other"))
+		request_other(atoi(argv[4]));
+	else if (!strcmp(what, "errors"))
+		request_wrongly(atoi(argv[4]));
+	else if (!strcmp(what, "restart"))
+		request_restart();
+	check_ready();
+	check_wait();
+	return check_end();
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What libcr is told when it runs a tool for a program (--status-fd): lines
+ * that begin with a byte 1, among the messages.  Without the option nothing
+ * happens.  libcr/request.c is the reader.
+ */
+#ifndef KCR_UTIL_STATUS_H
+#define KCR_UTIL_STATUS_H
+
+#include <sys/types.h>
+
+/* From the argument of --status-fd: 0, or -EINVAL with a message. */
+int status_open(const char *number);
+/* The request is accepted: what can be checked beforehand was checked. */
+void status_begun(void);
+/* It is over: 0 or an error number; pid: of the restarted leader, 0: none. */
+void status_done(int error, pid_t pid);
+/* Is there somebody who reads it? */
+int status_is_open(void);
+
+#endif /* KCR_UTIL_STATUS_H */
