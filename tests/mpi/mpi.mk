@@ -2,13 +2,13 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
-tests: mpi-tests
+tests bench-programs: mpi-tests
 
-$(T)/mpi/torture: tests/mpi/torture.c tests/mpi/driver.c tests/mpi/driver.h \
-		mpi-plugin/btl/btl_cr_control.h
+$(T)/mpi/torture: tests/mpi/driver.c tests/mpi/driver.h mpi-plugin/btl/btl_cr_control.h
+$(T)/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)
 	$(Q)$(MPICC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. \
