@@ -11,6 +11,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -53,16 +54,28 @@ bool kcr_client_is_untold(struct kcr_job *job, const struct pid *pid)
 	return untold;
 }
 
-bool kcr_client_is_answering(const struct pid *pid, const struct task_struct *task)
+static bool is_listed(const struct kcr_client *client, pid_t tid)
+{
+	u32 i;
+
+	for (i = 0; i < client->nr_threads; i++)
+		if (client->threads[i] == tid)
+			return true;
+	return false;
+}
+
+bool kcr_client_frees(const struct pid *pid, const struct task_struct *task)
 {
 	struct kcr_client *client;
-	bool answering;
+	bool frees = false;
 
 	spin_lock(&kcr_clients_lock);
 	client = kcr_client_find(pid);
-	answering = client && client->state == KCR_CLIENT_ANSWERED && client->task == task;
+	if (client && client->state == KCR_CLIENT_ANSWERED)
+		frees = client->task == task ||
+			is_listed(client, task->pid) != client->free_others;
 	spin_unlock(&kcr_clients_lock);
-	return answering;
+	return frees;
 }
 
 void kcr_client_attach(struct kcr_client *client, struct kcr_job *job,
@@ -134,6 +147,7 @@ static int release(struct inode *inode, struct file *file)
 
 	end_client(client);
 	put_pid(client->pid);
+	kvfree(client->threads);
 	kfree(client->path);
 	kfree(client);
 	return 0;
@@ -233,12 +247,41 @@ static long client_wait(struct kcr_client *client, void __user *argp)
 
 /* ---- answering ------------------------------------------------------------------- */
 
-/* kcr_clients_lock held. */
-static int take_answer(struct kcr_client *client, const struct kcr_client_answer *request)
+/* The numbers of listed threads in the initial namespace; one that is gone is 0. */
+static pid_t *get_threads(const struct kcr_client_answer *request)
+{
+	pid_t *threads;
+	u32 i;
+
+	if (!request->nr_threads)
+		return NULL;
+	if (request->nr_threads > KCR_ANSWER_THREADS)
+		return ERR_PTR(-EINVAL);
+	threads = kvmalloc_array(request->nr_threads, sizeof(*threads), GFP_KERNEL_ACCOUNT);
+	if (!threads)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(threads, u64_to_user_ptr(request->threads),
+			   request->nr_threads * sizeof(*threads))) {
+		kvfree(threads);
+		return ERR_PTR(-EFAULT);
+	}
+	rcu_read_lock();
+	for (i = 0; i < request->nr_threads; i++)
+		threads[i] = pid_nr(find_vpid(threads[i]));
+	rcu_read_unlock();
+	return threads;
+}
+
+/* Exchanges *threads for an older list, to be freed.  kcr_clients_lock held. */
+static int take_answer(struct kcr_client *client, const struct kcr_client_answer *request,
+		       pid_t **threads)
 {
 	switch (client->state) {
 	case KCR_CLIENT_RUNNING:
 		client->task = current;
+		client->free_others = request->flags & KCR_ANSWER_FREE;
+		client->nr_threads = request->nr_threads;
+		swap(client->threads, *threads);
 		client->answer = request->answer;
 		client->code = request->code;
 		client->reported = false;
@@ -262,17 +305,22 @@ static bool has_outcome(struct kcr_client *client)
 static long client_answer(struct kcr_client *client, void __user *argp)
 {
 	struct kcr_client_answer request;
-	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	long ret = kcr_request_get(&request, sizeof(request), KCR_ANSWER_FREE, argp);
+	pid_t *threads;
 
 	if (ret)
 		return ret;
 	if (request.answer > KCR_ANSWER_OMIT)
 		return -EINVAL;
+	threads = get_threads(&request);
+	if (IS_ERR(threads))
+		return PTR_ERR(threads);
 	ret = lock_client(client);
-	if (ret)
-		return ret;
-	ret = take_answer(client, &request);
-	spin_unlock(&kcr_clients_lock);
+	if (!ret) {
+		ret = take_answer(client, &request, &threads);
+		spin_unlock(&kcr_clients_lock);
+	}
+	kvfree(threads);
 	if (!ret)
 		ret = restart_call(wait_event_interruptible(client->wake, has_outcome(client)));
 	if (!ret)

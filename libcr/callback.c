@@ -44,8 +44,24 @@ static int add(struct cri_callbacks *callbacks, cr_callback_t func, void *arg)
 	return callbacks->count++;
 }
 
+bool cri_callbacks_copy(struct cri_callbacks *copy, const struct cri_callbacks *of)
+{
+	*copy = (struct cri_callbacks) { .count = of->count };
+	if (!of->count)
+		return true;
+	copy->entry = malloc(of->count * sizeof(*of->entry));
+	if (!copy->entry) {
+		copy->count = 0;
+		return false;
+	}
+	memcpy(copy->entry, of->entry, of->count * sizeof(*of->entry));
+	return true;
+}
+
 static struct cri_callbacks *of_context(int flags)
 {
+	if (flags == CR_SIGNAL_CONTEXT)
+		return &cri_self.callbacks;
 	if (flags == CR_THREAD_CONTEXT)
 		return &cri.thread_callbacks;
 	errno = EINVAL;
@@ -73,10 +89,11 @@ cr_callback_id_t cr_register_callback(cr_callback_t func, void *arg, int flags)
 	callbacks = of_context(flags);
 	if (!callbacks)
 		return -1;
-	pthread_mutex_lock(&cri.lock);
-	if (!cri_service_start())
+	cri_lock();
+	if (!cri_service_start() &&
+	    (flags == CR_THREAD_CONTEXT || !cri_signal_prepare()))
 		index = add(callbacks, func, arg);
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	return index < 0 ? -1 : index | flags;
 }
 
@@ -91,14 +108,14 @@ int cr_replace_callback(cr_callback_id_t id, cr_callback_t func, void *arg, int 
 	callbacks = of_context(flags);
 	if (!callbacks)
 		return -1;
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	if (id < 0 || (id & CONTEXTS) != flags || index >= callbacks->count) {
 		errno = EINVAL;
 		ret = -1;
 	} else {
 		callbacks->entry[index] = (struct cri_callback) { func, arg };
 	}
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	return ret;
 }
 
@@ -114,9 +131,9 @@ int cr_replace_self(cr_callback_t func, void *arg, int flags)
 		errno = EINVAL;
 		return -1;
 	}
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	run->origin->entry[run->current] = (struct cri_callback) { func, arg };
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	return 0;
 }
 

@@ -12,20 +12,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void wait_while(unsigned int value)
+void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout)
 {
 	int err = errno;
 
-	syscall(SYS_futex, &cri.sections, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
 	errno = err;
+}
+
+void cri_wake(unsigned int *word)
+{
+	int err = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	errno = err;
+}
+
+static void wait_while(unsigned int value)
+{
+	cri_sleep(&cri.sections, value, NULL);
 }
 
 static void wake_all(void)
 {
-	int err = errno;
-
-	syscall(SYS_futex, &cri.sections, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-	errno = err;
+	cri_wake(&cri.sections);
 }
 
 /* ---- the service thread's side ------------------------------------------------------ */
@@ -65,9 +75,9 @@ static int need_service(void)
 
 	if (__atomic_load_n(&cri.client, __ATOMIC_ACQUIRE) >= 0)
 		return 0;
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	ret = cri_service_start();
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	return ret;
 }
 

@@ -12,12 +12,34 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-struct cri cri = { .lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .client = -1 };
+struct cri cri = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .client = -1,
+	.hold_init = CR_HOLD_BOTH, .hold_uninit = CR_HOLD_BOTH,
+};
 __thread struct cri_thread cri_self;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
 static bool has_exit_key;
+
+void cri_lock(void)
+{
+	sigset_t ours, old;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, CR_SIGNUM);
+	pthread_sigmask(SIG_BLOCK, &ours, &old);
+	pthread_mutex_lock(&cri.lock);
+	cri_self.mask = old;
+}
+
+void cri_unlock(void)
+{
+	sigset_t old = cri_self.mask;
+
+	pthread_mutex_unlock(&cri.lock);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
 
 bool cri_is_init(void)
 {
@@ -31,12 +53,12 @@ bool cri_is_init(void)
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 }
 
 static void after_fork(void)
 {
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 }
 
 static void in_child(void)
@@ -46,7 +68,12 @@ static void in_child(void)
 	cri.next_id = 0;
 	cri.sections = 0;
 	cri.thread_callbacks = (struct cri_callbacks) { };
-	pthread_mutex_unlock(&cri.lock);
+	cri.threads = NULL;
+	for (int i = 0; i < CR_NUM_HOOKS; i++)
+		cri.hook[i] = NULL;
+	cri.hold_init = cri.hold_uninit = CR_HOLD_BOTH;
+	cri.persist = 0;
+	cri_unlock();
 }
 
 /* Nobody waits for a thread that ended inside a critical section. */
@@ -56,6 +83,16 @@ static void on_thread_exit(void *id)
 	if (cri_self.generation == cri.generation && cri_self.depth) {
 		cri_self.depth = 1;
 		cr_leave_cs(cri_self.id);
+	}
+	if (cri_self.generation == cri.generation) {
+		cri_lock();
+		for (struct cri_thread **at = &cri.threads; *at; at = &(*at)->next)
+			if (*at == &cri_self) {
+				*at = cri_self.next;
+				break;
+			}
+		cri_signal_leave();
+		cri_unlock();
 	}
 	cri_self.generation = 0;
 }
@@ -89,15 +126,17 @@ cr_client_id_t cr_init(void)
 	if (cri_self.generation == cri.generation)
 		return cri_self.id;
 	pthread_once(&once, prepare);
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	if (!cri.next_id)
 		err = check_module();
 	if (!err) {
 		cri_self = (struct cri_thread) {
-			.generation = cri.generation, .id = cri.next_id++,
+			.generation = cri.generation, .id = cri.next_id++, .tid = gettid(),
+			.hold = CR_HOLD_DFLT, .next = cri.threads, .mask = cri_self.mask,
 		};
+		cri.threads = &cri_self;
 	}
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	if (err) {
 		errno = err;
 		return -1;

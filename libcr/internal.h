@@ -5,7 +5,8 @@
  * keeps critical sections.
  *
  * cri.lock guards the lists and the start of the service thread.  It is never
- * held while a callback runs.
+ * held while a callback runs; cri_lock() keeps our signal away meanwhile, so
+ * that no callback interrupts a thread that holds it.
  */
 #ifndef LIBCR_INTERNAL_H
 #define LIBCR_INTERNAL_H
@@ -15,7 +16,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <signal.h>
 #include <stdint.h>
+#include <time.h>
 #include <linux/kcr.h>
 
 /* cri.sections: the number of threads inside, and this: */
@@ -41,6 +44,8 @@ struct cri_request {
 	struct cr_restart_info restart;
 	int result;			/* of cr_checkpoint() */
 	int code;			/* a callback returned it; 0: none */
+	unsigned int over;		/* result is known; threads sleep on it (futex) */
+	int flags;			/* the worst that a thread gave to cr_checkpoint() */
 };
 
 /*
@@ -61,11 +66,27 @@ struct cri_run {
 	void (*reach)(struct cri_run *run);
 };
 
+/* What a thread has to do in a request; changed by it and by the service thread. */
+enum cri_part {
+	CRI_PART_NONE,
+	CRI_PART_SENT,			/* the signal is on its way */
+	CRI_PART_CLAIMED,		/* its callbacks run */
+	CRI_PART_REACHED,		/* they wait for the outcome */
+	CRI_PART_FINISHED,
+};
+
 struct cri_thread {
 	unsigned int generation;	/* of cri, at cr_init(); 0: never called */
 	cr_client_id_t id;
 	unsigned int depth;		/* of critical sections */
 	struct cri_run *run;		/* in a callback: the innermost group; or NULL */
+	struct cri_thread *next;	/* cri.threads */
+	pid_t tid;
+	int hold;			/* CR_HOLD_*, of scope THREAD */
+	struct cri_callbacks callbacks;	/* of signal context */
+	unsigned int part;		/* enum cri_part; the service sleeps on it (futex) */
+	struct cri_run part_run;
+	sigset_t mask;			/* cri_lock(): what it was */
 };
 
 struct cri {
@@ -75,10 +96,21 @@ struct cri {
 	int client;			/* descriptor, -1: no service thread */
 	unsigned int sections;
 	struct cri_callbacks thread_callbacks;
+	struct cri_thread *threads;	/* that called cr_init() */
+	cr_hook_fn_t hook[CR_NUM_HOOKS];
+	int hold_init, hold_uninit;	/* CR_HOLD_* */
+	int persist;
 };
 
 extern struct cri cri;
 extern __thread struct cri_thread cri_self;
+
+void cri_lock(void);
+void cri_unlock(void);
+
+/* Sleeps while *word is value (may return early); errno is kept. */
+void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout);
+void cri_wake(unsigned int *word);
 
 /* Has the calling thread called cr_init()?  If not: false, errno CR_ENOINIT. */
 bool cri_is_init(void);
@@ -88,8 +120,41 @@ int cri_service_start(void);
 /* In a forked child: forgets it. */
 void cri_service_forget(void);
 
+/* From now on dlclose(3) leaves us where we are. */
+void cri_stay_loaded(void);
+/* In a callback: asks for more processes.  0 or -1 with errno. */
+int cri_service_forward(int scope, pid_t target);
+
+/* ---- signal.c: callbacks in the threads that registered them ----------------------- */
+
+/* Makes threads take part; cri.lock held.  0 or -1 with errno. */
+int cri_signal_prepare(void);
+/*
+ * In the service thread: sends the threads that have a part to it and returns
+ * when they have reached cr_checkpoint(); `answer` is called by the innermost,
+ * and must set result and call cri_signal_over().
+ */
+void cri_signal_begin(struct cri_request *request, void (*answer)(struct cri_request *request));
+/* The result is known: they go on. */
+void cri_signal_over(struct cri_request *request);
+/* Waits until they have finished. */
+void cri_signal_finish(void);
+/* The calling thread ends; cri.lock held. */
+void cri_signal_leave(void);
+/* Threads that are exceptions from being held (KCR_ANSWER_FREE); malloc'ed. */
+uint32_t cri_signal_exceptions(int32_t **tids, uint32_t *flags);
+
+/* ---- hook.c ------------------------------------------------------------------------- */
+
+/* Runs the hook for threads of this kind (CR_HOOK_CONT_…). */
+void cri_hook_run(cr_hook_event_t kind, const struct cri_request *request);
+/* Is there a hook for threads that only called cr_init()? */
+bool cri_hook_for_all(void);
+
 /* Frees a list. */
 void cri_callbacks_free(struct cri_callbacks *callbacks);
+/* A copy, so that callbacks may be replaced meanwhile.  False: no memory. cri.lock held. */
+bool cri_callbacks_copy(struct cri_callbacks *copy, const struct cri_callbacks *of);
 /*
  * Runs a group: `run` holds callbacks, context, request and reach.  Returns
  * when all have returned.

@@ -50,11 +50,11 @@ static struct cri_job *find(unsigned long handle, bool restart)
 {
 	struct cri_job *job;
 
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	for (job = jobs; job; job = job->next)
 		if ((unsigned long)job->fd == handle && job->restart == restart)
 			break;
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	if (!job)
 		errno = EINVAL;
 	return job;
@@ -62,13 +62,13 @@ static struct cri_job *find(unsigned long handle, bool restart)
 
 static void forget(struct cri_job *job)
 {
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	for (struct cri_job **at = &jobs; *at; at = &(*at)->next)
 		if (*at == job) {
 			*at = job->next;
 			break;
 		}
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	close(job->fd);
 	free(job->text);
 	free(job);
@@ -111,10 +111,10 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 		errno = err;
 		return -1;
 	}
-	pthread_mutex_lock(&cri.lock);
+	cri_lock();
 	job->next = jobs;
 	jobs = job;
-	pthread_mutex_unlock(&cri.lock);
+	cri_unlock();
 	return job->fd;
 }
 

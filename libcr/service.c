@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -85,39 +84,37 @@ static int result_of(const struct kcr_client_answer *answer)
 	}
 }
 
-/* All thread-context callbacks are ready: the checkpoint happens in here. */
-static void reach(struct cri_run *run)
+/* Everybody is ready: the checkpoint happens in here. */
+static void answer_request(struct cri_request *request)
 {
-	struct cri_request *request = run->request;
 	struct kcr_client_answer answer = {
-		.size = sizeof(answer), .answer = answer_of(run->flags),
-		.code = (unsigned int)run->flags >> 16, .path = (uintptr_t)request->source,
+		.size = sizeof(answer), .answer = answer_of(request->flags),
+		.code = (unsigned int)request->flags >> 16, .path = (uintptr_t)request->source,
 	};
+	int32_t *tids;
 
+	answer.nr_threads = cri_signal_exceptions(&tids, &answer.flags);
+	answer.threads = (uintptr_t)tids;
 	if (ioctl(cri.client, KCR_IOC_CLIENT_ANSWER, &answer))
 		request->result = -errno;
 	else
 		request->result = result_of(&answer);
 	request->restart.requester = request->result > 0 ? request->result : 0;
 	request->restart.src = request->source;
+	free(tids);
+	cri_signal_over(request);
 }
 
-/* A copy, so that callbacks may be replaced meanwhile.  False: no memory. */
-static bool copy_callbacks(struct cri_callbacks *copy, const struct cri_callbacks *of)
+/* All thread-context callbacks have got here: now those in other threads. */
+static void reach(struct cri_run *run)
 {
-	bool done = true;
+	struct cri_request *request = run->request;
 
-	pthread_mutex_lock(&cri.lock);
-	*copy = (struct cri_callbacks) { .count = of->count };
-	if (of->count) {
-		copy->entry = malloc(of->count * sizeof(*of->entry));
-		if (copy->entry)
-			memcpy(copy->entry, of->entry, of->count * sizeof(*of->entry));
-		else
-			done = false;
-	}
-	pthread_mutex_unlock(&cri.lock);
-	return done;
+	request->flags = run->flags;
+	if (run->flags)
+		answer_request(request);
+	else
+		cri_signal_begin(request, answer_request);
 }
 
 static void run_request(struct cri_request *request)
@@ -127,17 +124,31 @@ static void run_request(struct cri_request *request)
 		.origin = &cri.thread_callbacks,
 	};
 	struct kcr_client_done done = { .size = sizeof(done) };
+	bool copied;
 
 	cri_sections_close();
-	if (!copy_callbacks(&run.callbacks, &cri.thread_callbacks)) {
-		run.callbacks.count = 0;
+	cri_lock();
+	copied = cri_callbacks_copy(&run.callbacks, &cri.thread_callbacks);
+	cri_unlock();
+	if (!copied)
 		run.flags = CR_CHECKPOINT_TEMP_FAILURE_CODE(ENOMEM);
-	}
 	cri_callbacks_run(&run);
+	if (run.callbacks.count)
+		cri_hook_run(CR_HOOK_CONT_THREAD_CONTEXT, request);
+	cri_signal_finish();
 	done.code = request->code;
 	ioctl(cri.client, KCR_IOC_CLIENT_DONE, &done);
 	cri_callbacks_free(&run.callbacks);
 	cri_sections_open();
+}
+
+int cri_service_forward(int scope, pid_t target)
+{
+	struct kcr_client_forward forward = {
+		.size = sizeof(forward), .scope = scope, .target = target,
+	};
+
+	return ioctl(cri.client, KCR_IOC_CLIENT_FORWARD, &forward) ? -1 : 0;
 }
 
 /* ---- the thread ----------------------------------------------------------------------- */
@@ -165,14 +176,14 @@ static void *serve(void *unused)
 			.requester = wait.notice.requester, .target = wait.notice.target,
 			.scope = (cr_scope_t)wait.notice.scope,
 		};
-		request.result = request.code = 0;
+		request.result = request.code = request.flags = 0;
+		request.over = 0;
 		run_request(&request);
 	}
 	return NULL;
 }
 
-/* From now on our code may run at any time: dlclose(3) must not take it away. */
-static void stay_loaded(void)
+void cri_stay_loaded(void)
 {
 	Dl_info info;
 
@@ -203,7 +214,7 @@ int cri_service_start(void)
 
 	if (cri.client >= 0)
 		return 0;
-	stay_loaded();
+	cri_stay_loaded();	/* our code may run at any time now */
 	fd = open_client();
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ENXIO || errno == ENODEV)

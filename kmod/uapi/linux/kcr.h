@@ -371,7 +371,7 @@ struct kcr_snapshot {
 	__u64 elapsed_ns;	/* out */
 };
 
-/* Only the threads that are in CLIENT_ANSWER run on, until RELEASE is called again. */
+/* Only threads in CLIENT_ANSWER, and those it names, run on until RELEASE is called again. */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
 /*
@@ -441,20 +441,29 @@ struct kcr_client_wait {
 #define KCR_OUTCOME_CANCELLED	2	/* result: an error number, above 0 */
 #define KCR_OUTCOME_OMITTED	3
 
+/* The listed threads are the ones that stay at rest, all others run on. */
+#define KCR_ANSWER_FREE		(1 << 0)
+
+#define KCR_ANSWER_THREADS	4096	/* that may be listed */
+
 /*
  * Answers the request that WAIT told of and sleeps until it is over.  A
  * process that is restarted finds itself in this call.  path: a buffer of
  * KCR_PATH_MAX bytes for the context file, if RESTARTED.
+ * threads: numbers of those that run on with the caller at RELEASE (HOLD).
  * EINVAL: there is nothing to answer; EPERM, ESHUTDOWN: as WAIT.
  */
 struct kcr_client_answer {
 	__u32 size;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* KCR_ANSWER_FREE */
 	__u32 answer;		/* KCR_ANSWER_* */
 	__u32 code;		/* an error number for the requester, 0: none */
 	__u32 outcome;		/* out: KCR_OUTCOME_* */
 	__s32 result;		/* out */
 	__u64 path;
+	__u64 threads;		/* __s32[nr_threads] */
+	__u32 nr_threads;
+	__u32 pad;
 };
 
 /*

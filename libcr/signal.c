@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Signal-context callbacks: they run in the thread that registered them, which
+ * is interrupted by a signal.  A program may use that signal itself, block or
+ * ignore it, or have the thread in a long wait: what a thread has not begun
+ * after CLAIM_MS is done in the service thread in its place.
+ *
+ * A thread's part goes from SENT to CLAIMED by whoever is first, then to
+ * REACHED and FINISHED.  Only then is the thread's struct left alone: one that
+ * ends says FINISHED itself.
+ */
+#include "libcr/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CLAIM_MS	1000
+#define POLL_NS		10000000l
+
+static struct {
+	struct cri_request *request;
+	void (*answer)(struct cri_request *request);
+	struct cri_thread **thread;	/* that have a part */
+	unsigned int count;
+	unsigned int next;		/* not looked at by take_over() */
+} phase;
+
+/* ---- in the threads ------------------------------------------------------------------ */
+
+static void set_part(struct cri_thread *thread, enum cri_part part)
+{
+	__atomic_store_n(&thread->part, part, __ATOMIC_SEQ_CST);
+	cri_wake(&thread->part);
+}
+
+static enum cri_part part_of(struct cri_thread *thread)
+{
+	return __atomic_load_n(&thread->part, __ATOMIC_SEQ_CST);
+}
+
+static bool claim(struct cri_thread *thread)
+{
+	unsigned int sent = CRI_PART_SENT;
+
+	return __atomic_compare_exchange_n(&thread->part, &sent, CRI_PART_CLAIMED, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void run_hook(struct cri_thread *thread)
+{
+	cri_hook_run(thread->part_run.callbacks.count ? CR_HOOK_CONT_SIGNAL_CONTEXT :
+							CR_HOOK_CONT_NO_CALLBACKS,
+		     thread->part_run.request);
+}
+
+/* The innermost cr_checkpoint() of a thread's own callbacks. */
+static void reach_in_thread(struct cri_run *run)
+{
+	struct cri_request *request = run->request;
+
+	set_part(&cri_self, CRI_PART_REACHED);
+	while (!__atomic_load_n(&request->over, __ATOMIC_SEQ_CST))
+		cri_sleep(&request->over, 0, NULL);
+}
+
+/* The hold barrier: until all threads of the process are through. */
+static void hold(void)
+{
+	int held = cri_self.hold == CR_HOLD_DFLT ? cri.hold_init : cri_self.hold;
+
+	if (held & (cri_self.part_run.request->result > 0 ? CR_HOLD_RSTRT : CR_HOLD_CONT))
+		while (part_of(&cri_self) == CRI_PART_FINISHED)
+			cri_sleep(&cri_self.part, CRI_PART_FINISHED, NULL);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	int err = errno;
+
+	(void)number, (void)info, (void)context;
+	if (cri_self.generation == cri.generation && claim(&cri_self)) {
+		cri_self.part_run.reach = reach_in_thread;
+		cri_callbacks_run(&cri_self.part_run);
+		run_hook(&cri_self);
+		set_part(&cri_self, CRI_PART_FINISHED);
+		hold();
+	}
+	errno = err;
+}
+
+void cri_signal_leave(void)
+{
+	enum cri_part part = part_of(&cri_self);
+
+	cri_callbacks_free(&cri_self.callbacks);
+	/* The service thread frees the copy, and takes over nothing that is not there. */
+	if (part != CRI_PART_NONE)
+		set_part(&cri_self, CRI_PART_FINISHED);
+	while (part_of(&cri_self) != CRI_PART_NONE) {
+		cri_unlock();
+		cri_sleep(&cri_self.part, CRI_PART_FINISHED, NULL);
+		cri_lock();
+	}
+}
+
+int cri_signal_prepare(void)
+{
+	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction now;
+
+	/* Whoever uses it already keeps it. */
+	if (!sigaction(CR_SIGNUM, NULL, &now) && now.sa_handler == SIG_DFL)
+		return sigaction(CR_SIGNUM, &ours, NULL);
+	return 0;
+}
+
+static bool is_ours(void)
+{
+	struct sigaction now;
+
+	return !sigaction(CR_SIGNUM, NULL, &now) && now.sa_flags & SA_SIGINFO &&
+	       now.sa_sigaction == on_signal;
+}
+
+/* ---- in the service thread ------------------------------------------------------------ */
+
+static bool has_part(const struct cri_thread *thread)
+{
+	return thread->callbacks.count || cri_hook_for_all();
+}
+
+/* Gives a thread its part; false: no memory. */
+static bool give_part(struct cri_thread *thread, struct cri_request *request, bool by_signal)
+{
+	thread->part_run = (struct cri_run) {
+		.context = CR_SIGNAL_CONTEXT, .request = request, .origin = &thread->callbacks,
+	};
+	if (!cri_callbacks_copy(&thread->part_run.callbacks, &thread->callbacks))
+		return false;
+	phase.thread[phase.count++] = thread;
+	__atomic_store_n(&thread->part, CRI_PART_SENT, __ATOMIC_SEQ_CST);
+	if (by_signal)
+		syscall(SYS_tgkill, getpid(), thread->tid, CR_SIGNUM);
+	return true;
+}
+
+static bool send_all(struct cri_request *request)
+{
+	bool by_signal, done = true;
+	unsigned int count = 0;
+
+	phase.count = phase.next = 0;
+	cri_lock();
+	for (struct cri_thread *t = cri.threads; t; t = t->next)
+		count += has_part(t);
+	by_signal = count && is_ours();
+	phase.thread = count ? calloc(count, sizeof(*phase.thread)) : NULL;
+	if (count && !phase.thread)
+		done = false;
+	for (struct cri_thread *t = cri.threads; t && done; t = t->next)
+		if (has_part(t))
+			done = give_part(t, request, by_signal);
+	cri_unlock();
+	return done;
+}
+
+/* Waits until a thread's part is past `part`, at most *left_ns. */
+static void wait_past(struct cri_thread *thread, enum cri_part part, long *left_ns)
+{
+	struct timespec pause = { .tv_nsec = POLL_NS };
+	enum cri_part now;
+
+	while ((now = part_of(thread)) <= part && (!left_ns || *left_ns > 0)) {
+		cri_sleep(&thread->part, now, left_ns ? &pause : NULL);
+		if (left_ns)
+			*left_ns -= POLL_NS;
+	}
+}
+
+/* The worst that any of them said. */
+static void collect_flags(struct cri_request *request)
+{
+	static const int order[] = {
+		CR_CHECKPOINT_PERM_FAILURE, CR_CHECKPOINT_TEMP_FAILURE, CR_CHECKPOINT_OMIT,
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		for (unsigned int k = 0; k < phase.count && !request->flags; k++)
+			if (phase.thread[k]->part_run.flags & order[i])
+				request->flags = phase.thread[k]->part_run.flags;
+}
+
+static void take_over(void);
+
+/* The innermost cr_checkpoint() of callbacks that are run in a thread's place. */
+static void reach_in_service(struct cri_run *run)
+{
+	(void)run;
+	take_over();
+}
+
+/* Runs what nobody has claimed, one nested in the other; then it is time to answer. */
+static void take_over(void)
+{
+	while (phase.next < phase.count) {
+		struct cri_thread *thread = phase.thread[phase.next++];
+
+		if (!claim(thread))
+			continue;
+		thread->part_run.reach = reach_in_service;
+		cri_callbacks_run(&thread->part_run);
+		run_hook(thread);
+		set_part(thread, CRI_PART_FINISHED);
+		return;
+	}
+	for (unsigned int i = 0; i < phase.count; i++)
+		if (phase.thread[i]->part_run.reach != reach_in_service)
+			wait_past(phase.thread[i], CRI_PART_CLAIMED, NULL);
+	collect_flags(phase.request);
+	phase.answer(phase.request);
+}
+
+void cri_signal_begin(struct cri_request *request, void (*answer)(struct cri_request *request))
+{
+	long left_ns = CLAIM_MS * 1000000l;
+
+	phase.request = request;
+	phase.answer = answer;
+	if (!send_all(request))
+		request->flags = CR_CHECKPOINT_TEMP_FAILURE_CODE(ENOMEM);
+	if (phase.count && is_ours())
+		for (unsigned int i = 0; i < phase.count; i++)
+			wait_past(phase.thread[i], CRI_PART_SENT, &left_ns);
+	take_over();
+}
+
+void cri_signal_over(struct cri_request *request)
+{
+	__atomic_store_n(&request->over, 1, __ATOMIC_SEQ_CST);
+	cri_wake(&request->over);
+}
+
+void cri_signal_finish(void)
+{
+	for (unsigned int i = 0; i < phase.count; i++) {
+		struct cri_thread *thread = phase.thread[i];
+
+		wait_past(thread, CRI_PART_REACHED, NULL);
+		cri_callbacks_free(&thread->part_run.callbacks);
+		set_part(thread, CRI_PART_NONE);
+	}
+	free(phase.thread);
+	phase.thread = NULL;
+	phase.count = 0;
+}
+
+/* ---- who is held --------------------------------------------------------------------- */
+
+static bool is_held(const struct cri_thread *thread)
+{
+	int hold = thread->hold == CR_HOLD_DFLT ? cri.hold_init : thread->hold;
+
+	/* Their callbacks have yet to go on. */
+	if (part_of((struct cri_thread *)thread) != CRI_PART_NONE)
+		return false;
+	return hold & CR_HOLD_CONT;
+}
+
+uint32_t cri_signal_exceptions(int32_t **tids, uint32_t *flags)
+{
+	bool held = cri.hold_uninit & CR_HOLD_CONT;
+	uint32_t count = 0, room = 0;
+
+	*flags = held ? 0 : KCR_ANSWER_FREE;
+	cri_lock();
+	for (struct cri_thread *t = cri.threads; t; t = t->next)
+		room++;
+	*tids = room ? malloc(room * sizeof(**tids)) : NULL;
+	for (struct cri_thread *t = cri.threads; t && *tids; t = t->next)
+		if (is_held(t) != held && count < KCR_ANSWER_THREADS)
+			(*tids)[count++] = t->tid;
+	cri_unlock();
+	return count;
+}
