@@ -4,9 +4,9 @@
  * begun on one can end on another.
  *
  * A channel carries a stream of frames: a header, then length bytes.  In a ring
- * (btl_cr_ring.c) a frame lies in one piece and its first word doubles as the
- * mark that it is complete; what does not fit, or was begun elsewhere, goes
- * through a ring as RAW frames, whose contents are the stream.
+ * (btl_cr_ring.c) a frame lies in one piece behind a stamp that tells that it is
+ * complete; what does not fit, or was begun elsewhere, goes through a ring as
+ * RAW frames, whose contents are the stream.
  */
 #ifndef MCA_BTL_CR_FRAME_H
 #define MCA_BTL_CR_FRAME_H

@@ -5,9 +5,10 @@
  * the peer's first message.  Peers open it as /proc/PID/fd/N, so it needs no
  * name and leaves nothing behind.
  *
- * A ring is mapped twice in a row: no frame is ever split.  The first word of a
- * frame is written last and says that it is there; the writer clears the word
- * that will begin the next frame before that.  So a small message costs the
+ * A ring is mapped twice in a row: no frame is ever split.  A frame begins with a
+ * stamp, written last, that says it is there: a random key of the ring plus the
+ * frame's position since the ring was made.  What was at that place before can't
+ * look like it, so nothing needs to be cleared; a short message costs the
  * transfer of one cache line, and a reader that waits looks at one word.
  *
  * Rings with traffic are looked at in every round, the others in turn.
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +28,6 @@
 #define SLOTS 1024
 #define SHARED_SIZE 4096
 #define ALIGN 32			/* of frames */
-#define HERE 0x80000000u		/* in the first word of a frame */
 #define RAW_PIECE 16384
 #define HOT_MAX 8
 #define HOT_PATIENCE 20000		/* empty looks until a ring is not hot any more */
@@ -40,13 +41,22 @@ struct inbox {
 	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not yet there */
 };
 
-/* At the beginning of a ring: how far its reader is. */
+/* At the beginning of a ring. */
 struct cr_ring_shared {
-	_Atomic uint64_t read;
+	_Atomic uint64_t read;		/* how far its reader is */
+	char apart[56];
+	uint64_t key;
 };
 
+struct ring_frame {
+	_Atomic uint64_t stamp;
+	struct cr_frame frame;
+};
+_Static_assert(sizeof(struct ring_frame) == 16, "wire format");
+
 struct reader {
-	const _Atomic uint32_t *word;	/* where the next frame begins */
+	const struct ring_frame *next;
+	uint64_t stamp;			/* that it will have */
 	cr_endpoint *ep;
 	uint32_t idle;
 };
@@ -66,6 +76,16 @@ static size_t directory_size(void)
 static off_t ring_offset(uint32_t slot, size_t size)
 {
 	return directory_size() + slot * (off_t)(SHARED_SIZE + size);
+}
+
+static inline struct ring_frame *place(const struct cr_ring_end *end)
+{
+	return (struct ring_frame *)(end->data + (end->at & (cr_param.ring_size - 1)));
+}
+
+static inline bool is_there(const struct reader *reader)
+{
+	return atomic_load_explicit(&reader->next->stamp, memory_order_acquire) == reader->stamp;
 }
 
 /* ---- mapping ---------------------------------------------------------------- */
@@ -175,7 +195,7 @@ int cr_ring_suspend(void)
 	if (known != atomic_load(&inbox->taken))
 		return -EBUSY;
 	for (unsigned int i = 0; i < cr_ring_count; i++)
-		if (atomic_load(readers[i].word) & HERE)
+		if (is_there(&readers[i]))
 			return -EBUSY;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null < 0)
@@ -228,6 +248,12 @@ static int take_slot(cr_endpoint *ep, int fd)
 		rc = -errno;
 	if (!rc)
 		rc = map_ring(&ep->out, fd, slot, size);
+	if (!rc && getrandom(&ep->out.key, sizeof(ep->out.key), 0) < 0) {
+		rc = -errno;
+		unmap_ring(&ep->out);
+	}
+	if (!rc)
+		ep->out.shared->key = ep->out.key;
 	atomic_store(&there->writer[slot], rc ? UINT32_MAX : opal_proc_local_get()->proc_name.vpid + 1);
 out:
 	munmap(there, directory_size());
@@ -250,31 +276,23 @@ int cr_ring_attach(cr_endpoint *ep)
 
 static inline size_t frame_size(size_t length)
 {
-	return (sizeof(struct cr_frame) + length + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	return (sizeof(struct ring_frame) + length + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-/* Is there room for size bytes and the word behind them? */
 static inline bool has_room(struct cr_ring_end *end, size_t size)
 {
-	if (OPAL_LIKELY(end->at + size + ALIGN - end->seen <= cr_param.ring_size))
+	if (OPAL_LIKELY(end->at + size - end->seen <= cr_param.ring_size))
 		return true;
 	end->seen = atomic_load_explicit(&end->shared->read, memory_order_acquire);
-	return end->at + size + ALIGN - end->seen <= cr_param.ring_size;
-}
-
-static inline unsigned char *place(const struct cr_ring_end *end)
-{
-	return end->data + (end->at & (cr_param.ring_size - 1));
+	return end->at + size - end->seen <= cr_param.ring_size;
 }
 
 static inline void publish(struct cr_ring_end *end, const struct cr_frame *frame, size_t size)
 {
-	unsigned char *at = place(end);
-	uint64_t rest;
+	struct ring_frame *at = place(end);
 
-	*(uint32_t *)(at + size) = 0;
-	memcpy(&rest, frame, sizeof(rest));
-	__atomic_store_n((uint64_t *)at, rest | HERE, __ATOMIC_RELEASE);
+	at->frame = *frame;
+	atomic_store_explicit(&at->stamp, end->key + end->at, memory_order_release);
 	end->at += size;
 }
 
@@ -286,7 +304,7 @@ bool cr_ring_put(cr_endpoint *ep, const struct cr_frame *frame, const void *firs
 
 	if (!has_room(&ep->out, size))
 		return false;
-	at = place(&ep->out) + sizeof(*frame);
+	at = (unsigned char *)(place(&ep->out) + 1);
 	memcpy(at, first, first_length);
 	if (second_length)
 		memcpy(at + first_length, second, second_length);
@@ -304,7 +322,7 @@ static bool put_piece(cr_endpoint *ep, struct cr_frag *frag)
 	raw.length = iov->iov_len < RAW_PIECE ? iov->iov_len : RAW_PIECE;
 	if (!has_room(&ep->out, frame_size(raw.length)))
 		return false;
-	memcpy(place(&ep->out) + sizeof(raw), iov->iov_base, raw.length);
+	memcpy(place(&ep->out) + 1, iov->iov_base, raw.length);
 	publish(&ep->out, &raw, frame_size(raw.length));
 	ep->sent += raw.length;
 	cr_frag_advance(frag, raw.length);
@@ -325,7 +343,7 @@ int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag)
 	}
 	if (!has_room(&ep->out, size))
 		return 0;
-	at = place(&ep->out) + sizeof(*frame);
+	at = (unsigned char *)(place(&ep->out) + 1);
 	memcpy(at, (char *)frag->iov[0].iov_base + sizeof(*frame),
 	       frag->iov[0].iov_len - sizeof(*frame));
 	at += frag->iov[0].iov_len - sizeof(*frame);
@@ -340,13 +358,10 @@ int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag)
 
 /* ---- reading ---------------------------------------------------------------- */
 
-static const struct cr_frame *look(const struct reader *reader, struct cr_frame *frame)
+static inline void expect_next(struct reader *reader)
 {
-	if (!(atomic_load_explicit(reader->word, memory_order_acquire) & HERE))
-		return NULL;
-	memcpy(frame, (const void *)reader->word, sizeof(*frame));
-	frame->length &= ~HERE;
-	return frame;
+	reader->next = place(&reader->ep->in);
+	reader->stamp = reader->ep->in.key + reader->ep->in.at;
 }
 
 static void step(struct reader *reader, const struct cr_frame *frame)
@@ -355,7 +370,7 @@ static void step(struct reader *reader, const struct cr_frame *frame)
 
 	ep->in.at += frame_size(frame->length);
 	ep->received += frame->length + (frame->type == CR_FRAME_RAW ? 0 : sizeof(*frame));
-	reader->word = (const _Atomic uint32_t *)place(&ep->in);
+	expect_next(reader);
 	atomic_store_explicit(&ep->in.shared->read, ep->in.at, memory_order_release);
 }
 
@@ -383,8 +398,9 @@ static int read_ring(struct reader *reader)
 	struct cr_frame frame;
 	int count = 0;
 
-	while (count < BURST && look(reader, &frame)) {
-		count += handle(ep, &frame, place(&ep->in) + sizeof(frame));
+	while (count < BURST && is_there(reader)) {
+		frame = reader->next->frame;
+		count += handle(ep, &frame, (unsigned char *)(reader->next + 1));
 		step(reader, &frame);
 	}
 	return count;
@@ -399,9 +415,10 @@ int cr_ring_pull(cr_endpoint *ep)
 	for (unsigned int i = 0; i < cr_ring_count; i++)
 		if (readers[i].ep == ep)
 			reader = &readers[i];
-	while (reader && look(reader, &frame)) {
-		unsigned char *payload = place(&ep->in) + sizeof(frame);
+	while (reader && is_there(reader)) {
+		const unsigned char *payload = (const unsigned char *)(reader->next + 1);
 
+		frame = reader->next->frame;
 		rc = frame.type == CR_FRAME_RAW ? 0 :
 		     cr_stream_append(&ep->stream, &frame, sizeof(frame));
 		if (!rc)
@@ -425,7 +442,8 @@ static int add_reader(uint32_t slot, uint32_t rank)
 		return rc;
 	readers[cr_ring_count].ep = ep;
 	readers[cr_ring_count].idle = 0;
-	readers[cr_ring_count].word = (const _Atomic uint32_t *)ep->in.data;
+	ep->in.key = ep->in.shared->key;
+	expect_next(&readers[cr_ring_count]);
 	cr_ring_count++;
 	return 0;
 }

@@ -43,9 +43,12 @@ static void exchange(int rank, char *data, int length, int times)
 
 static void ping_pong(int rank)
 {
-	char *data = calloc(1, LONGEST);
+	char *data = aligned_alloc(2 << 20, LONGEST);	/* huge pages, or not, for all alike */
 	double blocks[BLOCKS];
 
+	if (!data)
+		MPI_Abort(MPI_COMM_WORLD, 98);
+	memset(data, 1, LONGEST);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		int length = lengths[i];
 		int times = length <= 4096 ? 500 : length <= 65536 ? 100 : length <= 1 << 20 ? 20 : 4;
