@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BLOCKS 40
@@ -43,11 +44,12 @@ static void exchange(int rank, char *data, int length, int times)
 
 static void ping_pong(int rank)
 {
-	char *data = aligned_alloc(2 << 20, LONGEST);	/* huge pages, or not, for all alike */
+	char *data = aligned_alloc(2 << 20, LONGEST);
 	double blocks[BLOCKS];
 
 	if (!data)
 		MPI_Abort(MPI_COMM_WORLD, 98);
+	madvise(data, LONGEST, MADV_HUGEPAGE);	/* for all alike */
 	memset(data, 1, LONGEST);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		int length = lengths[i];
