@@ -82,8 +82,12 @@ struct cr_stream {
 	uint64_t reply;		/* the get that this completes, else 0 */
 };
 
-/* Where up to *length of the next bytes belong; NULL: no memory. */
+/*
+ * Where up to *length of the next bytes belong; NULL: no memory.  It may be a
+ * buffer for all: settle before another stream's turn.
+ */
 void *cr_stream_space(struct cr_stream *stream, size_t *length);
+int cr_stream_settle(struct cr_stream *stream);
 void cr_stream_advance(struct cr_stream *stream, size_t length);
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length);
 /* Hands up all complete frames; returns their number. */

@@ -70,8 +70,9 @@ static int pull(cr_endpoint *ep, int64_t until)
 	if (rc < 0)
 		return rc;
 	length = cr_tcp_pull(ep);
-	if (length < 0)
-		return length;
+	rc = cr_stream_settle(&ep->stream);
+	if (length < 0 || rc)
+		return rc ? rc : length;
 	if (ep->received != before)
 		return 0;
 	left = until - cr_now();

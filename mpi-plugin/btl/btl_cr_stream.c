@@ -4,14 +4,38 @@
  * without looking into it; only cr_stream_deliver(), from within Open MPI's
  * progress, makes upcalls.  The data of a put or reply goes to its place as
  * soon as its head has been looked at, also during a drain.
+ *
+ * As long as whole frames come in, all streams share one buffer; only what is
+ * left over between two reads is kept in a buffer of the stream's own.
  */
 #include "btl_cr.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_MIN (256 * 1024)	/* of a buffer */
 #define SPACE_MIN (64 * 1024)	/* offered to a read */
+
+static unsigned char shared[256 * 1024];	/* between cr_stream_space and cr_stream_settle */
+
+int cr_stream_settle(struct cr_stream *stream)
+{
+	size_t length = stream->end - stream->begin;
+	unsigned char *data = NULL;
+
+	if (stream->data != shared)
+		return 0;
+	if (length) {
+		data = malloc(length + SPACE_MIN);
+		if (!data)
+			return -ENOMEM;
+		memcpy(data, shared + stream->begin, length);
+	}
+	stream->data = data;
+	stream->room = data ? length + SPACE_MIN : 0;
+	stream->begin = 0;
+	stream->end = length;
+	return 0;
+}
 
 static int make_room(struct cr_stream *stream, size_t want)
 {
@@ -22,6 +46,8 @@ static int make_room(struct cr_stream *stream, size_t want)
 		stream->begin = stream->end = 0;
 	if (stream->room - stream->end >= want)
 		return 0;
+	if (cr_stream_settle(stream))
+		return -ENOMEM;
 	if (stream->begin) {
 		memmove(stream->data, stream->data + stream->begin, stream->end - stream->begin);
 		stream->end -= stream->begin;
@@ -30,8 +56,6 @@ static int make_room(struct cr_stream *stream, size_t want)
 			return 0;
 	}
 	room = stream->end + want + stream->room / 2;
-	if (room < ROOM_MIN)
-		room = ROOM_MIN;
 	data = realloc(stream->data, room);
 	if (!data)
 		return -ENOMEM;
@@ -46,8 +70,14 @@ void *cr_stream_space(struct cr_stream *stream, size_t *length)
 		*length = stream->direct_left;
 		return stream->direct;
 	}
-	if (make_room(stream, SPACE_MIN))
+	if (stream->begin == stream->end) {
+		free(stream->data);
+		stream->data = shared;
+		stream->room = sizeof(shared);
+		stream->begin = stream->end = 0;
+	} else if (make_room(stream, SPACE_MIN)) {
 		return NULL;
+	}
 	*length = stream->room - stream->end;
 	return stream->data + stream->end;
 }

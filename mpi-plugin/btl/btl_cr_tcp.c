@@ -373,7 +373,7 @@ static void lost(cr_endpoint *ep)
 
 static int receive(cr_endpoint *ep)
 {
-	int count = 0, reads = READS;
+	int count = 0, reads = READS, rc;
 	ssize_t length;
 
 	while (reads--) {
@@ -386,6 +386,9 @@ static int receive(cr_endpoint *ep)
 		if (!ep->stream.direct_left)
 			break;
 	}
+	rc = cr_stream_settle(&ep->stream);
+	if (rc)
+		cr_fatal(ep, "received bytes cannot be kept", rc);
 	return count;
 }
 
