@@ -103,6 +103,13 @@ static void prepare(void)
 	has_exit_key = !pthread_key_create(&exit_key, on_thread_exit);
 }
 
+/* dlclose(3), before there is a service thread: nothing may call us any more. */
+static __attribute__((destructor)) void unload(void)
+{
+	if (has_exit_key)
+		pthread_key_delete(exit_key);
+}
+
 /* ---- cr_init ------------------------------------------------------------------------ */
 
 /* 0 or an errno. */

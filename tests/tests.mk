@@ -121,7 +121,10 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(T)/bench/%,$(wildcard tests/bench/*.c)
 
 bench-programs: $(BENCH_BIN)
 
+$(T)/bench/critical: BENCH_FLAGS := -Ilibcr/include
+$(T)/bench/critical: $(B)/lib/libcr.a
+
 $(T)/bench/%: tests/bench/%.c $(ROOM_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -o $@ $< \
-		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lpthread
+	$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) $(BENCH_FLAGS) -o $@ $< \
+		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(filter $(B)/lib/%,$^) $(PKG_LIBS) -ldl -lpthread
