@@ -16,10 +16,11 @@ install: install-mpi
 MPI_INC := $(shell ompi_info --path incdir --parsable 2>/dev/null | sed 's/.*:incdir://')
 MPI_LIB := $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | sed 's/.*:pkglibdir://')
 
-# -mcx16 as Open MPI itself; the checkpoint thread outlives MPI_Finalize, which
+# Headers that a distribution forgot come last.  -mcx16 as Open MPI itself; the checkpoint thread outlives MPI_Finalize, which
 # unloads components: nodelete.
 MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -isystem $(MPI_INC)/openmpi \
-	-isystem $(MPI_INC) -fPIC -mcx16 -fvisibility=hidden -fno-strict-aliasing
+	-isystem $(MPI_INC) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null)) \
+	-idirafter mpi-plugin/open-mpi-5 -fPIC -mcx16 -fvisibility=hidden -fno-strict-aliasing
 MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro
 
 MPI_BTL := $(B)/mpi/mca_btl_cr.so
