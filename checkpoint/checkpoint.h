@@ -60,6 +60,7 @@ struct checkpoint_options {
 	enum checkpoint_ptrace tracer;
 	enum context_compression compression;
 
+	pid_t requester;		/* whom callbacks shall see as such; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
 	/* Nothing is known that could make it fail, and nothing has been done; or NULL. */
 	void (*begun)(void);

@@ -171,6 +171,7 @@ int clients_notify(struct checkpoint *c)
 		.notice = {
 			.target = c->options->target, .scope = c->options->scope,
 			.signal = c->options->signal,
+			.requester = c->options->requester,
 		},
 	};
 	int ret = 0;
@@ -220,6 +221,14 @@ int clients_finish(struct checkpoint *c)
 	err = device_release(c->job, 0, &c->result->stopped_ns);
 	c->released = true;
 	return err ? err : wait_until_done(c, time_left(c));
+}
+
+bool clients_was_stopped(const struct checkpoint *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->nr_woken; i++)
+		if (c->woken[i] == pid)
+			return true;
+	return false;
 }
 
 void clients_stop_again(struct checkpoint *c)

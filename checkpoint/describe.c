@@ -32,6 +32,7 @@ static int thread_state(const struct kcr_thread *from, Kcr__Thread *t)
 {
 	t->tid = from->tid;
 	t->sigmask = from->sigmask;
+	t->has_held = t->held = from->flags & KCR_THREAD_HELD;
 	t->has_altstack_sp = t->has_altstack_size = t->has_altstack_flags = true;
 	t->altstack_sp = from->altstack_sp;
 	t->altstack_size = from->altstack_size;
@@ -239,6 +240,7 @@ static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, 
 	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
 		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
 	set_state(&c->member[index], p);
+	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
 	p->command = command_line(p->pid);
 	err = describe_shared(c, index, p);
 	if (!err)

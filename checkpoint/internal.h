@@ -112,6 +112,7 @@ int stop_release(struct checkpoint *c, int signal);
 int clients_notify(struct checkpoint *c);
 /* The others still stand still: waits until callbacks have come to their end. */
 int clients_finish(struct checkpoint *c);
+bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
 /* Those that were stopped when all began. */
 void clients_stop_again(struct checkpoint *c);
 

@@ -447,9 +447,11 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms)
 	}
 }
 
-int device_resume(int job, unsigned int *nr_threads)
+int device_resume(int job, bool hold, unsigned int *nr_threads)
 {
-	struct kcr_resume resume = { .size = sizeof(resume) };
+	struct kcr_resume resume = {
+		.size = sizeof(resume), .flags = hold ? KCR_RESUME_HOLD : 0,
+	};
 	int err = call(job, KCR_IOC_RESUME, &resume);
 
 	if (err)

@@ -49,6 +49,7 @@ int device_release_clients(int job);
 /* *code: that a callback ended the request with, of process *pid; 0: none. */
 int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid);
 int device_wait(int job, pid_t pid, unsigned int timeout_ms);
-int device_resume(int job, unsigned int *nr_threads);
+/* hold: at first only the threads that callbacks do not hold; then again without. */
+int device_resume(int job, bool hold, unsigned int *nr_threads);
 
 #endif /* KCR_DEVICE_H */

@@ -54,28 +54,30 @@ bool kcr_client_is_untold(struct kcr_job *job, const struct pid *pid)
 	return untold;
 }
 
-static bool is_listed(const struct kcr_client *client, pid_t tid)
+static bool is_exception(const struct kcr_client *client, pid_t tid, u32 when)
 {
 	u32 i;
 
 	for (i = 0; i < client->nr_threads; i++)
-		if (client->threads[i] == tid)
-			return true;
+		if (client->threads[i].tid == tid)
+			return client->threads[i].flags & when;
 	return false;
 }
 
-bool kcr_client_frees(const struct pid *pid, const struct task_struct *task)
+bool kcr_client_holds(struct kcr_job *job, const struct pid *pid, const struct task_struct *task,
+		      u32 when)
 {
 	struct kcr_client *client;
-	bool frees = false;
+	bool holds;
 
 	spin_lock(&kcr_clients_lock);
+	holds = !list_empty(&job->clients);
 	client = kcr_client_find(pid);
-	if (client && client->state == KCR_CLIENT_ANSWERED)
-		frees = client->task == task ||
-			is_listed(client, task->pid) != client->free_others;
+	if (client && client->job == job && client->state == KCR_CLIENT_ANSWERED)
+		holds = client->task != task &&
+			is_exception(client, task->pid, when) == !!(client->free & when);
 	spin_unlock(&kcr_clients_lock);
-	return frees;
+	return holds;
 }
 
 void kcr_client_attach(struct kcr_client *client, struct kcr_job *job,
@@ -237,7 +239,8 @@ static long client_wait(struct kcr_client *client, void __user *argp)
 	if (IS_ERR(job))
 		return PTR_ERR(job);
 	request.notice = job->notification->notice;
-	request.notice.requester = pid_vnr(job->owner);
+	if (!request.notice.requester)
+		request.notice.requester = pid_vnr(job->owner);
 	ret = copy_path(request.path, job->notification->path);
 	if (!ret && copy_to_user(argp, &request, sizeof(request)))
 		ret = -EFAULT;
@@ -248,9 +251,9 @@ static long client_wait(struct kcr_client *client, void __user *argp)
 /* ---- answering ------------------------------------------------------------------- */
 
 /* The numbers of listed threads in the initial namespace; one that is gone is 0. */
-static pid_t *get_threads(const struct kcr_client_answer *request)
+static struct kcr_answer_thread *get_threads(const struct kcr_client_answer *request)
 {
-	pid_t *threads;
+	struct kcr_answer_thread *threads;
 	u32 i;
 
 	if (!request->nr_threads)
@@ -267,19 +270,19 @@ static pid_t *get_threads(const struct kcr_client_answer *request)
 	}
 	rcu_read_lock();
 	for (i = 0; i < request->nr_threads; i++)
-		threads[i] = pid_nr(find_vpid(threads[i]));
+		threads[i].tid = pid_nr(find_vpid(threads[i].tid));
 	rcu_read_unlock();
 	return threads;
 }
 
 /* Exchanges *threads for an older list, to be freed.  kcr_clients_lock held. */
 static int take_answer(struct kcr_client *client, const struct kcr_client_answer *request,
-		       pid_t **threads)
+		       struct kcr_answer_thread **threads)
 {
 	switch (client->state) {
 	case KCR_CLIENT_RUNNING:
 		client->task = current;
-		client->free_others = request->flags & KCR_ANSWER_FREE;
+		client->free = request->flags;
 		client->nr_threads = request->nr_threads;
 		swap(client->threads, *threads);
 		client->answer = request->answer;
@@ -305,8 +308,9 @@ static bool has_outcome(struct kcr_client *client)
 static long client_answer(struct kcr_client *client, void __user *argp)
 {
 	struct kcr_client_answer request;
-	long ret = kcr_request_get(&request, sizeof(request), KCR_ANSWER_FREE, argp);
-	pid_t *threads;
+	long ret = kcr_request_get(&request, sizeof(request),
+				   KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART, argp);
+	struct kcr_answer_thread *threads;
 
 	if (ret)
 		return ret;

@@ -43,9 +43,9 @@ struct kcr_client {
 	wait_queue_head_t wake;
 	enum kcr_client_state state;
 	struct task_struct *task;	/* that called ANSWER; only compared */
-	bool free_others;		/* KCR_ANSWER_FREE */
+	u32 free;			/* KCR_ANSWER_FREE_* */
 	u32 nr_threads;
-	pid_t *threads;			/* in the initial pid namespace */
+	struct kcr_answer_thread *threads;	/* numbers of the initial pid namespace */
 	u32 answer;
 	u32 code;
 	bool reported;			/* NOTIFY has returned for it */
@@ -72,8 +72,12 @@ struct kcr_client *kcr_client_find(const struct pid *pid);
 /* Is it one that this job has not told?  job->list_lock held. */
 bool kcr_client_is_untold(struct kcr_job *job, const struct pid *pid);
 
-/* Does this thread of the process run on at RELEASE (HOLD)?  job->list_lock held. */
-bool kcr_client_frees(const struct pid *pid, const struct task_struct *task);
+/*
+ * Is this thread of the process to wait while callbacks go on?  `when` is one
+ * of KCR_ANSWER_FREE_*.  job->list_lock held.
+ */
+bool kcr_client_holds(struct kcr_job *job, const struct pid *pid, const struct task_struct *task,
+		      u32 when);
 
 /* Puts it on job's list.  kcr_clients_lock held. */
 void kcr_client_attach(struct kcr_client *client, struct kcr_job *job,

@@ -388,17 +388,20 @@ static void count_out(struct kcr_job *job, struct kcr_half *half)
 	spin_unlock(&job->list_lock);
 }
 
-static bool may_go(const struct kcr_restart *restart, bool stopped)
+static bool may_go(const struct kcr_restart *restart, bool stopped, bool held)
 {
-	return READ_ONCE(restart->resumed) || (stopped && READ_ONCE(restart->stopping));
+	/* `holding` is set before `resumed` and cleared after it. */
+	return (smp_load_acquire(&restart->resumed) &&
+		!(held && READ_ONCE(restart->holding))) || (stopped && READ_ONCE(restart->stopping));
 }
 
 /* Sleeps until RESUME; -EINTR: the caller is dying. */
-static int sleep_until_resumed(struct kcr_job *job, bool stopped)
+static int sleep_until_resumed(struct kcr_job *job, u32 flags)
 {
 	int ret;
 
-	ret = wait_event_killable(job->released, may_go(job->restart, stopped) ||
+	ret = wait_event_killable(job->released, may_go(job->restart, flags & KCR_ENTER_STOPPED,
+							flags & KCR_ENTER_HELD) ||
 						 READ_ONCE(job->restart->aborted));
 	if (ret)
 		return -EINTR;
@@ -442,7 +445,7 @@ static long enter(struct entrant *entrant)
 			return ret;
 		}
 	}
-	ret = sleep_until_resumed(job, request->flags & KCR_ENTER_STOPPED);
+	ret = sleep_until_resumed(job, request->flags);
 	if (ret)
 		return ret;
 	return kcr_task_work_add(current, &entrant->work, TWA_RESUME);
@@ -457,7 +460,8 @@ long kcr_ioc_enter(struct kcr_job *job, void __user *argp)
 	entrant = kzalloc(sizeof(*entrant), GFP_KERNEL_ACCOUNT);
 	if (!entrant)
 		return -ENOMEM;
-	ret = kcr_request_get(&entrant->request, sizeof(entrant->request), KCR_ENTER_STOPPED, argp);
+	ret = kcr_request_get(&entrant->request, sizeof(entrant->request),
+			      KCR_ENTER_STOPPED | KCR_ENTER_HELD, argp);
 	if (!ret)
 		ret = check_request(&entrant->request);
 	if (ret) {

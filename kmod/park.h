@@ -65,7 +65,7 @@ void kcr_parked_detach(struct kcr_member *member, struct list_head *list);
 void kcr_parked_forget(struct list_head *list);
 /* Lets all threads of the job run on and forgets them.  job->lock held. */
 void kcr_parked_release_all(struct kcr_job *job);
-/* The same for the threads that answer for a client; the job stays parked. */
+/* The same for threads that callbacks do not hold; the job stays parked. */
 void kcr_parked_release_clients(struct kcr_job *job);
 /* Takes back every work that is still queued; at module exit. */
 void kcr_parked_cancel_all(void);

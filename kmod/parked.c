@@ -339,7 +339,8 @@ void kcr_parked_release_clients(struct kcr_job *job)
 	job->parking = false;
 	list_for_each_entry(member, &job->processes, node) {
 		list_for_each_entry_safe(parked, next, &member->threads, node) {
-			if (!kcr_client_frees(member->pid, parked->task))
+			if (kcr_client_holds(job, member->pid, parked->task,
+					     KCR_ANSWER_FREE_CONTINUE))
 				continue;
 			release(parked);
 			list_move_tail(&parked->node, &released);

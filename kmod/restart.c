@@ -292,13 +292,30 @@ static int check_resume(struct kcr_job *job)
 	return ret;
 }
 
+/* Everybody runs by now but those that were held. */
+static bool end_hold(struct kcr_job *job)
+{
+	bool held;
+
+	spin_lock(&job->list_lock);
+	held = job->restart && job->restart->holding;
+	if (held)
+		WRITE_ONCE(job->restart->holding, false);
+	spin_unlock(&job->list_lock);
+	if (held)
+		wake_up_all(&job->released);
+	return held;
+}
+
 /* After an error nothing but the end of the job is left to do. */
 long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
 {
 	struct kcr_resume request;
 	long ret;
 
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	ret = kcr_request_get(&request, sizeof(request), KCR_RESUME_HOLD, argp);
+	if (!ret && !request.flags && end_hold(job))
+		return 0;
 	if (!ret)
 		ret = check_resume(job);
 	if (!ret)
@@ -311,7 +328,8 @@ long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
 	} else {
 		ret = check_complete(job->restart);
 		if (!ret) {
-			WRITE_ONCE(job->restart->resumed, true);
+			job->restart->holding = request.flags & KCR_RESUME_HOLD;
+			smp_store_release(&job->restart->resumed, true);
 			request.nr_threads = job->restart->nr_threads;
 		}
 	}
@@ -348,6 +366,7 @@ void kcr_restart_abort(struct kcr_job *job)
 			kill_pid(half->pid, SIGKILL, 1);
 	}
 	spin_unlock(&job->list_lock);
+	end_hold(job);
 	wake_up_all(&job->released);
 }
 

@@ -38,6 +38,7 @@ struct kcr_restart {
 	unsigned int nr_threads;	/* of all ready processes */
 	bool stopping;			/* those that are to stop may go */
 	bool resumed;
+	bool holding;			/* … but for those that entered as HELD */
 	bool aborted;
 };
 

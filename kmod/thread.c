@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "client.h"
 #include "compat/task.h"
 #include "park.h"
 #include "syscall.h"
@@ -89,6 +90,8 @@ static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 	record->tid = task_pid_vnr(task);
 	if (parked->state == KCR_STOPPED)
 		record->flags |= KCR_THREAD_STOPPED;
+	if (kcr_client_holds(parked->job, parked->member->pid, task, KCR_ANSWER_FREE_RESTART))
+		record->flags |= KCR_THREAD_HELD;
 	/* Inside sigsuspend, ppoll …: the mask to come back to. */
 	mask = test_tsk_restore_sigmask(task) ? &task->saved_sigmask : &task->blocked;
 	record->sigmask = mask->sig[0];

@@ -49,6 +49,13 @@ bool cri_is_init(void)
 	return false;
 }
 
+bool cri_is_busy(void)
+{
+	if (cri_self.generation != cri.generation)
+		return false;
+	return cri_self.run || cri_self.id == CR_ID_CALLBACK || cri_self.part != CRI_PART_NONE;
+}
+
 /* ---- fork, thread exit ------------------------------------------------------------ */
 
 static void before_fork(void)

@@ -115,6 +115,9 @@ void cri_wake(unsigned int *word);
 /* Has the calling thread called cr_init()?  If not: false, errno CR_ENOINIT. */
 bool cri_is_init(void);
 
+/* Is the calling thread in a callback or a hook? */
+bool cri_is_busy(void);
+
 /* Starts the service thread unless it runs; cri.lock held.  0 or -1 with errno. */
 int cri_service_start(void);
 /* In a forked child: forgets it. */
@@ -141,8 +144,8 @@ void cri_signal_over(struct cri_request *request);
 void cri_signal_finish(void);
 /* The calling thread ends; cri.lock held. */
 void cri_signal_leave(void);
-/* Threads that are exceptions from being held (KCR_ANSWER_FREE); malloc'ed. */
-uint32_t cri_signal_exceptions(int32_t **tids, uint32_t *flags);
+/* For ANSWER: who is held and who is not; malloc'ed.  Returns how many. */
+uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *flags);
 
 /* ---- hook.c ------------------------------------------------------------------------- */
 

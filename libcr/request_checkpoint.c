@@ -21,7 +21,7 @@
 struct command {
 	const char *option[MAX_OPTIONS];
 	int count;
-	char target[16], signal[16], timeout[16], prohibited[16];
+	char target[16], signal[16], timeout[16], self[16];
 };
 
 static void add(struct command *command, const char *option)
@@ -108,7 +108,7 @@ static int check(const cr_checkpoint_args_t *args)
 	    (unsigned int)args->cr_scope > CR_SCOPE_TREE || args->cr_flags & ~KNOWN_FLAGS ||
 	    args->cr_signal < 0 || args->cr_signal > 64 || args->cr_timeout > INT32_MAX)
 		return EINVAL;
-	if (cri_self.generation == cri.generation && cri_self.run)
+	if (cri_is_busy())
 		return EBUSY;
 	return check_destination(args->cr_fd);
 }
@@ -137,6 +137,8 @@ static void fill(struct command *command, const cr_checkpoint_args_t *args)
 	static const char *const scopes[] = { "--process", "--group", "--session", "--tree" };
 
 	add(command, scopes[args->cr_scope]);
+	add(command, "--requester");
+	add(command, number(command->self, getpid()));
 	if (args->cr_fd == CR_DEST_CWD) {
 		add(command, "--cwd");
 	} else {
@@ -153,7 +155,7 @@ static void fill(struct command *command, const cr_checkpoint_args_t *args)
 	}
 	if (args->cr_flags & CR_CHKPT_PROHIBIT_SELF) {
 		add(command, "--prohibit");
-		add(command, number(command->prohibited, getpid()));
+		add(command, command->self);
 	}
 	add_flags(command, args->cr_flags);
 	add(command, number(command->target, target_of(args)));

@@ -73,7 +73,7 @@ static int check(const cr_restart_args_t *args)
 	    args->cr_signal < 0 || args->cr_signal > 64 ||
 	    (args->cr_relocate && args->cr_relocate->count > CR_MAX_RSTRT_RELOC))
 		return EINVAL;
-	if (cri_self.generation == cri.generation && cri_self.run)
+	if (cri_is_busy())
 		return EBUSY;
 	mode = fcntl(args->cr_fd, F_GETFL);
 	if (mode < 0 || (mode & O_ACCMODE) == O_WRONLY || fstat(args->cr_fd, &st))

@@ -91,17 +91,17 @@ static void answer_request(struct cri_request *request)
 		.size = sizeof(answer), .answer = answer_of(request->flags),
 		.code = (unsigned int)request->flags >> 16, .path = (uintptr_t)request->source,
 	};
-	int32_t *tids;
+	struct kcr_answer_thread *threads;
 
-	answer.nr_threads = cri_signal_exceptions(&tids, &answer.flags);
-	answer.threads = (uintptr_t)tids;
+	answer.nr_threads = cri_signal_exceptions(&threads, &answer.flags);
+	answer.threads = (uintptr_t)threads;
 	if (ioctl(cri.client, KCR_IOC_CLIENT_ANSWER, &answer))
 		request->result = -errno;
 	else
 		request->result = result_of(&answer);
 	request->restart.requester = request->result > 0 ? request->result : 0;
 	request->restart.src = request->source;
-	free(tids);
+	free(threads);
 	cri_signal_over(request);
 }
 

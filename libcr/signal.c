@@ -258,29 +258,41 @@ void cri_signal_finish(void)
 
 /* ---- who is held --------------------------------------------------------------------- */
 
-static bool is_held(const struct cri_thread *thread)
+static bool is_held(struct cri_thread *thread, int when)
 {
 	int hold = thread->hold == CR_HOLD_DFLT ? cri.hold_init : thread->hold;
 
 	/* Their callbacks have yet to go on. */
-	if (part_of((struct cri_thread *)thread) != CRI_PART_NONE)
-		return false;
-	return hold & CR_HOLD_CONT;
+	return part_of(thread) == CRI_PART_NONE && hold & when;
 }
 
-uint32_t cri_signal_exceptions(int32_t **tids, uint32_t *flags)
+/* In which cases is it not treated as threads without cr_init() are? */
+static uint32_t exception_of(struct cri_thread *thread)
 {
-	bool held = cri.hold_uninit & CR_HOLD_CONT;
-	uint32_t count = 0, room = 0;
+	uint32_t flags = 0;
 
-	*flags = held ? 0 : KCR_ANSWER_FREE;
+	if (is_held(thread, CR_HOLD_CONT) != !!(cri.hold_uninit & CR_HOLD_CONT))
+		flags |= KCR_ANSWER_FREE_CONTINUE;
+	if (is_held(thread, CR_HOLD_RSTRT) != !!(cri.hold_uninit & CR_HOLD_RSTRT))
+		flags |= KCR_ANSWER_FREE_RESTART;
+	return flags;
+}
+
+uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *flags)
+{
+	uint32_t count = 0, room = 0, exception;
+
+	*flags = (cri.hold_uninit & CR_HOLD_CONT ? 0 : KCR_ANSWER_FREE_CONTINUE) |
+		 (cri.hold_uninit & CR_HOLD_RSTRT ? 0 : KCR_ANSWER_FREE_RESTART);
 	cri_lock();
 	for (struct cri_thread *t = cri.threads; t; t = t->next)
 		room++;
-	*tids = room ? malloc(room * sizeof(**tids)) : NULL;
-	for (struct cri_thread *t = cri.threads; t && *tids; t = t->next)
-		if (is_held(t) != held && count < KCR_ANSWER_THREADS)
-			(*tids)[count++] = t->tid;
+	*threads = room ? malloc(room * sizeof(**threads)) : NULL;
+	for (struct cri_thread *t = cri.threads; t && *threads; t = t->next) {
+		exception = exception_of(t);
+		if (exception && count < KCR_ANSWER_THREADS)
+			(*threads)[count++] = (struct kcr_answer_thread) { t->tid, exception };
+	}
 	cri_unlock();
 	return count;
 }

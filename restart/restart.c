@@ -27,6 +27,7 @@
 #include "restart/skeleton.h"
 
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
+#define HOLD_MS			5000		/* threads that a callback may wait for */
 #define WAIT_MS			100		/* between looks at all of them */
 
 static uint64_t now_ns(void)
@@ -217,12 +218,29 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 	return err;
 }
 
-/* The restart is complete when all callbacks (libcr) have seen it. */
+static bool has_clients(const struct context *c)
+{
+	for (size_t i = 0; i < c->nr_files; i++)
+		if (c->file[i]->kind_case == KCR__FILE__KIND_CLIENT)
+			return true;
+	return false;
+}
+
+/*
+ * Waits for callbacks (libcr), the other threads still asleep: but not for ever,
+ * as a callback may need a lock that one of these has.
+ */
 static int finish_callbacks(const struct rebuild *r)
 {
 	pid_t pid;
-	int code, err = device_finish(r->job, 0, &code, &pid);
+	int code, err = device_finish(r->job, HOLD_MS, &code, &pid);
 
+	if (err == -ETIMEDOUT) {
+		report_clear();
+		err = device_resume(r->job, false, NULL);
+		if (!err)
+			err = device_finish(r->job, 0, &code, &pid);
+	}
 	if (err || !code)
 		return err;
 	send_signal(r, SIGKILL);
@@ -230,12 +248,48 @@ static int finish_callbacks(const struct rebuild *r)
 			   pid, code);
 }
 
+/* Those that were stopped before they had to run their callbacks. */
+static void stop_again(const struct rebuild *r)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (r->context->process[i]->stop_after)
+			kill(r->new_pid[i], SIGSTOP);
+}
+
+/* Lets them run, with a signal if wanted. */
+static int let_go(const struct rebuild *r, int signal)
+{
+	bool hold = has_clients(r->context);
+	int err;
+
+	/* SIGKILL would end the sleep in which they wait to be let go. */
+	if (signal && signal != SIGKILL && !hold)
+		send_signal(r, signal);
+	err = device_resume(r->job, hold, NULL);
+	if (err)
+		return report_errno(err, "the rebuilt processes could not be let go");
+	if (hold) {
+		err = finish_callbacks(r);
+		if (!err && signal != SIGCONT)
+			stop_again(r);
+		if (!err && signal && signal != SIGKILL)
+			send_signal(r, signal);
+		/* Unless there is nothing to hold any more. */
+		if (!err)
+			device_resume(r->job, false, NULL);
+		if (!err)
+			report_clear();
+	}
+	if (!err && signal == SIGKILL)
+		send_signal(r, SIGKILL);
+	return err;
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
 	struct context_item item = { 0 };
 	uint64_t start = now_ns(), opened, made;
-	unsigned int resumed;
 	int err, more;
 
 	more = open_files(r, reader, &item);
@@ -250,15 +304,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	err = fill_memory(r, reader, &item, more, options, result);
 	if (err)
 		return err;
-	/* SIGKILL would end the sleep in which they wait to be let go. */
-	if (options->signal && options->signal != SIGKILL)
-		send_signal(r, options->signal);
-	err = device_resume(r->job, &resumed);
-	if (err)
-		return report_errno(err, "the rebuilt processes could not be let go");
-	if (options->signal == SIGKILL)
-		send_signal(r, SIGKILL);
-	err = finish_callbacks(r);
+	err = let_go(r, options->signal);
 	if (err)
 		return err;
 	result->open_ns = opened - start;

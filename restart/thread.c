@@ -144,6 +144,8 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 	memset(enter, 0, sizeof(*enter));
 	enter->size = sizeof(*enter);
 	enter->flags = how->stopped ? KCR_ENTER_STOPPED : 0;
+	if (t->has_held && t->held && !how->stopped)
+		enter->flags |= KCR_ENTER_HELD;
 	enter->stop_signal = how->stopped ? how->stop_signal : 0;
 	enter->exe_fd = how->leader ? how->exe_fd : -1;
 	enter->job_fd = how->leader && how->close_job ? how->job : -1;

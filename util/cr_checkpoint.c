@@ -34,7 +34,7 @@ enum {
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_JSON, OPT_VERSION,
-	OPT_STATUS_FD, OPT_PROHIBIT,
+	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
 
 static const struct option long_options[] = {
@@ -85,6 +85,7 @@ static const struct option long_options[] = {
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
 	{ "prohibit", required_argument, NULL, OPT_PROHIBIT },
+	{ "requester", required_argument, NULL, OPT_REQUESTER },
 	{ }
 };
 
@@ -275,6 +276,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		o->prohibited = number(value, 1);
 		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs the number "
 							   "of a process, not \"%s\"", value);
+	case OPT_REQUESTER:
+		o->requester = number(value, 1);
+		return o->requester > 0 ? 0 : report_fail(-EINVAL, "--requester needs the number "
+							  "of a process, not \"%s\"", value);
 	default:			/* OPT_KMSG */
 		return 0;
 	}

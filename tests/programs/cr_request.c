@@ -117,6 +117,7 @@ static int callback(void *arg)
 	(void)arg;
 	init(&args, CR_SCOPE_PROC, 0, CR_DEST_CWD);
 	in_callback = try_request(&args);
+	CHECK(cr_get_checkpoint_info()->requester == getpid());
 	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) == 0);
 	CHECK(try_request(&args) == EBUSY);
 	return 0;

@@ -130,6 +130,7 @@ struct kcr_restart_block {
 };
 
 #define KCR_THREAD_STOPPED	(1 << 0)	/* was in a group stop */
+#define KCR_THREAD_HELD		(1 << 1)	/* shall wait for callbacks at a restart */
 
 /*
  * One thread.  The registers are ready to run: an interrupted system call is
@@ -371,7 +372,7 @@ struct kcr_snapshot {
 	__u64 elapsed_ns;	/* out */
 };
 
-/* Only threads in CLIENT_ANSWER, and those it names, run on until RELEASE is called again. */
+/* Only threads in CLIENT_ANSWER, and those that are not held, run on until the next RELEASE. */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
 /*
@@ -412,7 +413,7 @@ struct kcr_client_new {
 
 /* What is told of a checkpoint: numbers as the requester gave them. */
 struct kcr_notice {
-	__s32 requester;	/* the process that owns the job */
+	__s32 requester;	/* NOTIFY: 0: the process that owns the job */
 	__s32 target;
 	__u32 scope;		/* CR_SCOPE_* of libcr.h */
 	__u32 signal;		/* sent afterwards, 0: none */
@@ -441,27 +442,37 @@ struct kcr_client_wait {
 #define KCR_OUTCOME_CANCELLED	2	/* result: an error number, above 0 */
 #define KCR_OUTCOME_OMITTED	3
 
-/* The listed threads are the ones that stay at rest, all others run on. */
-#define KCR_ANSWER_FREE		(1 << 0)
+/*
+ * While callbacks go on, after RELEASE (HOLD) or RESUME (HOLD), the other
+ * threads of the process are held; with these flags, they are not.  For
+ * listed threads it is the other way round.
+ */
+#define KCR_ANSWER_FREE_CONTINUE	(1 << 0)
+#define KCR_ANSWER_FREE_RESTART		(1 << 1)
 
 #define KCR_ANSWER_THREADS	4096	/* that may be listed */
+
+struct kcr_answer_thread {
+	__s32 tid;
+	__u32 flags;		/* of the two above: in which it is an exception */
+};
 
 /*
  * Answers the request that WAIT told of and sleeps until it is over.  A
  * process that is restarted finds itself in this call.  path: a buffer of
  * KCR_PATH_MAX bytes for the context file, if RESTARTED.
- * threads: numbers of those that run on with the caller at RELEASE (HOLD).
+ * threads: exceptions; the caller itself is never held.
  * EINVAL: there is nothing to answer; EPERM, ESHUTDOWN: as WAIT.
  */
 struct kcr_client_answer {
 	__u32 size;
-	__u32 flags;		/* KCR_ANSWER_FREE */
+	__u32 flags;		/* KCR_ANSWER_FREE_* */
 	__u32 answer;		/* KCR_ANSWER_* */
 	__u32 code;		/* an error number for the requester, 0: none */
 	__u32 outcome;		/* out: KCR_OUTCOME_* */
 	__s32 result;		/* out */
 	__u64 path;
-	__u64 threads;		/* __s32[nr_threads] */
+	__u64 threads;		/* struct kcr_answer_thread[nr_threads] */
 	__u32 nr_threads;
 	__u32 pad;
 };
@@ -508,7 +519,7 @@ struct kcr_client_forward {
 struct kcr_notify {
 	__u32 size;
 	__u32 flags;		/* 0 */
-	struct kcr_notice notice;	/* requester: ignored, it is the owner */
+	struct kcr_notice notice;
 	__u64 path;		/* of the destination, "": it has none; NUL-terminated */
 	__u32 timeout_ms;	/* 0: no limit */
 	__u32 event;		/* out: KCR_EVENT_* */
@@ -567,6 +578,8 @@ struct kcr_clone {
 
 /* Stop before running; done when RESUME returns. A parent in the job gets no SIGCHLD. */
 #define KCR_ENTER_STOPPED	(1 << 0)
+/* Sleep on after RESUME (HOLD). */
+#define KCR_ENTER_HELD		(1 << 1)
 
 /*
  * The calling thread becomes the saved thread: it blocks until RESUME, then
@@ -606,13 +619,16 @@ struct kcr_wait {
 	__u32 timeout_ms;
 };
 
+/* Threads that entered as HELD wait for another RESUME, or for the end of the job. */
+#define KCR_RESUME_HOLD		(1 << 0)
+
 /*
  * Lets all entered threads run: the restart is complete.
  * EBUSY: a living process of the job has not entered; ECHILD: one died.
  */
 struct kcr_resume {
 	__u32 size;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* KCR_RESUME_* */
 	__u32 nr_threads;	/* out */
 	__u32 pad;
 };
