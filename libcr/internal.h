@@ -166,10 +166,13 @@ void cri_callbacks_run(struct cri_run *run);
 
 /* ---- request.c: tools that work for the program ------------------------------------ */
 
-/* Exit code of the new process if there is no such tool. */
-#define CRI_SPAWN_FAILED	127
-/* spawn.c: its number; fd becomes CRI_TOOL_FD (-1: none), status is where it reports. */
-pid_t cri_spawn(const char *tool, const char *const *arguments, int fd, int status);
+/*
+ * spawn.c: 0 or an errno; fd becomes CRI_TOOL_FD (-1: none).  On the other end
+ * of `status` the tool tells its number (a pid_t), waits for a byte, begins.
+ * own_child: it is ours to wait for, else nobody's.
+ */
+int cri_spawn(const char *tool, const char *const *arguments, int fd, int status,
+	      bool own_child);
 
 /* Runs a tool; arguments end with NULL and may name descriptor CRI_TOOL_FD, which is `fd`. */
 #define CRI_TOOL_FD	4

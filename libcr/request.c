@@ -4,10 +4,12 @@
  * its handle is our end of a socket on which the tool writes messages and, in
  * lines that begin with a byte 1, how far it is (util/status.h).
  *
- * The process is made without an exit signal: the program gets no SIGCHLD and
- * its wait(2) does not see it.  It is never part of a checkpoint that it takes.
- * A restarted program finds the other end of the socket gone and no such child:
- * that is how it knows that the request was overtaken.
+ * The process that takes a checkpoint is no child of the program and never part
+ * of that checkpoint; cr_restart is a child, so that what it restores becomes
+ * the program's when it ends.
+ *
+ * A restarted program finds the other end of the socket gone, and that it is not
+ * the socket it made: that is how it knows that the request was overtaken.
  *
  * cri.lock guards the list; a job is used by one thread at a time.
  */
@@ -22,17 +24,18 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define STATUS_BYTE	'\001'
-#define EXIT_CODE_BASE	2304	/* exit codes 50 … 61 are the low bytes of 2354 … */
 
 struct cri_job {
 	struct cri_job *next;
 	int fd;
 	pid_t tool;
+	ino_t inode;			/* of the socket */
 	bool restart;
 	bool accepted;
 	bool over;
@@ -76,6 +79,25 @@ static void forget(struct cri_job *job)
 
 /* ---- starting ------------------------------------------------------------------------ */
 
+/* Lets the tool begin.  0 or an errno. */
+static int greet(struct cri_job *job, bool traces_us)
+{
+	struct stat st;
+	ssize_t got;
+
+	do
+		got = recv(job->fd, &job->tool, sizeof(job->tool), MSG_WAITALL);
+	while (got < 0 && errno == EINTR);
+	if (got != sizeof(job->tool))
+		return EAGAIN;		/* the second fork failed */
+	/* Yama lets only parents look at a process, and whom it names. */
+	if (traces_us)
+		prctl(PR_SET_PTRACER, job->tool);
+	fstat(job->fd, &st);
+	job->inode = st.st_ino;
+	return send(job->fd, "", 1, MSG_NOSIGNAL) == 1 ? 0 : EIO;
+}
+
 int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
 		  bool traces_us)
 {
@@ -96,16 +118,11 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 	job->was_subreaper = was;
 	job->restart = restart;
 	job->fd = pair[0];
-	job->tool = cri_spawn(tool, arguments, fd, pair[1]);
-	err = errno;
-	/* It waits for a byte, until it may look at us (Yama lets only parents). */
-	if (job->tool > 0) {
-		if (traces_us)
-			prctl(PR_SET_PTRACER, job->tool);
-		send(pair[0], "", 1, MSG_NOSIGNAL);
-	}
+	err = cri_spawn(tool, arguments, fd, pair[1], restart);
 	close(pair[1]);
-	if (job->tool < 0) {
+	if (!err)
+		err = greet(job, traces_us);
+	if (err) {
 		close(pair[0]);
 		free(job);
 		errno = err;
@@ -120,29 +137,30 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 
 /* ---- reading ------------------------------------------------------------------------- */
 
+/* Is our end of the socket not the one that we made? */
+static bool is_restarted(const struct cri_job *job)
+{
+	struct ucred peer = { };
+	socklen_t length = sizeof(peer);
+	struct stat st;
+
+	if (!getsockopt(job->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid != getpid())
+		return true;
+	return !fstat(job->fd, &st) && st.st_ino != job->inode;
+}
+
 /* The tool is gone; `said`: it told how it went. */
 static void complete(struct cri_job *job, bool said)
 {
-	int status = 0, code;
-	pid_t pid;
-
-	do
-		pid = waitpid(job->tool, &status, __WALL);
-	while (pid < 0 && errno == EINTR);
-	if (job->restart && !job->was_subreaper)
-		prctl(PR_SET_CHILD_SUBREAPER, 0);
 	job->over = true;
-	if (said)
+	if (!said)
+		job->error = is_restarted(job) ? CR_ERESTARTED : EIO;
+	if (!job->restart)
 		return;
-	code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	if (pid < 0)
-		job->error = CR_ERESTARTED;
-	else if (code == CRI_SPAWN_FAILED)
-		job->error = ENOSYS;
-	else if (code >= CR_ETEMPFAIL - EXIT_CODE_BASE && code <= CR_ENOINIT - EXIT_CODE_BASE)
-		job->error = code + EXIT_CODE_BASE;
-	else
-		job->error = code ? code : EIO;
+	while (waitpid(job->tool, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!job->was_subreaper)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 static void take_status(struct cri_job *job, const char *line)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Starts a tool beside the program: with none of its descriptors, with default
- * signals, and unseen by its wait(2).  Between the fork and exec(2) only
- * system calls are made: other threads of the program may hold any lock.
+ * signals.  Between fork and exec(2) only system calls are made: other threads
+ * of the program may hold any lock.
+ *
+ * exec(2) makes any process one whose end is told by SIGCHLD.  So that the
+ * program sees nothing of it, the tool is a grandchild whose parent has ended;
+ * that one has no exit signal.
  */
 #include "libcr/internal.h"
 
@@ -15,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define STATUS_FD	3
@@ -65,15 +70,19 @@ static void put(int from, int to)
 /* In the new process. */
 static void become_tool(const struct plan *plan)
 {
+	static const char failed[] = "\001done 38 0\n";	/* ENOSYS */
 	struct sigaction plain = { .sa_handler = SIG_DFL };
 	int status = fcntl(plan->status, F_DUPFD, FIRST_FREE + 3);
 	int fd = plan->fd >= 0 ? fcntl(plan->fd, F_DUPFD, FIRST_FREE + 3) : -1;
 	int null = open("/dev/null", O_RDWR);
+	pid_t pid = syscall(SYS_getpid);
 	sigset_t none;
 	char byte;
 
-	if (read(plan->status, &byte, 1) != 1)
-		_exit(CRI_SPAWN_FAILED);
+	/* Who we are; then wait until we may begin. */
+	if (write(plan->status, &pid, sizeof(pid)) != sizeof(pid) ||
+	    read(plan->status, &byte, 1) != 1)
+		_exit(1);
 	put(null, STDIN_FILENO);
 	put(null, STDOUT_FILENO);
 	put(status, STDERR_FILENO);
@@ -87,20 +96,41 @@ static void become_tool(const struct plan *plan)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 0; i < plan->nr_places; i++)
 		execv(plan->place[i], plan->argument);
-	_exit(CRI_SPAWN_FAILED);
+	if (write(STATUS_FD, failed, sizeof(failed) - 1) < 0)
+		_exit(1);
+	_exit(0);
 }
 
-pid_t cri_spawn(const char *tool, const char *const *arguments, int fd, int status)
+static long plain_fork(int exit_signal)
+{
+	return syscall(SYS_clone, exit_signal, NULL, NULL, NULL, NULL);
+}
+
+/* 0 or an errno. */
+static int start(const struct plan *plan, bool own_child)
+{
+	pid_t pid = plain_fork(own_child ? SIGCHLD : 0);
+
+	if (pid < 0)
+		return errno;
+	if (!pid) {
+		if (own_child || !plain_fork(SIGCHLD))
+			become_tool(plan);
+		_exit(0);
+	}
+	while (!own_child && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+int cri_spawn(const char *tool, const char *const *arguments, int fd, int status, bool own_child)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 	sigset_t all, old;
-	pid_t pid;
-	int n = 0;
+	int n = 0, err;
 
-	if (!plan) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (!plan)
+		return ENOMEM;
 	find_places(plan, tool);
 	plan->argument[n++] = (char *)(uintptr_t)tool;
 	plan->argument[n++] = (char *)(uintptr_t)"--status-fd=3";
@@ -108,13 +138,11 @@ pid_t cri_spawn(const char *tool, const char *const *arguments, int fd, int stat
 		plan->argument[n++] = (char *)(uintptr_t)*arguments;
 	plan->fd = fd;
 	plan->status = status;
-	/* No handler of the program runs in the new process. */
+	/* No handler of the program runs in the new processes. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-	if (!pid)
-		become_tool(plan);
+	err = start(plan, own_child);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	free(plan);
-	return pid;
+	return err;
 }

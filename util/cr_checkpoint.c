@@ -352,6 +352,7 @@ static void on_alarm(int signal_number)
 	checkpoint_abandon();
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(1);
+	status_done(ETIMEDOUT, 0);
 	_exit(ETIMEDOUT);
 }
 

@@ -35,8 +35,11 @@ void status_begun(void)
 
 void status_done(int error, pid_t pid)
 {
-	if (status_fd >= 0)
-		dprintf(status_fd, "\001done %d %d\n", error, pid);
+	char text[48];
+	int length = snprintf(text, sizeof(text), "\001done %d %d\n", error, pid);
+
+	if (status_fd >= 0 && write(status_fd, text, length) < 0)
+		status_fd = -1;		/* nobody wants to know */
 }
 
 int status_is_open(void)

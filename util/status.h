@@ -13,7 +13,7 @@
 int status_open(const char *number);
 /* The request is accepted: what can be checked beforehand was checked. */
 void status_begun(void);
-/* It is over: 0 or an error number; pid: of the restarted leader, 0: none. */
+/* It is over: 0 or an error number; pid: of the restarted leader, 0: none.  Async-signal-safe. */
 void status_done(int error, pid_t pid);
 /* Is there somebody who reads it? */
 int status_is_open(void);

@@ -13,7 +13,8 @@
 
 #include "tests/programs/check.h"
 
-static int log_fd, sigchlds;
+static int log_fd;
+static volatile int sigchlds;
 
 static void say(const char *text)
 {
