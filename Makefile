@@ -32,8 +32,8 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 
 # ---- the user-level rooms -----------------------------------------------------
 
-ROOMS := image resource checkpoint restart device report
-PKGS  := libprotobuf-c libzstd liblz4
+ROOMS := image resource checkpoint restart device report mpi-plugin/job
+PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc
 CFLAGS  ?= -O2 -g
@@ -133,6 +133,7 @@ PROTO_OBJ := $(PROTO_GEN:$(B)/gen/%.c=$(B)/user/gen/%.o)
 define room_rule
 $(B)/user/lib$1.a: $(call room_obj,$1) $(if $(filter image,$1),$(PROTO_OBJ))
 	$$(call say,AR)
+	@mkdir -p $$(@D)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 endef

@@ -4,6 +4,12 @@
 
 MPICC := $(shell command -v mpicc 2>/dev/null)
 
+# What the tools and the coordinator share needs no Open MPI.
+$(B)/user/mpi-plugin/job/%.o: mpi-plugin/job/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
 #: mpi              the components for Open MPI, in build/mpi/
 
 .PHONY: mpi install-mpi
@@ -16,15 +22,20 @@ install: install-mpi
 MPI_INC := $(shell ompi_info --path incdir --parsable 2>/dev/null | sed 's/.*:incdir://')
 MPI_LIB := $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | sed 's/.*:pkglibdir://')
 
-# Headers that a distribution forgot come last.  -mcx16 as Open MPI itself; the checkpoint thread outlives MPI_Finalize, which
-# unloads components: nodelete.
-MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -isystem $(MPI_INC)/openmpi \
+# Headers that a distribution forgot come last.  -mcx16 as Open MPI itself; the
+# checkpoint thread outlives MPI_Finalize, which unloads components: nodelete.
+MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
+	-DKCR_VERSION='"$(VERSION)"' -I. -isystem $(MPI_INC)/openmpi \
 	-isystem $(MPI_INC) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null)) \
 	-idirafter mpi-plugin/open-mpi-5 -fPIC -mcx16 -fvisibility=hidden -fno-strict-aliasing
-MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro
+MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro -Wl,--version-script=mpi-plugin/component.map
 
 MPI_BTL := $(B)/mpi/mca_btl_cr.so
-MPI_COMPONENTS := $(MPI_BTL)
+MPI_HOOK := $(B)/mpi/mca_hook_cr.so
+MPI_SCHIZO := $(B)/mpi/mca_schizo_cr.so
+# Open MPI 5 has another runtime: only the transport is built for it.
+MPI_COMPONENTS := $(MPI_BTL) \
+	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_SCHIZO))
 
 mpi: $(MPI_COMPONENTS)
 
@@ -37,6 +48,21 @@ $(MPI_BTL): $(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/btl/*.c))
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^
+
+mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
+
+$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -lpmix -lpthread
+
+$(B)/user/report/report.o: FILE_CFLAGS := -fPIC
+
+$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator job) $(B)/user/report/report.o
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
+		-lcjson -lpthread
 
 install-mpi: mpi
 	install -d $(DESTDIR)$(MPI_LIB)

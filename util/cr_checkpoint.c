@@ -14,6 +14,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "report/report.h"
+#include "util/mpi_job.h"
 #include "util/progress.h"
 #include "util/signal_name.h"
 #include "util/status.h"
@@ -25,6 +26,7 @@ struct arguments {
 	int nr_destinations;
 	char path[64];			/* context.ID */
 	bool quiet, verbose, json;
+	unsigned int keep;		/* snapshots of an MPI job */
 };
 
 enum {
@@ -33,7 +35,8 @@ enum {
 	OPT_SYNC, OPT_NOSYNC,
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
-	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_JSON, OPT_VERSION,
+	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP,
+	OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
 
@@ -77,6 +80,7 @@ static const struct option long_options[] = {
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "time", required_argument, NULL, 't' },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -112,6 +116,7 @@ static const char usage_text[] =
 	"      --stop --term --abort --kill --cont   get that signal\n"
 	"How:\n"
 	"      --snapshot           let them run while their memory is written\n"
+	"      --keep=N             of an MPI job: N snapshots of this name, the last is NAME.kcr\n"
 	"      --compress=HOW       lz4, zstd or none (default)\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
@@ -270,6 +275,11 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_COMPRESS:
 		return parse_compression(value, o);
+	case OPT_KEEP:
+		if (number(value, 1) < 0)
+			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);
+		a->keep = number(value, 1);
+		return 0;
 	case OPT_STATUS_FD:
 		return status_open(value);
 	case OPT_PROHIBIT:
@@ -418,6 +428,7 @@ int main(int argc, char **argv)
 {
 	struct arguments a = {
 		.checkpoint = { .scope = CHECKPOINT_TREE, .fd = -1, .sync = true },
+		.keep = 1,
 	};
 	struct checkpoint_result result;
 	struct progress progress;
@@ -433,6 +444,8 @@ int main(int argc, char **argv)
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
 	a.checkpoint.begun = status_begun;
+	if (mpi_job_checkpoint(&a.checkpoint, a.keep, a.json, &err))
+		return err ? fail(&a, err) : 0;
 	err = checkpoint_run(&a.checkpoint, &result);
 	progress_end(&progress);
 	if (!err)

@@ -10,7 +10,9 @@
 
 #include "image/context.h"
 #include "image/view.h"
+#include "mpi-plugin/job/snapshot.h"
 #include "report/report.h"
+#include "util/mpi_job.h"
 
 #define EXIT_USAGE	255
 
@@ -25,7 +27,8 @@ struct options {
 
 static const char usage[] =
 	"Usage: cr_info [OPTION...] FILE\n"
-	"Shows what a context file holds; - is standard input.\n\n"
+	"Shows what a context file holds; - is standard input.  FILE may be the\n"
+	"folder of a snapshot of an MPI job.\n\n"
 	"  -a, --all          also all threads, memory areas and descriptors\n"
 	"      --json         everything but the memory itself, for programs\n"
 	"      --verify       read the whole file and check it\n"
@@ -135,6 +138,8 @@ static int run(const struct options *o)
 	char name[32];
 	int fd = 0, err;
 
+	if (!o->core && snapshot_is(o->file))
+		return mpi_job_show(o->file, o->json, o->verify);
 	if (strcmp(o->file, "-")) {
 		fd = open(o->file, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)

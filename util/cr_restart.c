@@ -21,6 +21,7 @@
 #include "restart/restart.h"
 #include "util/follow.h"
 #include "util/hooks.h"
+#include "util/mpi_job.h"
 #include "util/relocate.h"
 #include "util/signal_name.h"
 #include "util/status.h"
@@ -82,7 +83,9 @@ static const struct option long_options[] = {
 static void usage(FILE *out)
 {
 	fputs("Usage: cr_restart [options] FILE\n"
-	      "Restart processes from a context file made by cr_checkpoint.\n\n"
+	      "       cr_restart DIR [options of mpirun]\n"
+	      "Restart processes from a context file made by cr_checkpoint, or an MPI job from\n"
+	      "the folder of its snapshot.\n\n"
 	      "  -f, --file FILE          the context file (as the argument)\n"
 	      "  -F, --fd N               read it from descriptor N (a pipe or socket will do)\n"
 	      "  -S, --signal N           send signal N to every process first\n"
@@ -310,12 +313,16 @@ int main(int argc, char **argv)
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
 	struct restart_result result = { };
 	int code, err, fd, status;
-	char source[4096];
+	char source[4096], *rank_file = NULL;
 
 	report_set_program("cr_restart");
+	err = mpi_job_restart(argc, argv, &rank_file);
+	if (err < 0)
+		return fail(hook_class(err), -err & 0xff);
 	code = parse(argc, argv, &a);
 	if (code >= 0)
 		return code;
+	a.file = rank_file ? rank_file : a.file;
 
 	fd = open_file(&a);
 	if (fd < 0) {
@@ -327,6 +334,7 @@ int main(int argc, char **argv)
 	follow_begin();
 	err = restart(&a, fd, &result);
 	close(fd);
+	free(rank_file);
 	if (err) {
 		follow_end();
 		status_done(-err, 0);

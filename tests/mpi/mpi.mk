@@ -2,10 +2,10 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
-tests bench-programs: mpi-tests
+tests test-programs bench-programs: mpi-tests
 
 $(T)/mpi/torture: tests/mpi/driver.c tests/mpi/driver.h mpi-plugin/btl/btl_cr_control.h
 $(T)/mpi/%: tests/mpi/%.c

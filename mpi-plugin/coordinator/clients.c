@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Those who ask for a checkpoint.  One is served at a time, the others are told
+ * so; one that goes away takes its request with it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mpi-plugin/coordinator/root_internal.h"
+
+static struct client {
+	int fd;				/* -1: free */
+	size_t length;
+	char *line;
+} clients[CLIENTS_MAX];
+static int listener = -1;
+static struct client *served;
+
+int clients_open(void)
+{
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		clients[i].fd = -1;
+	listener = job_listen();
+	return listener < 0 ? listener : 0;
+}
+
+size_t clients_watch(struct pollfd *p)
+{
+	p[0] = (struct pollfd){ listener, POLLIN, 0 };
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		p[1 + i] = (struct pollfd){ clients[i].fd, POLLIN, 0 };
+	return CLIENTS_MAX + 1;
+}
+
+static void drop(struct client *c)
+{
+	close(c->fd);
+	free(c->line);
+	*c = (struct client){ .fd = -1 };
+}
+
+static void answer(struct client *c, const struct job_answer *a)
+{
+	char *line = job_answer_format(a);
+
+	/* It fits into the socket's buffer. */
+	if (line && send(c->fd, line, strlen(line), MSG_NOSIGNAL) > 0)
+		send(c->fd, "\n", 1, MSG_NOSIGNAL);
+	free(line);
+	drop(c);
+}
+
+void clients_answer(const struct job_answer *a)
+{
+	struct client *c = served;
+
+	served = NULL;
+	if (c)
+		answer(c, a);
+}
+
+static void refuse(struct client *c, int code, const char *why)
+{
+	answer(c, &(struct job_answer){ .code = code, .message = (char *)why });
+}
+
+static void take_request(struct client *c)
+{
+	struct job_request request;
+	const char *why = NULL;
+	int err = job_request_parse(c->line, &request);
+
+	if (err) {
+		refuse(c, EINVAL, "mpirun does not understand the request");
+		return;
+	}
+	served = served ? served : c;
+	err = served == c ? phases_begin(&request, &why) : -EBUSY;
+	if (!err)
+		return;
+	job_request_free(&request);
+	if (served == c)
+		served = NULL;
+	refuse(c, -err, why ? why : "a checkpoint of the job is under way");
+}
+
+static void read_client(struct client *c)
+{
+	ssize_t n;
+
+	if (!c->line)
+		c->line = malloc(JOB_LINE_MAX);
+	n = c->line ? recv(c->fd, c->line + c->length, JOB_LINE_MAX - 1 - c->length, 0) : 0;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		bool was_served = c == served;
+
+		served = was_served ? NULL : served;
+		drop(c);
+		if (was_served)
+			phases_abort(ECANCELED, "the request was withdrawn");
+		return;
+	}
+	if (c == served)
+		return;			/* nothing more is expected */
+	c->length += n;
+	c->line[c->length] = '\0';
+	if (c->line[c->length - 1] == '\n')
+		take_request(c);
+}
+
+static void accept_client(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < CLIENTS_MAX; i++) {
+		struct client *c = &clients[i];
+
+		if (c->fd >= 0)
+			continue;
+		*c = (struct client){ .fd = fd };
+		if (!job_peer_allowed(fd))
+			refuse(c, EPERM, "the job is another user's");
+		return;
+	}
+	close(fd);
+}
+
+void clients_serve(const struct pollfd *p, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (p[i].revents && clients[i - 1].fd == p[i].fd)
+			read_client(&clients[i - 1]);
+	if (p[0].revents)
+		accept_client();
+}

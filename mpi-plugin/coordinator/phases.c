@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A checkpoint, phase by phase.  Each phase is told to all ranks and over when
+ * every one has answered; a failure, a lost rank, the time-out or the requester's
+ * end leads to PHASE_ABORT from any of them, in which the ranks are told to go on.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mpi-plugin/coordinator/root_internal.h"
+#include "report/report.h"
+
+#define ABORT_PATIENCE_NS	10000000000ull	/* for ranks that do not answer any more */
+
+static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length);
+
+static double since_ms(uint64_t then)
+{
+	return (double)(root_now() - then) / 1e6;
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static void grant_leaves(void)
+{
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		struct root_rank *r = &root.rank[i];
+
+		if (!r->leaving || r->left || !r->node)
+			continue;
+		r->left = true;
+		wire_send(&r->node->wire, WIRE_LEFT, i, 0, NULL, 0);
+	}
+}
+
+static void finish(void)
+{
+	if (root.partial && !root.committed)
+		snapshot_remove(root.partial);
+	free(root.partial);
+	root.partial = NULL;
+	root.phase = PHASE_IDLE;
+	root.deadline_ns = 0;
+	if (!root.answer.code)
+		root.answer.path = strdup(root.request.path);
+	clients_answer(&root.answer);
+	job_answer_free(&root.answer);
+	job_request_free(&root.request);
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		free(root.rank[i].bookmark);
+		root.rank[i].bookmark = NULL;
+		root.rank[i].nr_bookmarks = 0;
+		root.rank[i].prepared = false;
+	}
+	grant_leaves();
+}
+
+static int commit(void)
+{
+	struct snapshot s = *root.job;
+	int err;
+
+	s.interval++;
+	s.created = time(NULL);
+	s.times = root.answer;
+	s.nr_ranks = root.nr_ranks;
+	s.rank = calloc(root.nr_ranks, sizeof(*s.rank));
+	if (!s.rank)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		struct root_rank *r = &root.rank[i];
+
+		s.rank[i].node = r->node && r->node->name ? r->node->name : "";
+		s.rank[i].bytes = r->summed.bytes;
+		s.rank[i].checksum = r->summed.checksum;
+		root.answer.bytes += r->summed.bytes;
+	}
+	report_clear();
+	err = snapshot_commit(root.request.path, root.partial, &s, root.request.keep);
+	free(s.rank);
+	if (!err) {
+		root.job->interval = s.interval;
+		root.committed = true;
+	}
+	return err;
+}
+
+/* ---- from phase to phase -------------------------------------------------------------- */
+
+/* What each peer says it has sent to this rank. */
+static void send_expected(uint32_t to)
+{
+	struct wire_bookmark *list = NULL;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++) {
+			struct wire_bookmark *grown, *b = &root.rank[i].bookmark[k];
+
+			if (b->rank != to || !b->sent)
+				continue;
+			grown = realloc(list, (count + 1) * sizeof(*list));
+			if (!grown)
+				break;
+			list = grown;
+			list[count++] = (struct wire_bookmark){ .rank = i, .sent = b->sent };
+		}
+	}
+	wire_send(&root.rank[to].node->wire, WIRE_DRAIN, to, root.id, list, count * sizeof(*list));
+	free(list);
+}
+
+static void expect_all(enum phase phase)
+{
+	root.phase = phase;
+	root.phase_ns = root_now();
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		root.rank[i].pending = root.rank[i].node != NULL;
+}
+
+static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length)
+{
+	expect_all(phase);
+	root_broadcast(type, WIRE_ALL, data, length);
+}
+
+static void begin_drain(void)
+{
+	expect_all(PHASE_DRAIN);
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		send_expected(i);
+}
+
+static void begin_dump(void)
+{
+	size_t length = strlen(root.partial) + 1, at = length;
+	char *order;
+
+	for (size_t i = 0; i < root.request.nr_arguments; i++)
+		length += strlen(root.request.argument[i]) + 1;
+	order = malloc(length);
+	if (!order) {
+		phases_abort(ENOMEM, NULL);
+		return;
+	}
+	strcpy(order, root.partial);
+	for (size_t i = 0; i < root.request.nr_arguments; i++) {
+		strcpy(order + at, root.request.argument[i]);
+		at += strlen(root.request.argument[i]) + 1;
+	}
+	next_phase(PHASE_DUMP, WIRE_DUMP, order, length);
+	free(order);
+}
+
+static void after_sum(void)
+{
+	int32_t number = root.request.signal;
+	int err = commit();
+
+	if (err) {
+		phases_abort(-err, report_message());
+		return;
+	}
+	root.answer.commit_ms = since_ms(root.phase_ns);
+	root.answer.ranks = root.nr_ranks;
+	if (!number) {
+		finish();
+		return;
+	}
+	root_broadcast(WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
+	next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+}
+
+/* Ranks that are to get a signal get it before they go on; others need not wait. */
+static void phase_done(void)
+{
+	switch (root.phase) {
+	case PHASE_GATE:
+		root.answer.gate_ms = since_ms(root.phase_ns);
+		begin_drain();
+		break;
+	case PHASE_DRAIN:
+		root.answer.drain_ms = since_ms(root.phase_ns);
+		begin_dump();
+		break;
+	case PHASE_DUMP:
+		root.answer.dump_ms = since_ms(root.phase_ns);
+		if (root.request.signal)
+			next_phase(PHASE_SUM, WIRE_SUM, NULL, 0);
+		else
+			next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+		break;
+	case PHASE_RESUME:
+		root.answer.stopped_ms = since_ms(root.begun_ns);
+		if (root.committed)
+			finish();
+		else
+			next_phase(PHASE_SUM, WIRE_SUM, NULL, 0);
+		break;
+	case PHASE_SUM:
+		after_sum();
+		break;
+	case PHASE_ABORT:
+		finish();
+		break;
+	case PHASE_IDLE:
+		break;
+	}
+}
+
+static void check_phase(void)
+{
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		if (root.rank[i].pending)
+			return;
+	phase_done();
+}
+
+void phases_abort(int code, const char *text)
+{
+	if (root.phase == PHASE_IDLE || root.phase == PHASE_ABORT)
+		return;
+	/* Complete already: all that is missing is the ranks' word that they run. */
+	if (root.committed) {
+		finish();
+		return;
+	}
+	root.answer.code = code;
+	free(root.answer.message);
+	root.answer.message = text ? strdup(text) : NULL;
+	root.deadline_ns = root_now() + ABORT_PATIENCE_NS;
+	next_phase(PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
+	check_phase();			/* nobody may be left */
+}
+
+/* ---- what ranks say --------------------------------------------------------------------- */
+
+static void failed(const struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_failed failure = { EIO };
+	char text[512];
+	int length = 0;
+
+	if (h->length > sizeof(failure)) {
+		memcpy(&failure, data, sizeof(failure));
+		length = h->length - sizeof(failure);
+	}
+	snprintf(text, sizeof(text), "rank %td: %.*s", r - root.rank, length,
+		 length ? (const char *)data + sizeof(failure) : "");
+	phases_abort(failure.code > 0 ? failure.code : EIO, text);
+}
+
+static int take_bookmarks(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+{
+	r->nr_bookmarks = h->length / sizeof(*r->bookmark);
+	r->bookmark = calloc(r->nr_bookmarks + 1, sizeof(*r->bookmark));
+	if (!r->bookmark) {
+		r->nr_bookmarks = 0;
+		return -ENOMEM;
+	}
+	memcpy(r->bookmark, data, r->nr_bookmarks * sizeof(*r->bookmark));
+	return 0;
+}
+
+void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+{
+	static const uint32_t expected[] = {
+		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
+		[PHASE_DUMP] = WIRE_DUMPED, [PHASE_RESUME] = WIRE_CONTINUED,
+		[PHASE_SUM] = WIRE_SUMMED, [PHASE_ABORT] = WIRE_CONTINUED,
+	};
+
+	if (h->id != root.id || root.phase == PHASE_IDLE)
+		return;			/* of one that was given up */
+	if (h->type == WIRE_FAILED && root.phase != PHASE_ABORT) {
+		failed(r, h, data);
+		return;
+	}
+	if (h->type != expected[root.phase] || !r->pending)
+		return;
+	if (h->type == WIRE_BOOKMARKS && take_bookmarks(r, h, data)) {
+		phases_abort(ENOMEM, NULL);
+		return;
+	}
+	if (h->type == WIRE_SUMMED && h->length == sizeof(r->summed))
+		memcpy(&r->summed, data, sizeof(r->summed));
+	r->pending = false;
+	check_phase();
+}
+
+void phases_lost(struct root_rank *r)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "rank %td ended meanwhile", r - root.rank);
+	switch (root.phase) {
+	case PHASE_GATE:
+	case PHASE_DRAIN:
+	case PHASE_DUMP:
+		phases_abort(ESRCH, text);
+		break;
+	case PHASE_RESUME:
+	case PHASE_ABORT:
+		r->pending = false;
+		check_phase();
+		break;
+	default:			/* its file is there: the daemon sums it up */
+		break;
+	}
+}
+
+/* ---- beginning ----------------------------------------------------------------------------- */
+
+static int ready(const char **why)
+{
+	static char text[96];
+
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		if (root.rank[i].left || root.rank[i].leaving) {
+			snprintf(text, sizeof(text), "the job is ending: rank %" PRIu32
+				 " is in MPI_Finalize or beyond", i);
+			*why = text;
+			return -ESRCH;
+		}
+		if (!root.rank[i].node) {
+			snprintf(text, sizeof(text), "rank %" PRIu32 " has not been through "
+				 "MPI_Init yet, try again", i);
+			*why = text;
+			return -EBUSY;
+		}
+	}
+	*why = "the job is starting, try again";
+	return root.nr_ranks ? 0 : -EBUSY;
+}
+
+int phases_begin(struct job_request *request, const char **why)
+{
+	int err;
+
+	if (root.phase != PHASE_IDLE)
+		return -EBUSY;
+	err = ready(why);
+	if (err)
+		return err;
+	report_clear();
+	err = snapshot_begin(request->path, &root.partial);
+	if (err) {
+		*why = report_message();
+		return err;
+	}
+	root.request = *request;
+	memset(request, 0, sizeof(*request));
+	root.committed = false;
+	root.id++;
+	root.begun_ns = root_now();
+	root.deadline_ns = root.request.timeout_s ?
+		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
+	next_phase(PHASE_GATE, WIRE_PREPARE, NULL, 0);
+	return 0;
+}
+
+int phases_patience(void)
+{
+	uint64_t now = root_now();
+
+	if (!root.deadline_ns)
+		return -1;
+	return root.deadline_ns > now ? (int)((root.deadline_ns - now) / 1000000) + 1 : 0;
+}
+
+void phases_timeout(void)
+{
+	if (!root.deadline_ns || root_now() < root.deadline_ns)
+		return;
+	if (root.phase == PHASE_ABORT)
+		finish();
+	else
+		phases_abort(ETIMEDOUT, "not done in the time given by --time");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The coordinator in mpirun: takes requests from the socket beside it, leads
+ * the ranks through a checkpoint, completes the snapshot.  See wire.h for the
+ * phases, job/request.h for the requests.
+ */
+#ifndef MPI_ROOT_H
+#define MPI_ROOT_H
+
+#include <stddef.h>
+
+#include "mpi-plugin/job/snapshot.h"
+
+/*
+ * Starts the thread.  `job` is what every manifest of this job repeats (cwd,
+ * options, program, environment, versions; interval: of the snapshot it was
+ * restarted from, else 0); it is kept.  `address`, of `room` bytes, gets the
+ * value of WIRE_ROOT_VARIABLE, `secret`, of WIRE_SECRET + 1 bytes, the job's.
+ * 0 or -errno.
+ */
+int root_start(struct snapshot *job, char *address, size_t room, char *secret);
+
+#endif /* MPI_ROOT_H */

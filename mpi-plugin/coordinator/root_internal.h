@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of the coordinator, shared by its parts: root.c (the thread, the
+ * nodes), phases.c (a checkpoint), clients.c (who asks).  One thread owns all.
+ */
+#ifndef MPI_ROOT_INTERNAL_H
+#define MPI_ROOT_INTERNAL_H
+
+#include <poll.h>
+
+#include "mpi-plugin/coordinator/wire.h"
+#include "mpi-plugin/job/request.h"
+#include "mpi-plugin/job/snapshot.h"
+
+enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHASE_SUM, PHASE_ABORT };
+
+struct root_node {
+	struct wire wire;
+	char *name;			/* NULL: it has not shown the secret yet */
+};
+
+struct root_rank {
+	struct root_node *node;		/* NULL: not connected */
+	bool restarted, leaving, left;
+	bool pending;			/* the phase waits for it */
+	bool prepared;			/* it has been told to close its gate */
+	uint8_t *address;
+	uint32_t address_length;
+	struct wire_bookmark *bookmark;
+	size_t nr_bookmarks;
+	struct wire_summed summed;
+};
+
+struct root {
+	struct snapshot *job;		/* what all manifests repeat */
+	char secret[WIRE_SECRET + 1];
+	int listener;			/* for nodes */
+	struct root_node **node;
+	size_t nr_nodes;
+	struct root_rank *rank;
+	uint32_t nr_ranks;		/* 0: none has come yet */
+
+	/* The checkpoint under way. */
+	enum phase phase;
+	uint32_t id;
+	struct job_request request;
+	char *partial;
+	struct job_answer answer;
+	bool committed;
+	uint64_t deadline_ns;		/* 0: none */
+	uint64_t begun_ns, phase_ns;
+};
+
+extern struct root root;
+
+uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
+/* To the daemons of all nodes. */
+void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length);
+
+/* ---- phases.c ---- */
+/* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
+int phases_begin(struct job_request *request, const char **why);
+/* A rank's answer. */
+void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
+/* The rank's connection is lost. */
+void phases_lost(struct root_rank *r);
+/* Gives up; the ranks go on.  `text` may be NULL. */
+void phases_abort(int code, const char *text);
+/* Milliseconds until phases_timeout() is due, -1: never. */
+int phases_patience(void);
+void phases_timeout(void);
+
+/* ---- clients.c ---- */
+#define CLIENTS_MAX	16
+
+int clients_open(void);			/* 0 or -errno */
+size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
+void clients_serve(const struct pollfd *p, size_t count);
+/* To the one whose request is being served, who is then done with. */
+void clients_answer(const struct job_answer *answer);
+
+#endif /* MPI_ROOT_INTERNAL_H */

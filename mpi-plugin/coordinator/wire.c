@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Framing of messages over a stream socket.  See wire.h. */
+#include "mpi-plugin/coordinator/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define READ_AT_ONCE	65536
+
+/* ---- polled ------------------------------------------------------------------- */
+
+void wire_open(struct wire *w, int fd)
+{
+	memset(w, 0, sizeof(*w));
+	w->fd = fd;
+	fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+}
+
+void wire_close(struct wire *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w->in);
+	free(w->out);
+	memset(w, 0, sizeof(*w));
+	w->fd = -1;
+}
+
+short wire_events(const struct wire *w)
+{
+	return POLLIN | (w->out_length ? POLLOUT : 0);
+}
+
+static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t used, size_t more)
+{
+	if (*room - used < more) {
+		size_t wanted = (used + more) * 2;
+		uint8_t *grown = realloc(*buffer, wanted);
+
+		if (!grown)
+			return NULL;
+		*buffer = grown;
+		*room = wanted;
+	}
+	return *buffer + used;
+}
+
+void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+	       const void *data, size_t length)
+{
+	struct wire_header header = { length, type, rank, id };
+	uint8_t *at;
+
+	if (w->fd < 0)
+		return;
+	at = room_for(&w->out, &w->out_room, w->out_length, sizeof(header) + length);
+	if (!at) {			/* its peer sees the end and gives up */
+		shutdown(w->fd, SHUT_RDWR);
+		return;
+	}
+	memcpy(at, &header, sizeof(header));
+	if (length)
+		memcpy(at + sizeof(header), data, length);
+	w->out_length += sizeof(header) + length;
+	wire_flush(w);
+}
+
+int wire_flush(struct wire *w)
+{
+	size_t done = 0;
+	int err = 0;
+
+	while (done < w->out_length) {
+		ssize_t n = send(w->fd, w->out + done, w->out_length - done, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = errno == EAGAIN ? 0 : -errno;
+			break;
+		}
+		done += n;
+	}
+	w->out_length -= done;
+	if (done)
+		memmove(w->out, w->out + done, w->out_length);
+	return err;
+}
+
+int wire_fill(struct wire *w)
+{
+	for (;;) {
+		uint8_t *at = room_for(&w->in, &w->in_room, w->in_length, READ_AT_ONCE);
+		ssize_t n;
+
+		if (!at)
+			return -ENOMEM;
+		n = recv(w->fd, at, READ_AT_ONCE, 0);
+		if (n == 0)
+			return -ECONNRESET;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		w->in_length += n;
+		if (n < READ_AT_ONCE)
+			return 0;
+	}
+}
+
+/*
+ * The message handed out last is dropped at the next call: its size waits in
+ * front of the buffer's contents as `length` of its own header.
+ */
+int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data)
+{
+	struct wire_header next;
+
+	if (w->in_length < sizeof(next))
+		return 0;
+	memcpy(&next, w->in, sizeof(next));
+	if (next.type == 0) {		/* handed out */
+		size_t size = sizeof(next) + next.length;
+
+		w->in_length -= size;
+		memmove(w->in, w->in + size, w->in_length);
+		return wire_next(w, header, data);
+	}
+	if (next.length > WIRE_MAX)
+		return -EPROTO;
+	if (w->in_length < sizeof(next) + next.length)
+		return 0;
+	*header = next;
+	*data = w->in + sizeof(next);
+	next.type = 0;
+	memcpy(w->in, &next, sizeof(next));
+	return 1;
+}
+
+/* ---- waiting ------------------------------------------------------------------------ */
+
+int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length)
+{
+	struct wire_header header = { length, type, rank, id };
+	struct iovec iov[2] = { { &header, sizeof(header) }, { (void *)data, length } };
+	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	while (iov[0].iov_len + iov[1].iov_len) {
+		ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		for (int i = 0; i < 2; i++) {
+			size_t part = (size_t)n < iov[i].iov_len ? (size_t)n : iov[i].iov_len;
+
+			iov[i].iov_base = (char *)iov[i].iov_base + part;
+			iov[i].iov_len -= part;
+			n -= part;
+		}
+	}
+	return 0;
+}
+
+static int read_all(int fd, void *buffer, size_t length)
+{
+	while (length) {
+		ssize_t n = recv(fd, buffer, length, 0);
+
+		if (n == 0)
+			return -ECONNRESET;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buffer = (char *)buffer + n;
+		length -= n;
+	}
+	return 0;
+}
+
+int wire_read(int fd, struct wire_header *header, uint8_t **data)
+{
+	int err = read_all(fd, header, sizeof(*header));
+
+	*data = NULL;
+	if (err || !header->length)
+		return err;
+	if (header->length > WIRE_MAX)
+		return -EPROTO;
+	*data = malloc(header->length);
+	err = *data ? read_all(fd, *data, header->length) : -ENOMEM;
+	if (err) {
+		free(*data);
+		*data = NULL;
+	}
+	return err;
+}

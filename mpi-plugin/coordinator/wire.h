@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The messages between mpirun (the root), the daemon of each node (mpirun's own
+ * node or an orted) and the ranks.  A checkpoint is
+ *
+ *	root → ranks	ranks → root	meanwhile in the rank
+ *	PREPARE		BOOKMARKS	gate closed
+ *	DRAIN		DRAINED		what others sent is taken in; suspended
+ *	DUMP (to the daemons, which answer DUMPED for each rank: it lies in read())
+ *	CONTINUE	CONTINUED	resumed, gate open
+ *	SUM (to the daemons, which answer SUMMED for each rank), then the commit
+ *
+ * and each answer may be FAILED instead; then all get CONTINUE at once.  If the
+ * ranks are to get a signal, SUM and commit come before SIGNAL and CONTINUE.  After
+ * a restart every rank says HELLO with its address and waits for ADDRESSES,
+ * which come when all have: that is the barrier before anything is sent.
+ *
+ * Integers are in the byte order of the machine: a job has one.
+ */
+#ifndef MPI_WIRE_H
+#define MPI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_ALL	0xffffffffu	/* all ranks */
+#define WIRE_MAX	(64u << 20)	/* bytes of a message */
+#define WIRE_SECRET	32		/* characters, in hexadecimal */
+
+/* The daemon's socket for its ranks; the root's for the daemons; secret of the job. */
+#define WIRE_DAEMON_VARIABLE	"KCR_MPI_DAEMON"
+#define WIRE_ROOT_VARIABLE	"KCR_MPI_ROOT"
+#define WIRE_SECRET_VARIABLE	"KCR_MPI_SECRET"
+
+enum wire_type {
+	WIRE_NODE = 1,		/* daemon → root: secret, node's name */
+	WIRE_HELLO,		/* rank → root: struct wire_hello, address */
+	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
+	WIRE_LEFT,		/* root → rank: no checkpoint any more */
+	WIRE_GONE,		/* daemon → root: the rank's connection is lost */
+	WIRE_PREPARE,
+	WIRE_BOOKMARKS,		/* struct wire_bookmark[] */
+	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
+	WIRE_DRAINED,
+	WIRE_DUMP,		/* root → daemon: strings: folder, arguments of cr_checkpoint */
+	WIRE_DUMPED,
+	WIRE_SUM,		/* root → daemon */
+	WIRE_SUMMED,		/* daemon → root: struct wire_summed */
+	WIRE_SIGNAL,		/* root → daemon: int32_t */
+	WIRE_CONTINUE,
+	WIRE_CONTINUED,
+	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
+	WIRE_FAILED,		/* struct wire_failed, text */
+};
+
+struct wire_header {
+	uint32_t length;	/* of what follows, bytes */
+	uint32_t type;		/* enum wire_type */
+	uint32_t rank;		/* whose it is or who is meant; WIRE_ALL */
+	uint32_t id;		/* of the checkpoint; answers repeat it */
+};
+
+struct wire_hello {
+	int32_t pid;		/* of the rank */
+	int32_t top;		/* of the process that the daemon started for it */
+	uint32_t size;		/* of the job */
+	uint32_t restarted;
+	uint32_t address_length;
+};
+
+struct wire_bookmark {
+	uint32_t rank;
+	uint32_t reserved;
+	uint64_t sent;
+};
+
+struct wire_summed {
+	uint64_t bytes;
+	uint64_t checksum;
+};
+
+struct wire_address {
+	uint32_t rank;
+	uint32_t length;	/* of the bytes that follow */
+};
+
+struct wire_failed {
+	int32_t code;		/* errno */
+};
+
+/*
+ * One end of a connection, non-blocking, for a poll(2) loop.  Belongs to one
+ * thread.
+ */
+struct wire {
+	int fd;			/* -1: closed */
+	uint8_t *in, *out;
+	size_t in_length, in_room;
+	size_t out_length, out_room;
+};
+
+void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
+void wire_close(struct wire *w);
+short wire_events(const struct wire *w);	/* what to poll for */
+
+/* Queues a message; a connection that is lost takes it silently (poll tells). */
+void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+	       const void *data, size_t length);
+/* Writes what it can.  0 or -errno: lost. */
+int wire_flush(struct wire *w);
+/* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
+int wire_fill(struct wire *w);
+/*
+ * The next complete message: 1 with the header and the data (valid until the
+ * next call), 0: none yet, -EPROTO: nonsense.
+ */
+int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
+
+/*
+ * For a rank's thread: the same, waiting.  0 or -errno (-ECONNRESET: the end).
+ * Data is malloc()ed, NULL if length is 0.
+ */
+int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length);
+int wire_read(int fd, struct wire_header *header, uint8_t **data);
+
+#endif /* MPI_WIRE_H */

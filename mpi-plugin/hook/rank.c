@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The thread that takes a rank through checkpoints and restarts.  Between the
+ * phases it lies in read() on its connection to the daemon, which is where an
+ * image finds it; in a restored rank that connection has ended.  It never calls
+ * MPI.  `lock` guards writing to the connection and the two flags of leaving.
+ */
+#include "mpi-plugin/hook/rank.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mpi-plugin/btl/btl_cr_control.h"
+#include "mpi-plugin/coordinator/wire.h"
+
+#define GATE_PATIENCE_MS	10000
+#define DRAIN_PATIENCE_MS	30000	/* for one peer */
+#define BOOKMARKS_AT_ONCE	64
+
+static struct {
+	int fd;
+	uint32_t rank, size;
+	char daemon_name[64];		/* its socket: WIRE_DAEMON_VARIABLE */
+	const struct mca_btl_cr_control *btl;	/* NULL: a job of one rank may do without */
+	bool gate_closed, suspended;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool leaving, left;
+} self = { .fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static int send_message(uint32_t type, uint32_t id, const void *data, size_t length)
+{
+	int err;
+
+	pthread_mutex_lock(&self.lock);
+	err = wire_write(self.fd, type, self.rank, id, data, length);
+	pthread_mutex_unlock(&self.lock);
+	return err;
+}
+
+static void send_failure(uint32_t id, int err, const char *text)
+{
+	struct {
+		struct wire_failed head;
+		char text[128];
+	} failure = { .head.code = -err };
+
+	snprintf(failure.text, sizeof(failure.text), "%s: %s", text, strerror(-err));
+	send_message(WIRE_FAILED, id, &failure,
+		     offsetof(typeof(failure), text) + strlen(failure.text) + 1);
+}
+
+/* ---- the phases ----------------------------------------------------------------------- */
+
+static int close_gate(void)
+{
+	int err = self.btl ? self.btl->gate_close(GATE_PATIENCE_MS) : 0;
+
+	self.gate_closed = self.btl && !err;
+	return err;
+}
+
+/* Back to work, from whichever phase. */
+static int go_on(void)
+{
+	int err = 0;
+
+	if (self.suspended)
+		err = self.btl->resume();
+	if (self.gate_closed && !err)
+		err = self.btl->gate_open();
+	self.suspended = self.gate_closed = false;
+	runtime_expect_loss(false);
+	return err;
+}
+
+static int send_bookmarks(uint32_t id)
+{
+	struct mca_btl_cr_bookmark *entry = NULL;
+	struct wire_bookmark *mark;
+	int room = BOOKMARKS_AT_ONCE, count = self.btl ? room + 1 : 0;
+
+	while (count > room || !entry) {
+		room = count > room ? count : room;
+		free(entry);
+		entry = malloc(room * sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		count = self.btl ? self.btl->bookmarks(entry, room) : 0;
+		if (count < 0)
+			break;
+	}
+	mark = count >= 0 ? calloc(count + 1, sizeof(*mark)) : NULL;
+	for (int i = 0; mark && i < count; i++)
+		mark[i] = (struct wire_bookmark){ .rank = entry[i].rank, .sent = entry[i].sent };
+	if (mark)
+		send_message(WIRE_BOOKMARKS, id, mark, count * sizeof(*mark));
+	free(mark);
+	free(entry);
+	return count < 0 ? count : mark ? 0 : -ENOMEM;
+}
+
+static void prepare(uint32_t id)
+{
+	int err = !self.btl && self.size > 1 ? -ESHUTDOWN : 0;
+
+	if (err) {
+		send_failure(id, err, "its messages do not go through btl/cr");
+		return;
+	}
+	runtime_expect_loss(true);
+	err = close_gate();
+	if (err)
+		send_failure(id, err, "cannot close the gate");
+	else if ((err = send_bookmarks(id)))
+		send_failure(id, err, "cannot tell its bookmarks");
+}
+
+static void drain(uint32_t id, const uint8_t *data, size_t length)
+{
+	struct wire_bookmark mark;
+	int err = 0;
+
+	for (size_t at = 0; at + sizeof(mark) <= length && !err; at += sizeof(mark)) {
+		memcpy(&mark, data + at, sizeof(mark));
+		err = self.btl ? self.btl->drain(mark.rank, mark.sent, DRAIN_PATIENCE_MS) : 0;
+	}
+	if (!err && self.btl) {
+		err = self.btl->suspend();
+		self.suspended = !err;
+	}
+	if (err)
+		send_failure(id, err, "cannot take in what its peers have sent");
+	else
+		send_message(WIRE_DRAINED, id, NULL, 0);
+}
+
+static void take_addresses(const uint8_t *data, size_t length)
+{
+	struct wire_address head;
+	int err = 0;
+
+	for (size_t at = 0; at + sizeof(head) <= length && !err; at += sizeof(head) + head.length) {
+		memcpy(&head, data + at, sizeof(head));
+		if (head.length > length - at - sizeof(head))
+			break;
+		if (self.btl && head.length)
+			err = self.btl->address_set(head.rank, data + at + sizeof(head), head.length);
+	}
+	if (!err && self.gate_closed)
+		err = self.btl->gate_open();
+	self.gate_closed = self.suspended = false;
+	if (err) {
+		fprintf(stderr, "KCR: rank %u cannot go on after the restart: %s\n", self.rank,
+			strerror(-err));
+		_exit(1);
+	}
+	runtime_expect_loss(false);
+}
+
+static void now_left(void)
+{
+	pthread_mutex_lock(&self.lock);
+	self.left = true;
+	pthread_cond_broadcast(&self.changed);
+	pthread_mutex_unlock(&self.lock);
+}
+
+static void act(const struct wire_header *h, const uint8_t *data)
+{
+	int err;
+
+	switch (h->type) {
+	case WIRE_PREPARE:
+		prepare(h->id);
+		break;
+	case WIRE_DRAIN:
+		drain(h->id, data, h->length);
+		break;
+	case WIRE_CONTINUE:
+		err = go_on();
+		if (err)
+			send_failure(h->id, err, "cannot go on");
+		else
+			send_message(WIRE_CONTINUED, h->id, NULL, 0);
+		break;
+	case WIRE_ADDRESSES:
+		take_addresses(data, h->length);
+		break;
+	case WIRE_LEFT:
+		now_left();
+		break;
+	}
+}
+
+/* ---- connection --------------------------------------------------------------------------- */
+
+static int connect_to(const char *name, pid_t *daemon)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	size_t name_length = strlen(name);
+	int fd;
+
+	if (name_length >= sizeof(address.sun_path) - 1)
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path + 1, name, name_length);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address,
+		    offsetof(struct sockaddr_un, sun_path) + 1 + name_length) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	if (peer.uid != geteuid() && peer.uid != 0) {
+		close(fd);
+		return -EPERM;
+	}
+	*daemon = peer.pid;
+	return fd;
+}
+
+static int say_hello(const struct launcher *l, const void *address, size_t length)
+{
+	struct {
+		struct wire_hello head;
+		uint8_t address[MCA_BTL_CR_ADDRESS_MAX];
+	} hello = { .head = {
+		.pid = getpid(), .top = l->top, .size = self.size, .restarted = l->restart,
+		.address_length = length,
+	} };
+
+	if (length)
+		memcpy(hello.address, address, length);
+	return send_message(WIRE_HELLO, 0, &hello, sizeof(hello.head) + length);
+}
+
+/* Connects to the daemon with this name and lets its children save this process. */
+static int connect_daemon(const char *name, pid_t *daemon)
+{
+	int fd = connect_to(name, daemon);
+
+	if (fd < 0)
+		return fd;
+	snprintf(self.daemon_name, sizeof(self.daemon_name), "%s", name);
+	/* Yama would allow ancestors only.  Where there is no Yama, this fails. */
+	prctl(PR_SET_PTRACER, *daemon, 0, 0, 0);
+	pthread_mutex_lock(&self.lock);
+	if (self.fd >= 0)
+		close(self.fd);
+	self.fd = fd;
+	pthread_mutex_unlock(&self.lock);
+	return 0;
+}
+
+/* ---- restart -------------------------------------------------------------------------------- */
+
+static int join_new_job(const struct launcher *l)
+{
+	uint8_t address[MCA_BTL_CR_ADDRESS_MAX];
+	const char *name = launcher_get(l, WIRE_DAEMON_VARIABLE);
+	int length = 0, err;
+	pid_t daemon;
+
+	/* It is started by cr_restart, and nobody else looks after it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	err = name ? connect_daemon(name, &daemon) : -ENOENT;
+	if (!err)
+		err = runtime_reattach(l);
+	if (!err && self.btl) {
+		err = self.btl->restart();
+		length = err ? 0 : self.btl->address_get(address, sizeof(address));
+		err = length < 0 ? length : err;
+	}
+	if (err)
+		return err;
+	err = say_hello(l, address, length);
+	if (!err && self.leaving && !self.left)
+		err = send_message(WIRE_LEAVE, 0, NULL, 0);
+	return err;
+}
+
+/*
+ * The connection has ended: this is a restored rank, or the daemon died and
+ * the job with it.
+ */
+static void connection_ended(void)
+{
+	const char *name;
+	struct launcher l;
+	int err = launcher_find(&l, 0);
+
+	if (self.left)
+		for (;;)
+			pause();	/* the program's own affair */
+	name = err ? NULL : launcher_get(&l, WIRE_DAEMON_VARIABLE);
+	if (!name || !strcmp(name, self.daemon_name))
+		_exit(1);
+	err = join_new_job(&l);
+	launcher_free(&l);
+	if (!err)
+		return;
+	fprintf(stderr, "KCR: rank %u cannot join the restarted job: %s\n", self.rank,
+		strerror(-err));
+	_exit(1);
+}
+
+static void *rank_thread(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		struct wire_header header;
+		uint8_t *data;
+
+		if (wire_read(self.fd, &header, &data)) {
+			connection_ended();
+			continue;
+		}
+		act(&header, data);
+		free(data);
+	}
+	return NULL;
+}
+
+/* ---- MPI_Init, MPI_Finalize -------------------------------------------------------------------- */
+
+static int start_thread(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, rank_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return -err;
+}
+
+int rank_begin(uint32_t rank, uint32_t size)
+{
+	const char *name = getenv(WIRE_DAEMON_VARIABLE);
+	struct launcher l;
+	pid_t daemon;
+	int err;
+
+	if (!name)
+		return -ENOENT;
+	self.rank = rank;
+	self.size = size;
+	self.btl = mca_btl_cr_control_find();
+	err = connect_daemon(name, &daemon);
+	if (!err)
+		err = launcher_find(&l, daemon);
+	if (!err)
+		err = runtime_watch();
+	if (!err)
+		err = say_hello(&l, NULL, 0);
+	if (!err)
+		err = start_thread();
+	if (err && self.fd >= 0)
+		close(self.fd);
+	return err;
+}
+
+void rank_leave(void)
+{
+	if (self.fd < 0)
+		return;
+	pthread_mutex_lock(&self.lock);
+	self.leaving = true;
+	wire_write(self.fd, WIRE_LEAVE, self.rank, 0, NULL, 0);
+	while (!self.left)
+		pthread_cond_wait(&self.changed, &self.lock);
+	pthread_mutex_unlock(&self.lock);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A rank's part in a checkpoint of the job.  hook_cr.c (the component) calls
+ * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks with the
+ * daemon and works btl/cr, launcher.c finds the processes around the rank,
+ * runtime.c moves it from a dead PMIx server to the new one.
+ */
+#ifndef MPI_HOOK_RANK_H
+#define MPI_HOOK_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * At the end of MPI_Init: connects to the daemon and starts the thread.
+ * 0; -ENOENT: the job was started without checkpoints; or -errno.
+ */
+int rank_begin(uint32_t rank, uint32_t size);
+
+/*
+ * In MPI_Finalize, when all ranks have come there: waits for a checkpoint that
+ * is under way; there is none after it.
+ */
+void rank_leave(void);
+
+/* ---- launcher.c ---- */
+
+/*
+ * What the daemon has told the process it started for this rank, directly or
+ * as an ancestor: in a restored rank, that is cr_restart.
+ */
+struct launcher {
+	bool restart;		/* the rank comes from a snapshot */
+	pid_t daemon;		/* 0 in a restart: found by the socket */
+	pid_t top;		/* the rank, or its ancestor that was started */
+	char **environment;	/* in a restart: cr_restart's; NULL-terminated */
+};
+
+/*
+ * Looks at the ancestors.  0 or -errno (-ESRCH: neither a daemon named
+ * `daemon` is among them nor a restart).
+ */
+int launcher_find(struct launcher *l, pid_t daemon);
+void launcher_free(struct launcher *l);
+/* Value of a variable in its environment, or NULL. */
+const char *launcher_get(const struct launcher *l, const char *name);
+
+/* ---- runtime.c ---- */
+
+/* Has PMIx tell when the server is lost.  0 or -errno. */
+int runtime_watch(void);
+/* From now on (until false) a lost server is what a restart looks like. */
+void runtime_expect_loss(bool expect);
+/*
+ * In a restored rank: leaves the lost server, takes the PMIX_* and OMPI_*
+ * variables of the new environment over, joins the new server.  0 or -errno.
+ */
+int runtime_reattach(const struct launcher *l);
+
+#endif /* MPI_HOOK_RANK_H */

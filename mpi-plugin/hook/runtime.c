@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The connection to the runtime's PMIx server.  A restored rank finds it hung
+ * up; PMIx would have Open MPI end the process, so a handler that comes first
+ * keeps that from happening while a restart may be the reason.  PMIx is called
+ * directly: Open MPI's own wrapper would give the process a new name.
+ */
+#include "mpi-plugin/hook/rank.h"
+
+#include <errno.h>
+#include <pmix.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOSS_PATIENCE_MS	5000
+
+static atomic_bool loss_expected;
+static atomic_bool lost;
+static bool reattached;		/* Open MPI's own handlers are gone: ours ends the process */
+
+static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
+			pmix_info_t *info, size_t nr_info, pmix_info_t *results, size_t nr_results,
+			pmix_event_notification_cbfunc_fn_t done, void *data)
+{
+	(void)id;
+	(void)status;
+	(void)source;
+	(void)info;
+	(void)nr_info;
+	(void)results;
+	(void)nr_results;
+	atomic_store(&lost, true);
+	if (!atomic_load(&loss_expected) && reattached)
+		_exit(1);
+	if (done)
+		done(atomic_load(&loss_expected) ? PMIX_EVENT_ACTION_COMPLETE :
+		     PMIX_EVENT_NO_ACTION_TAKEN, NULL, 0, NULL, NULL, data);
+}
+
+int runtime_watch(void)
+{
+	pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
+	pmix_info_t first;
+	bool yes = true;
+	int rc;
+
+	PMIX_INFO_LOAD(&first, PMIX_EVENT_HDLR_FIRST_IN_CATEGORY, &yes, PMIX_BOOL);
+	rc = PMIx_Register_event_handler(&code, 1, &first, 1, server_lost, NULL, NULL);
+	PMIX_INFO_DESTRUCT(&first);
+	/* Without a callback the result is the handler's number. */
+	return rc < 0 ? -EIO : 0;
+}
+
+void runtime_expect_loss(bool expect)
+{
+	atomic_store(&loss_expected, expect);
+}
+
+static bool is_runtime_variable(const char *assignment)
+{
+	return !strncmp(assignment, "PMIX_", 5) || !strncmp(assignment, "OMPI_", 5);
+}
+
+/*
+ * The old values stay allocated (that is what setenv does), so a getenv in
+ * another thread gets one or the other.
+ */
+static void take_environment(char **environment)
+{
+	for (; environment && *environment; environment++) {
+		char *equals = strchr(*environment, '=');
+
+		if (!equals || !is_runtime_variable(*environment))
+			continue;
+		*equals = '\0';
+		setenv(*environment, equals + 1, 1);
+		*equals = '=';
+	}
+}
+
+int runtime_reattach(const struct launcher *l)
+{
+	pmix_proc_t self;
+
+	for (int waited = 0; !atomic_load(&lost) && waited < LOSS_PATIENCE_MS; waited++)
+		usleep(1000);
+	PMIx_Finalize(NULL, 0);		/* its server is gone: there is nobody to say it to */
+	take_environment(l->environment);
+	if (PMIx_Init(&self, NULL, 0) != PMIX_SUCCESS)
+		return -ECONNREFUSED;
+	reattached = true;
+	atomic_store(&lost, false);
+	return runtime_watch();
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command line of the new mpirun: the old one's options, minus the number
+ * of ranks, minus what the caller chooses anew, and cr_restart as the program.
+ */
+#include "mpi-plugin/job/relaunch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi-plugin/job/snapshot.h"
+#include "report/report.h"
+
+/* Options that say the same thing in different words; one of them replaces the others. */
+enum topic { TOPIC_NONE, TOPIC_COUNT, TOPIC_HOSTS, TOPIC_MAP, TOPIC_BIND, TOPIC_RANK, TOPIC_CWD };
+
+static const struct {
+	const char *name;
+	enum topic topic;
+	int values;
+} options[] = {
+	{ "np", TOPIC_COUNT, 1 },		{ "n", TOPIC_COUNT, 1 },
+	{ "c", TOPIC_COUNT, 1 },		{ "host", TOPIC_HOSTS, 1 },
+	{ "H", TOPIC_HOSTS, 1 },		{ "hostfile", TOPIC_HOSTS, 1 },
+	{ "machinefile", TOPIC_HOSTS, 1 },	{ "default-hostfile", TOPIC_HOSTS, 1 },
+	{ "map-by", TOPIC_MAP, 1 },		{ "npernode", TOPIC_MAP, 1 },
+	{ "N", TOPIC_MAP, 1 },			{ "pernode", TOPIC_MAP, 0 },
+	{ "ppr", TOPIC_MAP, 1 },		{ "rankfile", TOPIC_MAP, 1 },
+	{ "rf", TOPIC_MAP, 1 },			{ "bynode", TOPIC_MAP, 0 },
+	{ "byslot", TOPIC_MAP, 0 },		{ "bind-to", TOPIC_BIND, 1 },
+	{ "rank-by", TOPIC_RANK, 1 },		{ "wdir", TOPIC_CWD, 1 },
+	{ "wd", TOPIC_CWD, 1 },
+};
+
+static enum topic topic_of(const char *argument, int *values)
+{
+	*values = 0;
+	if (*argument++ != '-')
+		return TOPIC_NONE;
+	argument += *argument == '-';
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(argument, options[i].name)) {
+			*values = options[i].values;
+			return options[i].topic;
+		}
+	return TOPIC_NONE;
+}
+
+static bool chosen_anew(enum topic topic, char **overrides)
+{
+	int values;
+
+	for (; *overrides; overrides++)
+		if (topic_of(*overrides, &values) == topic)
+			return true;
+	return false;
+}
+
+/* Those of the old options that still count. */
+static int add_old(char ***command, char **old, char **overrides)
+{
+	int err = 0, values;
+
+	for (; old && *old && !err; old++) {
+		enum topic topic = topic_of(*old, &values);
+
+		if (topic == TOPIC_COUNT || topic == TOPIC_CWD ||
+		    (topic != TOPIC_NONE && chosen_anew(topic, overrides))) {
+			while (values-- && old[1])
+				old++;
+			continue;
+		}
+		err = strings_add(command, *old);
+	}
+	return err;
+}
+
+static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
+		 char **overrides)
+{
+	char count[16];
+	int err = strings_add(command, "mpirun");
+
+	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
+	if (!err)
+		err = add_old(command, s->options, overrides);
+	for (; *overrides && !err; overrides++)
+		err = strings_add(command, *overrides);
+	for (const char *const *each = (const char *const[]){ "-np", count, self, dir, NULL };
+	     *each && !err; each++)
+		err = strings_add(command, *each);
+	return err;
+}
+
+/* The number of ranks is the snapshot's. */
+static int check_overrides(char **overrides, uint32_t nr_ranks)
+{
+	int values;
+
+	for (; *overrides; overrides++)
+		if (topic_of(*overrides, &values) == TOPIC_COUNT &&
+		    (!overrides[1] || strtoul(overrides[1], NULL, 10) != nr_ranks))
+			return report_fail(-EINVAL, "the snapshot has %" PRIu32 " ranks; that number "
+					   "cannot be changed", nr_ranks);
+	return 0;
+}
+
+static void set_environment(char **environment)
+{
+	for (; environment && *environment; environment++) {
+		char *equals = strchr(*environment, '=');
+
+		if (!equals)
+			continue;
+		*equals = '\0';
+		setenv(*environment, equals + 1, 0);
+		*equals = '=';
+	}
+}
+
+int relaunch_job(const char *dir, const char *self, char **overrides)
+{
+	struct snapshot *s = NULL;
+	char **command = NULL, *found = NULL, path[PATH_MAX];
+	int err = snapshot_load(dir, &s, &found);
+
+	if (!err && !realpath(found, path))
+		err = report_errno(-errno, "%s", found);
+	if (!err)
+		err = snapshot_check(path, s, false);
+	if (!err)
+		err = check_overrides(overrides, s->nr_ranks);
+	if (!err && build(&command, s, path, self, overrides))
+		err = report_fail(-ENOMEM, "no memory");
+	if (!err && chdir(s->cwd))
+		report_warn("cannot enter %s: mpirun starts here", s->cwd);
+	if (!err) {
+		set_environment(s->environment);
+		setenv(RELAUNCH_VARIABLE, path, 1);
+		/* An option of the same name, if there is one, agrees. */
+		setenv("OMPI_MCA_schizo_cr_enable", "1", 1);
+		execvp(command[0], command);
+		err = report_errno(-errno, "cannot start mpirun");
+	}
+	free(found);
+	strings_free(command);
+	snapshot_free(s);
+	return err;
+}
+
+char *relaunch_rank_file(const char *dir)
+{
+	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv(RELAUNCH_VARIABLE);
+
+	if (!rank || !job || strcmp(job, dir))
+		return NULL;
+	return snapshot_rank_path(dir, strtoul(rank, NULL, 10));
+}

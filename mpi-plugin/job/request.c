@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The socket beside mpirun and the two lines that go over it.  See request.h.
+ */
+#include "mpi-plugin/job/request.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ---- the socket ------------------------------------------------------------- */
+
+static socklen_t socket_name(pid_t pid, struct sockaddr_un *name)
+{
+	int length;
+
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "kcr-mpi.%d", pid);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + length;
+}
+
+int job_listen(void)
+{
+	struct sockaddr_un name;
+	socklen_t length = socket_name(getpid(), &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, 8)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int peer_of(int fd, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) ? -errno : 0;
+}
+
+int job_connect(pid_t pid)
+{
+	struct sockaddr_un name;
+	struct ucred peer;
+	socklen_t length = socket_name(pid, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* Anybody can take a name: only the process itself will do. */
+	if (connect(fd, (struct sockaddr *)&name, length) || peer_of(fd, &peer) ||
+	    peer.pid != pid) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+bool job_peer_allowed(int fd)
+{
+	struct ucred peer;
+
+	return !peer_of(fd, &peer) && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* ---- lines ------------------------------------------------------------------- */
+
+static double get_number(const cJSON *json, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static char *get_string(const cJSON *json, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, name));
+
+	return text ? strdup(text) : NULL;
+}
+
+static char *print_and_delete(cJSON *json)
+{
+	char *text = cJSON_PrintUnformatted(json);
+
+	cJSON_Delete(json);
+	return text;
+}
+
+char *job_request_format(const struct job_request *request)
+{
+	cJSON *json = cJSON_CreateObject();
+	cJSON *arguments;
+
+	cJSON_AddStringToObject(json, "request", "checkpoint");
+	cJSON_AddStringToObject(json, "path", request->path);
+	cJSON_AddNumberToObject(json, "signal", request->signal);
+	cJSON_AddNumberToObject(json, "timeout", request->timeout_s);
+	cJSON_AddNumberToObject(json, "keep", request->keep);
+	arguments = cJSON_AddArrayToObject(json, "arguments");
+	for (size_t i = 0; i < request->nr_arguments; i++)
+		cJSON_AddItemToArray(arguments, cJSON_CreateString(request->argument[i]));
+	return print_and_delete(json);
+}
+
+int job_request_parse(const char *line, struct job_request *out)
+{
+	cJSON *json = cJSON_Parse(line);
+	const cJSON *item, *kind;
+
+	memset(out, 0, sizeof(*out));
+	if (!json)
+		return -EINVAL;
+	kind = cJSON_GetObjectItemCaseSensitive(json, "request");
+	out->path = get_string(json, "path");
+	out->signal = get_number(json, "signal");
+	out->timeout_s = get_number(json, "timeout");
+	out->keep = get_number(json, "keep");
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
+		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
+			out->argument[out->nr_arguments++] = strdup(item->valuestring);
+	if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "checkpoint") || !out->path ||
+	    *out->path != '/' || out->signal < 0 || out->signal > 64 || !out->keep) {
+		cJSON_Delete(json);
+		job_request_free(out);
+		return -EINVAL;
+	}
+	cJSON_Delete(json);
+	return 0;
+}
+
+void job_request_free(struct job_request *request)
+{
+	free(request->path);
+	for (size_t i = 0; i < request->nr_arguments; i++)
+		free(request->argument[i]);
+	memset(request, 0, sizeof(*request));
+}
+
+char *job_answer_format(const struct job_answer *answer)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	cJSON_AddNumberToObject(json, "code", answer->code);
+	if (answer->message)
+		cJSON_AddStringToObject(json, "message", answer->message);
+	if (answer->code)
+		return print_and_delete(json);
+	cJSON_AddStringToObject(json, "path", answer->path);
+	cJSON_AddNumberToObject(json, "ranks", answer->ranks);
+	cJSON_AddNumberToObject(json, "bytes", (double)answer->bytes);
+	cJSON_AddNumberToObject(json, "gate_ms", answer->gate_ms);
+	cJSON_AddNumberToObject(json, "drain_ms", answer->drain_ms);
+	cJSON_AddNumberToObject(json, "dump_ms", answer->dump_ms);
+	cJSON_AddNumberToObject(json, "commit_ms", answer->commit_ms);
+	cJSON_AddNumberToObject(json, "stopped_ms", answer->stopped_ms);
+	return print_and_delete(json);
+}
+
+int job_answer_parse(const char *line, struct job_answer *out)
+{
+	cJSON *json = cJSON_Parse(line);
+
+	memset(out, 0, sizeof(*out));
+	if (!cJSON_HasObjectItem(json, "code")) {
+		cJSON_Delete(json);
+		return -EINVAL;
+	}
+	out->code = get_number(json, "code");
+	out->message = get_string(json, "message");
+	out->path = get_string(json, "path");
+	out->ranks = get_number(json, "ranks");
+	out->bytes = get_number(json, "bytes");
+	out->gate_ms = get_number(json, "gate_ms");
+	out->drain_ms = get_number(json, "drain_ms");
+	out->dump_ms = get_number(json, "dump_ms");
+	out->commit_ms = get_number(json, "commit_ms");
+	out->stopped_ms = get_number(json, "stopped_ms");
+	cJSON_Delete(json);
+	return 0;
+}
+
+void job_answer_free(struct job_answer *answer)
+{
+	free(answer->message);
+	free(answer->path);
+	memset(answer, 0, sizeof(*answer));
+}
+
+/* ---- asking --------------------------------------------------------------------- */
+
+static int send_line(int fd, const char *line)
+{
+	size_t length = strlen(line), done = 0;
+
+	while (done <= length) {	/* the newline stands for the NUL */
+		ssize_t n = done < length ? send(fd, line + done, length - done, MSG_NOSIGNAL) :
+					    send(fd, "\n", 1, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? n : 0;
+	}
+	return 0;
+}
+
+static int receive_line(int fd, char *line, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size - 1) {
+		ssize_t n = recv(fd, line + length, size - 1 - length, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -ECONNRESET;
+		length += n;
+		line[length] = '\0';
+		if (line[length - 1] == '\n')
+			return 0;
+	}
+	return -EMSGSIZE;
+}
+
+int job_ask(int fd, const struct job_request *request, struct job_answer *answer)
+{
+	char *line = job_request_format(request);
+	char *reply = malloc(JOB_LINE_MAX);
+	int err = line && reply ? send_line(fd, line) : -ENOMEM;
+
+	if (!err)
+		err = receive_line(fd, reply, JOB_LINE_MAX);
+	if (!err)
+		err = job_answer_parse(reply, answer);
+	free(line);
+	free(reply);
+	return err;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The global snapshot of an MPI job: a folder NAME.kcr with manifest.json and
+ * one context file per rank, rank.N.ctx.  It is complete or not there: made as
+ * NAME.kcr.partial, renamed once everything is on the disk.  Of those that were
+ * there before, some are kept as NAME.kcr.~K~, K being their interval number.
+ */
+#ifndef MPI_JOB_SNAPSHOT_H
+#define MPI_JOB_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi-plugin/job/request.h"
+
+#define SNAPSHOT_SUFFIX		".kcr"
+#define SNAPSHOT_MANIFEST	"manifest.json"
+#define SNAPSHOT_FORMAT		1
+
+struct snapshot_rank {
+	char *node;			/* where it ran */
+	uint64_t bytes;			/* of its context file */
+	uint64_t checksum;		/* XXH64 of the context file */
+};
+
+struct snapshot {
+	uint32_t interval;		/* 1, 2, … in the life of the job */
+	int64_t created;		/* seconds since 1970 */
+	char *openmpi;			/* versions */
+	char *kcr;
+	char *cwd;			/* of mpirun */
+	char **options;			/* mpirun's, without the program; NULL-terminated */
+	char **program;			/* and its arguments; NULL-terminated */
+	char **environment;		/* OMPI_MCA_*, PMIX_MCA_* of mpirun; NULL-terminated */
+	uint32_t nr_ranks;
+	struct snapshot_rank *rank;
+	struct job_answer times;	/* only the *_ms; how long the phases took */
+};
+
+/* "dir/rank.N.ctx", malloc()ed. */
+char *snapshot_rank_path(const char *dir, uint32_t rank);
+
+/* Appends SNAPSHOT_SUFFIX where it is missing, makes it absolute; malloc()ed or NULL. */
+char *snapshot_name(const char *path);
+
+/* Does `dir` look like a snapshot (or hold only older ones of this name)? */
+bool snapshot_is(const char *dir);
+
+/*
+ * Reads the manifest of `dir`; if there is no such folder, that of the newest
+ * complete one that was kept.  *found is then the folder's name (malloc()ed).
+ * 0 or -errno with a message.
+ */
+int snapshot_load(const char *dir, struct snapshot **out, char **found);
+
+/* Are all files there, with the sizes, and if `sums` the checksums, of the manifest? */
+int snapshot_check(const char *dir, const struct snapshot *s, bool sums);
+
+/* The XXH64 and the size of a file. */
+int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum);
+
+/* Makes the empty folder that the ranks' files go to; its name in *partial (malloc()ed). */
+int snapshot_begin(const char *path, char **partial);
+
+/*
+ * Writes the manifest into `partial`, has all on the disk, gives it its name,
+ * keeps `keep` - 1 older ones.  A failure leaves what was there before.
+ */
+int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
+		    unsigned int keep);
+
+/* Removes a folder of a snapshot, complete or not. */
+void snapshot_remove(const char *dir);
+
+void snapshot_free(struct snapshot *s);
+
+/* Adds a copy of `text` to a NULL-terminated vector (which may be NULL): 0 or -ENOMEM. */
+int strings_add(char ***vector, const char *text);
+void strings_free(char **vector);
+
+#endif /* MPI_JOB_SNAPSHOT_H */

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+# For the test scripts of MPI jobs, after tests/lib.sh: a machine that mpirun
+# works on as root, Open MPI with the components of this tree, and jobs.
+need mpirun
+need jq
+[ -e "$KCR_TOP/build/mpi/mca_btl_cr.so" ] || skip "the components for Open MPI are not built"
+components=$(ompi_info --path pkglibdir --parsable | sed 's/.*:pkglibdir://')
+export OMPI_MCA_mca_base_component_path=$KCR_TOP/build/mpi:$components
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+export PATH=$KCR_TESTS/mpi:$PATH
+ip link set lo up
+hostname "${KCR_HOSTNAME:-kcr}"
+
+# job NP PROGRAM [ARGUMENT...]: under cr_mpirun in the background, until it says
+# that it runs; mpirun's number in $job, its output in job.out.
+job() {
+	local np=$1
+	shift
+	rm -f job.out
+	start job cr_mpirun ${MPIRUN:-} -np "$np" "$@"
+	job=$pid
+	wait_until job_runs
+}
+
+job_runs() {
+	grep -q running job.out || ended "$job"
+}
+
+# kill_job: mpirun and everything below it, wholesale.
+kill_job() {
+	kill_tree "$job"
+}
+
+# Does the process take requests for the job (is it an mpirun that has begun)?
+takes_requests() {
+	grep -q "@kcr-mpi.$1\$" /proc/net/unix || ended "$1"
+}
+
+# ends_with STATUS PID
+ends_with() {
+	local status
+	wait_until ended "$2"
+	wait "$2"
+	status=$?
+	[ "$status" = "$1" ] || fail "status $status instead of $1 from $2"
+}
+
+# result FILE: what the program `job` has computed.
+result() {
+	sed -n 's/^result //p' "$1"
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The tools' side of MPI jobs.  See mpi_job.h; the work is in mpi-plugin/job/.
+ */
+#include "util/mpi_job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "mpi-plugin/job/relaunch.h"
+#include "mpi-plugin/job/request.h"
+#include "mpi-plugin/job/snapshot.h"
+#include "report/report.h"
+#include "util/progress.h"
+
+/* ---- checkpoint ------------------------------------------------------------------ */
+
+/* What each rank's cr_checkpoint is to be told, too. */
+static void add_arguments(struct job_request *r, const struct checkpoint_options *o)
+{
+	static const struct {
+		unsigned int flag;
+		const char *argument;
+	} save[] = {
+		{ CHECKPOINT_SAVE_EXE, "--save-exe" },
+		{ CHECKPOINT_SAVE_PRIVATE, "--save-private" },
+		{ CHECKPOINT_SAVE_SHARED, "--save-shared" },
+	};
+
+	if (o->compression == CONTEXT_LZ4)
+		r->argument[r->nr_arguments++] = strdup("--compress=lz4");
+	if (o->compression == CONTEXT_ZSTD)
+		r->argument[r->nr_arguments++] = strdup("--compress=zstd");
+	if (!o->sync)
+		r->argument[r->nr_arguments++] = strdup("--nosync");
+	if (o->skip_unsupported)
+		r->argument[r->nr_arguments++] = strdup("--skip-unsupported");
+	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
+		if (o->save & save[i].flag)
+			r->argument[r->nr_arguments++] = strdup(save[i].argument);
+}
+
+static int check_options(const struct checkpoint_options *o, const char *path)
+{
+	if (o->scope != CHECKPOINT_TREE && o->scope != CHECKPOINT_PROCESS)
+		return report_fail(-EINVAL, "an MPI job is saved as a whole: name its mpirun only");
+	if (!path)
+		return report_fail(-EINVAL, "an MPI job is saved to a folder: use --file");
+	if (o->snapshot)
+		return report_fail(-EINVAL, "--snapshot does not work for MPI jobs");
+	if (o->replace == CHECKPOINT_NOCLOBBER && !access(path, F_OK))
+		return report_fail(-EEXIST, "%s exists", path);
+	return 0;
+}
+
+static void print_answer(const struct job_answer *a, int target, bool json)
+{
+	report_verbose("%" PRIu32 " ranks, %.1f MB; they stood still for %.1f ms (gate %.1f, drain "
+		       "%.1f, dump %.1f)", a->ranks, (double)a->bytes / 1e6, a->stopped_ms,
+		       a->gate_ms, a->drain_ms, a->dump_ms);
+	if (!json)
+		return;
+	printf("{\"event\":\"done\",\"target\":%d,\"file\":", target);
+	json_string(a->path ? a->path : "");
+	printf(",\"ranks\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"gate_ms\":%.3f,\"drain_ms\":%.3f,"
+	       "\"dump_ms\":%.3f,\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n", a->ranks, a->bytes,
+	       a->gate_ms, a->drain_ms, a->dump_ms, a->commit_ms, a->stopped_ms);
+}
+
+static int ask(int fd, const struct job_request *request, int target, bool json)
+{
+	struct job_answer answer;
+	int err = job_ask(fd, request, &answer);
+
+	if (err)
+		return report_fail(err, "mpirun %d ended before the checkpoint was complete", target);
+	err = -answer.code;
+	if (err)
+		report_fail(err, "%s", answer.message ? answer.message : strerror(-err));
+	else
+		print_answer(&answer, target, json);
+	job_answer_free(&answer);
+	return err;
+}
+
+bool mpi_job_checkpoint(const struct checkpoint_options *o, unsigned int keep, bool json, int *err)
+{
+	struct job_request request = { .signal = o->signal, .timeout_s = o->timeout_s, .keep = keep };
+	int fd = job_connect(o->target);
+
+	if (fd < 0)
+		return false;
+	request.path = o->path ? snapshot_name(o->path) : NULL;
+	*err = check_options(o, request.path);
+	if (!*err) {
+		add_arguments(&request, o);
+		*err = ask(fd, &request, o->target, json);
+	}
+	job_request_free(&request);
+	close(fd);
+	return true;
+}
+
+/* ---- listing ---------------------------------------------------------------------- */
+
+static void print_words(const char *title, char **words)
+{
+	printf("%-12s", title);
+	for (; words && *words; words++)
+		printf("%s%s", *words, words[1] ? " " : "");
+	putchar('\n');
+}
+
+static void show_text(const char *dir, const struct snapshot *s)
+{
+	time_t created = s->created;
+	uint64_t bytes = 0;
+	char when[32] = "";
+
+	strftime(when, sizeof(when), "%F %T", localtime(&created));
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		bytes += s->rank[i].bytes;
+	printf("%-12s%s\n%-12s%s\n%-12s%" PRIu32 "\n", "snapshot", dir, "created", when,
+	       "interval", s->interval);
+	print_words("program", s->program);
+	print_words("mpirun", s->options);
+	printf("%-12s%s\n%-12s%" PRIu32 "\n%-12s%" PRIu64 "\n", "folder", s->cwd, "ranks",
+	       s->nr_ranks, "bytes", bytes);
+	printf("%-12sOpen MPI %s, KCR %s\n", "versions", s->openmpi, s->kcr);
+	printf("%-12sgate %.1f ms, drain %.1f ms, dump %.1f ms\n", "phases", s->times.gate_ms,
+	       s->times.drain_ms, s->times.dump_ms);
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		printf("rank %-7" PRIu32 "%s, %" PRIu64 " bytes, xxh64 %016" PRIx64 "\n", i,
+		       s->rank[i].node, s->rank[i].bytes, s->rank[i].checksum);
+}
+
+static int copy_manifest(const char *dir)
+{
+	char path[PATH_MAX], text[4096];
+	size_t n;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/" SNAPSHOT_MANIFEST, dir);
+	in = fopen(path, "re");
+	if (!in)
+		return report_errno(-errno, "cannot open %s", path);
+	while ((n = fread(text, 1, sizeof(text), in)) > 0)
+		fwrite(text, 1, n, stdout);
+	putchar('\n');
+	fclose(in);
+	return 0;
+}
+
+int mpi_job_show(const char *dir, bool json, bool verify)
+{
+	struct snapshot *s = NULL;
+	char *found = NULL;
+	int err = snapshot_load(dir, &s, &found);
+
+	if (!err)
+		err = snapshot_check(found, s, verify);
+	if (!err && json)
+		err = copy_manifest(found);
+	else if (!err)
+		show_text(found, s);
+	if (!err && (fflush(stdout) || ferror(stdout)))
+		err = report_errno(-errno, "cannot write");
+	free(found);
+	snapshot_free(s);
+	return err;
+}
+
+/* ---- restart ------------------------------------------------------------------------ */
+
+static int find_snapshot(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (*argv[i] != '-' && snapshot_is(argv[i]))
+			return i;
+	return -1;
+}
+
+int mpi_job_restart(int argc, char **argv, char **file)
+{
+	char self[PATH_MAX], **overrides = NULL;
+	int at = find_snapshot(argc, argv), err = 0;
+	ssize_t length;
+
+	if (at < 0)
+		return 1;
+	*file = relaunch_rank_file(argv[at]);
+	if (*file)
+		return 1;
+	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length < 0)
+		return report_errno(-errno, "/proc/self/exe");
+	self[length] = '\0';
+	for (int i = 1; i < argc && !err; i++) {
+		bool named = i == at || (i + 1 == at && (!strcmp(argv[i], "-f") ||
+							 !strcmp(argv[i], "--file")));
+
+		if (!named)
+			err = strings_add(&overrides, argv[i]);
+	}
+	if (err)
+		return report_fail(err, "no memory");
+	err = relaunch_job(argv[at], self, overrides ? overrides : (char *[]){ NULL });
+	strings_free(overrides);
+	return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tools do with an MPI job instead of a process or a context file.
+ * See kcr-mpi(7).
+ */
+#ifndef KCR_UTIL_MPI_JOB_H
+#define KCR_UTIL_MPI_JOB_H
+
+#include <stdbool.h>
+
+#include "checkpoint/checkpoint.h"
+
+/*
+ * If the target is an mpirun with a coordinator: has it save the job.  Returns
+ * false if it is not; else true with *err 0 or -errno with a message.
+ */
+bool mpi_job_checkpoint(const struct checkpoint_options *o, unsigned int keep, bool json, int *err);
+
+/* The manifest of a snapshot, as text or as it is.  0 or -errno with a message. */
+int mpi_job_show(const char *dir, bool json, bool verify);
+
+/*
+ * For cr_restart: if one of the arguments is a snapshot, everything after it
+ * is for mpirun, and this does not return but by a failure: -errno with a
+ * message.  In a rank of the job that makes, *file is the context file to
+ * restart (malloc()ed).  1: there is no snapshot among the arguments, or *file
+ * is set.
+ */
+int mpi_job_restart(int argc, char **argv, char **file);
+
+#endif /* KCR_UTIL_MPI_JOB_H */
