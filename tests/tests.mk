@@ -28,6 +28,14 @@ LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
 $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so
 $(LIBCR_TEST_BIN): TEST_FLAGS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
 
+# The Fortran module and what tests it, where there is a compiler.
+test-programs: $(if $(shell command -v gfortran),$(T)/cr_fortran)
+$(T)/cr_fortran: libcr/fortran/kcr.f90 tests/programs/binding.f90 | $(B)/lib/libcr.so
+	@mkdir -p $(T)/fortran
+	$(call say,FC)
+	$(Q)gfortran -std=f2008 -fall-intrinsics -O2 -g -Wall -Wextra -Werror -J$(T)/fortran -o $@ $^ \
+		-L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
+
 # Smoke tests of other languages, where there are compilers for them.
 SMOKE_BIN := $(if $(shell command -v g++),$(T)/smoke_cxx) \
 	$(if $(shell command -v gfortran),$(T)/smoke_fortran) \
