@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Has memory of a kind that cannot be saved, which the third argument names:
+ * `device` (a page of /dev/mem), `userfaultfd` or `mseal`.  It is there and
+ * readable before and after.
+ */
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+#define SIZE	(4 << 12)
+#define BIOS	0xf0000		/* what every kernel lets root map */
+
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+
+static char *device(void)
+{
+	int fd = open("/dev/mem", O_RDONLY | O_CLOEXEC);
+	char *memory;
+
+	if (fd < 0)
+		check_skip("there is no /dev/mem");
+	memory = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, BIOS);
+	if (memory == MAP_FAILED)
+		check_skip("this kernel maps nothing of /dev/mem");
+	close(fd);
+	return memory;
+}
+
+/*
+ * The memory stays under its control as long as the descriptor is open: by a
+ * process that is no child, so that only the memory is in the way.
+ */
+static void userfault(char *memory)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { .start = (uintptr_t)memory, .len = SIZE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	pid_t pid;
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		check_skip("this kernel has no userfaultfd");
+	NEED(!ioctl(fd, UFFDIO_API, &api));
+	NEED(!ioctl(fd, UFFDIO_REGISTER, &range));
+	pid = fork();
+	NEED(pid >= 0);
+	if (!pid) {
+		if (!fork())
+			pause();
+		_exit(0);
+	}
+	NEED(waitpid(pid, NULL, 0) == pid);
+	close(fd);
+}
+
+static void seal(char *memory)
+{
+	if (syscall(SYS_mseal, memory, SIZE, 0) && errno == ENOSYS)
+		check_skip("this kernel has no mseal");
+	NEED(mprotect(memory, SIZE, PROT_READ) && errno == EPERM);
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 3 ? argv[3] : "";
+	volatile char *memory;
+	char *fresh, first;
+
+	check_begin(argc, argv);
+	if (!strcmp(kind, "device")) {
+		fresh = device();
+	} else {
+		fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		NEED(fresh != MAP_FAILED);
+		check_fill(fresh, SIZE, 1);
+		if (!strcmp(kind, "userfaultfd"))
+			userfault(fresh);
+		else
+			seal(fresh);
+	}
+	memory = fresh;
+	first = memory[0];
+	check_ready();
+	check_wait();
+	CHECK(memory[0] == first);
+	return check_end();
+}
