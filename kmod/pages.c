@@ -161,15 +161,17 @@ static void sum_batch(struct mover *m)
 		xxh64_update(&m->sum, page_address(m->bvec[i].bv_page), PAGE_SIZE);
 }
 
+/* What is done is what the file system says: not all of them advance the iterator. */
 static int move_file(struct mover *m)
 {
-	size_t len = (size_t)m->nr_pages * PAGE_SIZE;
+	size_t len = (size_t)m->nr_pages * PAGE_SIZE, done = 0;
 	struct iov_iter iter;
 	ssize_t n;
 
-	iov_iter_bvec(&iter, m->into ? KCR_ITER_DEST : KCR_ITER_SOURCE,
-		      m->bvec, m->nr_pages, len);
-	while (iov_iter_count(&iter)) {
+	while (done < len) {
+		iov_iter_bvec(&iter, m->into ? KCR_ITER_DEST : KCR_ITER_SOURCE,
+			      m->bvec, m->nr_pages, len);
+		iov_iter_advance(&iter, done);
 		if (m->into)
 			n = vfs_iter_read(m->file, &iter, &m->pos, 0);
 		else
@@ -181,7 +183,10 @@ static int move_file(struct mover *m)
 			return n;
 		if (!n)
 			return m->into ? -ENODATA : -EIO;
+		done += n;
 		m->bytes += n;
+		if (done < len && fatal_signal_pending(current))
+			return -EINTR;
 	}
 	return 0;
 }
