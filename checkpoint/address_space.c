@@ -112,19 +112,26 @@ static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, uint64_
 	       (c->options->save & CHECKPOINT_SAVE_EXE && v->ino == exe_ino);
 }
 
-static void add_region(struct address_space *space, const struct kcr_vma *v, uint64_t end,
-		       enum save_pages how)
+/* From the start of a mapping to `end`, but for what the program excluded. */
+static void add_region(struct address_space *space, const Kcr__Mm *mm, const struct kcr_vma *v,
+		       uint64_t end, enum save_pages how)
 {
-	if (end <= v->start)
-		return;
-	space->region[space->nr_regions++] = (struct region) {
-		.start = v->start, .end = end, .how = how,
-		.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
-	};
+	uint64_t start = v->start, from, to;
+
+	while (start < end) {
+		if (!record_excluded(mm, start, end, v->page_size, &from, &to))
+			from = to = end;
+		if (start < from)
+			space->region[space->nr_regions++] = (struct region) {
+				.start = start, .end = from, .how = how,
+				.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
+			};
+		start = to;
+	}
 }
 
 /* Saves a file mapping whole, but for pages behind the file's end: nothing is there. */
-static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
+static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const Kcr__Mm *mm,
 		struct address_space *space)
 {
 	int fd = device_mapped_file(c->job, pid, v->start);
@@ -136,13 +143,13 @@ static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
 	if (!fstat(fd, &st) && (uint64_t)st.st_size > v->offset)
 		length = (st.st_size - v->offset + CONTEXT_PAGE - 1) / CONTEXT_PAGE * CONTEXT_PAGE;
 	close(fd);
-	add_region(space, v, length < v->end - v->start ? v->start + length : v->end, SAVE_ALL);
+	add_region(space, mm, v, length < v->end - v->start ? v->start + length : v->end, SAVE_ALL);
 	return 0;
 }
 
 /* Decides how the pages are saved and which file the mapping has. */
 static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const char *path,
-		 uint64_t exe_ino, Kcr__Vma *out, struct address_space *space)
+		 uint64_t exe_ino, const Kcr__Mm *mm, Kcr__Vma *out, struct address_space *space)
 {
 	const struct mapped_file *file;
 	int err = 0;
@@ -150,18 +157,18 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 	if (v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR))
 		return 0;
 	if (is_anonymous(v, path)) {
-		add_region(space, v, v->end, SAVE_TOUCHED);
+		add_region(space, mm, v, v->end, SAVE_TOUCHED);
 		return 0;
 	}
 	if (is_kept(c, v, exe_ino))
-		return keep(c, pid, v, space);
+		return keep(c, pid, v, mm, space);
 	file = map_file(c, pid, v, path, &err);
 	if (!file)
 		return err;
 	out->has_file_id = true;
 	out->file_id = file->id;
 	if (!(v->flags & KCR_VMA_SHARED))
-		add_region(space, v, v->end, SAVE_COPIED);
+		add_region(space, mm, v, v->end, SAVE_COPIED);
 	return 0;
 }
 
@@ -197,7 +204,38 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 		if (!out->name)
 			return report_errno(-ENOMEM, "process %d: memory map", pid);
 	}
-	return place(c, pid, v, path, exe_ino, out, space);
+	return place(c, pid, v, path, exe_ino, mm, out, space);
+}
+
+/*
+ * What is excluded of a private file mapping is to be zero, not what the file
+ * has there: it becomes a mapping of its own, without the file.
+ */
+static int describe_pieces(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
+			   const char *path, uint64_t exe_ino, Kcr__Mm *mm,
+			   struct address_space *space)
+{
+	struct kcr_vma piece = *v;
+	uint64_t from, to;
+	int err = 0;
+
+	while (!err && piece.start < v->end) {
+		if (v->flags & KCR_VMA_SHARED || is_anonymous(v, path) || is_kept(c, v, exe_ino) ||
+		    !record_excluded(mm, piece.start, v->end, v->page_size, &from, &to))
+			from = to = v->end;
+		piece.end = from;
+		if (piece.start < from)
+			err = describe_vma(c, pid, &piece, path, exe_ino, mm, space);
+		piece.start = from;
+		piece.end = to;
+		piece.ino = 0;
+		if (!err && from < to)
+			err = describe_vma(c, pid, &piece, path, exe_ino, mm, space);
+		piece.ino = v->ino;
+		piece.start = to;
+		piece.offset = v->offset + (to - v->start);
+	}
+	return err;
 }
 
 static int save_vdso(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, Kcr__Mm *mm)
@@ -281,18 +319,20 @@ static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 static int describe_vmas(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, size_t count,
 			 const char *strings, Kcr__Mm *mm, struct address_space *space)
 {
+	size_t excluded = record_ranges(mm), room = excluded ? 3 * count + 2 * excluded : count;
 	uint64_t exe_ino = 0;
 	int err = 0;
 
-	mm->vma = calloc(count + 1, sizeof(*mm->vma));
-	space->region = calloc(count + 1, sizeof(*space->region));
+	mm->vma = calloc(room + 1, sizeof(*mm->vma));
+	space->region = calloc(room + 1, sizeof(*space->region));
 	if (!mm->vma || !space->region)
 		return report_errno(-ENOMEM, "process %d: memory map", pid);
 	for (size_t i = 0; i < count; i++)
 		if (vma[i].start <= mm->start_code && mm->start_code < vma[i].end)
 			exe_ino = vma[i].ino;
 	for (size_t i = 0; !err && i < count; i++) {
-		err = describe_vma(c, pid, &vma[i], vma_path(&vma[i], strings), exe_ino, mm, space);
+		err = describe_pieces(c, pid, &vma[i], vma_path(&vma[i], strings), exe_ino, mm,
+				      space);
 		if (!err && vma[i].flags & KCR_VMA_VDSO)
 			err = save_vdso(c, pid, &vma[i], mm);
 	}
@@ -316,7 +356,9 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 	count = device_vmas(c->job, member->pid, &vma, &strings);
 	if (count < 0)
 		return count;
-	err = describe_vmas(c, member->pid, vma, count, strings, mm, space);
+	err = record_save(c, member->pid, vma, count, strings, mm);
+	if (!err)
+		err = describe_vmas(c, member->pid, vma, count, strings, mm, space);
 	free(vma);
 	return err ? err : describe_exe(c, member->pid, mm);
 }

@@ -135,6 +135,17 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
  */
 int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process);
 
+/* ---- record.c: what a process says about itself by libcr ---- */
+
+/* Fills in mm->record; one that makes no sense is left out. */
+int record_save(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, size_t count,
+		const char *strings, Kcr__Mm *mm);
+/* How many ranges are excluded. */
+size_t record_ranges(const Kcr__Mm *mm);
+/* The first excluded part of [start, end), in whole pages of this size; false: none. */
+bool record_excluded(const Kcr__Mm *mm, uint64_t start, uint64_t end, uint64_t page_size,
+		     uint64_t *from, uint64_t *to);
+
 /* ---- opened.c ---- */
 
 /* Opens a file that a process has mapped, for later; what fails is left for later. */

@@ -18,6 +18,7 @@
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
 #define AFFINITY_MAX		8192
+#define RECORD_PAGES		3	/* head and restart: libcr/record.h */
 #define XSTATE_MAX		(64u << 10)
 #define XSTATE_MIN		576	/* legacy area and header */
 #define XSTATE_HEADER		512
@@ -58,6 +59,40 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 	return NULL;
 }
 
+/* The end of the area that holds `address`; areas that touch count as one. */
+static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
+{
+	size_t low = 0, high = mm->n_vma;
+	uint64_t end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mm->vma[middle]->end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == mm->n_vma || mm->vma[low]->start > address)
+		return 0;
+	for (end = mm->vma[low]->end; ++low < mm->n_vma && mm->vma[low]->start == end;)
+		end = mm->vma[low]->end;
+	return end;
+}
+
+/* A restart writes into its first pages. */
+static const char *check_record(const Kcr__Mm *mm, const Kcr__Record *record)
+{
+	uint64_t end = area_end(mm, record->address);
+
+	if (record->address % CONTEXT_PAGE || !end ||
+	    end - record->address < RECORD_PAGES * CONTEXT_PAGE)
+		return "record at an impossible address";
+	if (record->restart_source && strlen(record->restart_source) >= KCR_PATH_MAX)
+		return "record with an impossible path";
+	return NULL;
+}
+
 static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 {
 	const char *wrong = NULL;
@@ -68,6 +103,8 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 		wrong = check_vma(mm->vma[i], after, nr_files);
 		after = mm->vma[i]->end;
 	}
+	for (i = 0; i < mm->n_record && !wrong; i++)
+		wrong = check_record(mm, mm->record[i]);
 	if (wrong)
 		return wrong;
 	if (mm->has_exe_file_id && mm->exe_file_id && !file_exists(mm->exe_file_id, nr_files))
@@ -386,27 +423,6 @@ const char *check_context(const struct context *c)
 }
 
 /* ---- sections ------------------------------------------------------------------ */
-
-/* The end of the area that holds `address`; areas that touch count as one. */
-static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
-{
-	size_t low = 0, high = mm->n_vma;
-	uint64_t end;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mm->vma[middle]->end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == mm->n_vma || mm->vma[low]->start > address)
-		return 0;
-	for (end = mm->vma[low]->end; ++low < mm->n_vma && mm->vma[low]->start == end;)
-		end = mm->vma[low]->end;
-	return end;
-}
 
 const char *check_memory(const struct context *c, const struct context_item *item)
 {

@@ -101,7 +101,7 @@ const char *view_file_name(const Kcr__File *file)
 
 /* ---- text ------------------------------------------------------------------------- */
 
-static void put(FILE *out, const char *text)
+void text_put(FILE *out, const char *text)
 {
 	for (; text && *text; text++)
 		putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
@@ -110,7 +110,7 @@ static void put(FILE *out, const char *text)
 static void line(FILE *out, const char *label, const char *text)
 {
 	fprintf(out, "%-14s ", label);
-	put(out, text);
+	text_put(out, text);
 	putc('\n', out);
 }
 
@@ -178,12 +178,12 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	fputs("Format:        KCR context file, version 1, by KCR ", out);
-	put(out, p->kcr_version);
+	text_put(out, p->kcr_version);
 	putc('\n', out);
 	fputs("Kernel:        ", out);
-	put(out, p->kernel_release);
+	text_put(out, p->kernel_release);
 	putc(' ', out);
-	put(out, p->kernel_version);
+	text_put(out, p->kernel_version);
 	putc('\n', out);
 	line(out, "Architecture:", p->machine);
 	line(out, "Host:", p->host);
@@ -210,7 +210,7 @@ static void write_row(FILE *out, const struct context *c, const struct summary *
 	if (summary)
 		fprintf(out, " %12" PRIu64, summary->memory[index].pages * 4);
 	fprintf(out, " %5zu  %*s", descriptor_count(c, p), 2 * (depth < 20 ? depth : 20), "");
-	put(out, command(p));
+	text_put(out, command(p));
 	putc('\n', out);
 }
 
@@ -251,7 +251,7 @@ static void write_registers(FILE *out, const Kcr__Thread *t)
 static void write_thread(FILE *out, const Kcr__Thread *t)
 {
 	fprintf(out, "  thread %" PRId32 " ", t->tid);
-	put(out, t->name);
+	text_put(out, t->name);
 	fprintf(out, "  signal mask %016" PRIx64 "\n", t->sigmask);
 	write_registers(out, t);
 }
@@ -266,7 +266,7 @@ static void write_areas(FILE *out, const Kcr__Mm *mm)
 		fprintf(out, "  %012" PRIx64 "-%012" PRIx64 " %c%c%c%c ", v->start, v->end,
 			v->flags & KCR_VMA_READ ? 'r' : '-', v->flags & KCR_VMA_WRITE ? 'w' : '-',
 			v->flags & KCR_VMA_EXEC ? 'x' : '-', v->flags & KCR_VMA_SHARED ? 's' : 'p');
-		put(out, v->name);
+		text_put(out, v->name);
 		putc('\n', out);
 	}
 }
@@ -280,7 +280,7 @@ static void write_descriptors(FILE *out, const struct context *c, const Kcr__Pro
 
 		fprintf(out, "  fd %-5" PRId32 " file %-5" PRIu32 " %s ", p->descriptor[i]->fd,
 			file->id, view_file_kind(file));
-		put(out, view_file_name(file));
+		text_put(out, view_file_name(file));
 		putc('\n', out);
 	}
 }
@@ -290,7 +290,7 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 	size_t i;
 
 	fprintf(out, "\nProcess %" PRId32 ": ", p->pid);
-	put(out, command(p));
+	text_put(out, command(p));
 	putc('\n', out);
 	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
 		fprintf(out, "  zombie with status %#" PRIx32 "\n", p->exit_code);
@@ -298,6 +298,8 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 		write_thread(out, p->thread[i]);
 	if (i < p->n_thread)
 		fprintf(out, "  and %zu more threads\n", p->n_thread - i);
+	for (i = 0; p->mm && i < p->mm->n_record; i++)
+		text_record(out, p->mm->record[i], all);
 	if (!all)
 		return;
 	if (p->mm)

@@ -28,6 +28,10 @@ void summary_free(struct summary *s);
 
 /* `summary` may be NULL; `all`: also every thread, memory area and descriptor. */
 void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all);
+/* A part of it: what a process says about itself by libcr. */
+void text_record(FILE *out, const Kcr__Record *record, bool all);
+/* A string of a file that is not to be trusted. */
+void text_put(FILE *out, const char *text);
 /* One object with all metadata; see cr_info(1). */
 void json_write(FILE *out, const struct context *c, const struct summary *summary);
 

@@ -81,6 +81,7 @@ static void in_child(void)
 	cri.hold_init = cri.hold_uninit = CR_HOLD_BOTH;
 	cri.persist = 0;
 	cri_unlock();
+	cri_omit_child();
 }
 
 /* Nobody waits for a thread that ended inside a critical section. */
@@ -110,9 +111,20 @@ static void prepare(void)
 	has_exit_key = !pthread_key_create(&exit_key, on_thread_exit);
 }
 
+void cri_watch_forks(void)
+{
+	pthread_once(&once, prepare);
+}
+
+static __attribute__((constructor)) void load(void)
+{
+	cri_record_begin();
+}
+
 /* dlclose(3), before there is a service thread: nothing may call us any more. */
 static __attribute__((destructor)) void unload(void)
 {
+	cri_record_end();
 	if (has_exit_key)
 		pthread_key_delete(exit_key);
 }
@@ -139,7 +151,7 @@ cr_client_id_t cr_init(void)
 
 	if (cri_self.generation == cri.generation)
 		return cri_self.id;
-	pthread_once(&once, prepare);
+	cri_watch_forks();
 	cri_lock();
 	if (!cri.next_id)
 		err = check_module();

@@ -108,6 +108,9 @@ extern __thread struct cri_thread cri_self;
 void cri_lock(void);
 void cri_unlock(void);
 
+/* Whatever cri.lock guards is whole in forked children. */
+void cri_watch_forks(void);
+
 /* Sleeps while *word is value (may return early); errno is kept. */
 void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout);
 void cri_wake(unsigned int *word);
@@ -163,6 +166,14 @@ bool cri_callbacks_copy(struct cri_callbacks *copy, const struct cri_callbacks *
  * when all have returned.
  */
 void cri_callbacks_run(struct cri_run *run);
+
+/* ---- record.c: what a process says about itself --------------------------------------- */
+
+/* When the library is loaded, and when it is unloaded. */
+void cri_record_begin(void);
+void cri_record_end(void);
+/* In a forked child: of one that is left out of checkpoints, it is, too. */
+void cri_omit_child(void);
 
 /* ---- request.c: tools that work for the program ------------------------------------ */
 

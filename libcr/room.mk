@@ -36,6 +36,7 @@ libcr-install: libcr
 	install -m 644 $(B)/lib/libcr.a $(DESTDIR)$(LIBDIR)
 	sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@LIBDIR@,$(LIBDIR),' -e 's,@INCDIR@,$(INCDIR),' \
 		-e 's,@VERSION@,$(VERSION),' libcr/libcr.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libcr.pc
-	install -m 644 libcr/include/libcr.h libcr/include/blcr_common.h $(DESTDIR)$(INCDIR)
+	install -m 644 libcr/include/libcr.h libcr/include/blcr_common.h \
+		libcr/include/kcr.h $(DESTDIR)$(INCDIR)
 
 -include $(wildcard libcr/*/room.mk)

@@ -24,6 +24,7 @@
 #include "resource/resource.h"
 #include "restart/fill.h"
 #include "restart/process.h"
+#include "restart/record.h"
 #include "restart/skeleton.h"
 
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
@@ -302,6 +303,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	made = now_ns();
 	files_close(r);			/* the programs alone hold them from here on */
 	err = fill_memory(r, reader, &item, more, options, result);
+	if (!err)
+		err = record_restart(r);
 	if (err)
 		return err;
 	err = let_go(r, options->signal);

@@ -19,6 +19,10 @@ struct storage {
 	Kcr__SharedMemory shared;
 	Kcr__Vma vma[5], *vmas[5];
 	Kcr__Mm mm;
+	Kcr__Record record, *records[1];
+	Kcr__Range range, *ranges[1];
+	Kcr__Region region, *regions[1];
+	Kcr__Value value[2], *values[2];
 	Kcr__Thread thread[3], *threads[2], *other_threads[1];
 	uint64_t regs[3][KCR_NR_REGS];
 	uint8_t xstate[XSTATE_SIZE];
@@ -38,6 +42,47 @@ static void make_vma(Kcr__Vma *vma, uint64_t start, uint64_t pages, uint64_t fla
 	vma->flags = flags;
 	vma->has_file_id = file_id != 0;
 	vma->file_id = file_id;
+}
+
+static void make_value(struct storage *st, size_t i, char *key, char *value, size_t length)
+{
+	kcr__value__init(&st->value[i]);
+	st->value[i].key = key;
+	st->value[i].value.data = (uint8_t *)value;
+	st->value[i].value.len = length;
+	st->values[i] = &st->value[i];
+}
+
+static void make_record(struct storage *st)
+{
+	Kcr__Record *r = &st->record;
+
+	kcr__record__init(r);
+	r->address = SAMPLE_HEAP;
+	r->has_restarts = r->has_restart_sec = r->has_restart_nsec = 1;
+	r->restarts = 2;
+	r->restart_sec = 1700000000;
+	r->restart_source = "/old\ncontext";
+	kcr__range__init(&st->range);
+	st->range.start = SAMPLE_HEAP + 8 * CONTEXT_PAGE;
+	st->range.end = st->range.start + CONTEXT_PAGE;
+	st->ranges[0] = &st->range;
+	r->n_excluded = 1;
+	r->excluded = st->ranges;
+	kcr__region__init(&st->region);
+	st->region.name = "matrix\033";
+	st->region.start = SAMPLE_HEAP + 5;
+	st->region.length = 77;
+	st->regions[0] = &st->region;
+	r->n_region = 1;
+	r->region = st->regions;
+	make_value(st, 0, "step", "18", 2);
+	make_value(st, 1, "blob", "\033[2J", 4);
+	r->n_value = 2;
+	r->value = st->values;
+	st->records[0] = r;
+	st->mm.n_record = 1;
+	st->mm.record = st->records;
 }
 
 static void make_mm(struct storage *st)
@@ -65,6 +110,7 @@ static void make_mm(struct storage *st)
 	st->mm.auxv.len = sizeof(st->auxv);
 	st->mm.has_exe_file_id = 1;
 	st->mm.exe_file_id = 1;
+	make_record(st);
 }
 
 static void make_thread(struct storage *st, size_t i, int32_t tid)

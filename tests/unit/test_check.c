@@ -164,6 +164,8 @@ static void threads(void **state)
 static void areas(void **state)
 {
 	Kcr__Vma **vma = process(0)->mm->vma;
+	Kcr__Record *record = process(0)->mm->record[0];
+	char path[KCR_PATH_MAX + 1] = "";
 
 	(void)state;
 	REFUSED(vma[1]->start, SAMPLE_HEAP + 1, "impossible address");
@@ -173,7 +175,13 @@ static void areas(void **state)
 	REFUSED(vma[1]->flags, 1ull << 60, "unknown flags");
 	REFUSED(vma[1]->flags, KCR_VMA_HUGETLB, "page size");
 	REFUSED(vma[0]->file_id, SAMPLE_FILES + 1, "without its file");
-	REFUSED(vma[1]->end, SAMPLE_HEAP + CONTEXT_PAGE, "outside");
+	REFUSED(vma[1]->end, SAMPLE_HEAP + 3 * CONTEXT_PAGE, "outside");
+	REFUSED(vma[1]->end, SAMPLE_HEAP + 2 * CONTEXT_PAGE, "record at");
+	REFUSED(record->address, SAMPLE_HEAP + 1, "record at");
+	REFUSED(record->address, SAMPLE_HEAP - CONTEXT_PAGE, "record at");
+	REFUSED(record->address, -3ull * CONTEXT_PAGE, "record at");
+	memset(path, '/', sizeof(path) - 1);
+	REFUSED(record->restart_source, path, "path");
 	vma[1]->has_offset = 1;
 	REFUSED(vma[1]->offset, 1, "file offset");
 	REFUSED(vma[1]->offset, INT64_MAX & ~4095ull, "file offset");

@@ -77,6 +77,9 @@ static void text(void **state)
 	static const char *const words[] = {
 		"6.1.0-test", "x86_64", "host", "tree 100", "sample --of", "stopped", "zombie",
 		"0000000000001111", "[heap]", "thread 101", "fd 3", "pipe", "complete",
+		"restarted before: 2 times, the last time 2023-11-1", " from /old?context\n",
+		"77 bytes matrix?\n", "value step = 18\n", "value blob = 0x1b5b324a\n",
+		"excluded ",
 	};
 	char *shown = show(false, true);
 	size_t i;
