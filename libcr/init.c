@@ -118,7 +118,11 @@ void cri_watch_forks(void)
 
 static __attribute__((constructor)) void load(void)
 {
+	int err = errno;
+
 	cri_record_begin();
+	cri_nscd_begin();
+	errno = err;
 }
 
 /* dlclose(3), before there is a service thread: nothing may call us any more. */

@@ -175,15 +175,23 @@ void cri_record_end(void);
 /* In a forked child: of one that is left out of checkpoints, it is, too. */
 void cri_omit_child(void);
 
+/* ---- nscd.c --------------------------------------------------------------------------- */
+
+/* When the library is loaded: LIBCR_DISABLE_NSCD. */
+void cri_nscd_begin(void);
+
 /* ---- request.c: tools that work for the program ------------------------------------ */
 
 /*
  * spawn.c: 0 or an errno; fd becomes CRI_TOOL_FD (-1: none).  On the other end
  * of `status` the tool tells its number (a pid_t), waits for a byte, begins.
- * own_child: it is ours to wait for, else nobody's.
+ * between: NULL, or gets the number of a process for cri_spawn_end(): it stays
+ * between us and the tool as long as this runs.
  */
 int cri_spawn(const char *tool, const char *const *arguments, int fd, int status,
-	      bool own_child);
+	      pid_t *between);
+/* Waits until the tool has ended and all of it that is left is ours. */
+void cri_spawn_end(pid_t between);
 
 /* Runs a tool; arguments end with NULL and may name descriptor CRI_TOOL_FD, which is `fd`. */
 #define CRI_TOOL_FD	4

@@ -59,10 +59,7 @@ static bool make_record(void)
 
 void cri_record_begin(void)
 {
-	int err = errno;
-
 	make_record();
-	errno = err;
 }
 
 void cri_record_end(void)

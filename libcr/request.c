@@ -5,8 +5,8 @@
  * lines that begin with a byte 1, how far it is (util/status.h).
  *
  * The process that takes a checkpoint is no child of the program and never part
- * of that checkpoint; cr_restart is a child, so that what it restores becomes
- * the program's when it ends.
+ * of that checkpoint; cr_restart is a grandchild, so that what it restores
+ * becomes the program's when it ends.
  *
  * A restarted program finds the other end of the socket gone, and that it is not
  * the socket it made: that is how it knows that the request was overtaken.
@@ -25,7 +25,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +34,7 @@ struct cri_job {
 	struct cri_job *next;
 	int fd;
 	pid_t tool;
+	pid_t between;			/* restart: its parent, our child */
 	ino_t inode;			/* of the socket */
 	bool restart;
 	bool accepted;
@@ -118,12 +118,16 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 	job->was_subreaper = was;
 	job->restart = restart;
 	job->fd = pair[0];
-	err = cri_spawn(tool, arguments, fd, pair[1], restart);
+	err = cri_spawn(tool, arguments, fd, pair[1], restart ? &job->between : NULL);
 	close(pair[1]);
 	if (!err)
 		err = greet(job, traces_us);
 	if (err) {
 		close(pair[0]);
+		if (job->between)
+			cri_spawn_end(job->between);
+		if (restart && !was)
+			prctl(PR_SET_CHILD_SUBREAPER, 0);
 		free(job);
 		errno = err;
 		return -1;
@@ -157,8 +161,7 @@ static void complete(struct cri_job *job, bool said)
 		job->error = is_restarted(job) ? CR_ERESTARTED : EIO;
 	if (!job->restart)
 		return;
-	while (waitpid(job->tool, NULL, 0) < 0 && errno == EINTR)
-		;
+	cri_spawn_end(job->between);
 	if (!job->was_subreaper)
 		prctl(PR_SET_CHILD_SUBREAPER, 0);
 }

@@ -185,10 +185,13 @@ static void *serve(void *unused)
 
 void cri_stay_loaded(void)
 {
+	/* There is none in a static program, and no need for it. */
+	void *(*open_again)(const char *, int) =
+		(void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
 	Dl_info info;
 
-	if (dladdr((void *)(uintptr_t)serve, &info) && info.dli_fname)
-		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	if (open_again && dladdr((void *)(uintptr_t)serve, &info) && info.dli_fname)
+		open_again(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 static int start_thread(void)

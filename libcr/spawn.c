@@ -5,8 +5,9 @@
  * of the program may hold any lock.
  *
  * exec(2) makes any process one whose end is told by SIGCHLD.  So that the
- * program sees nothing of it, the tool is a grandchild whose parent has ended;
- * that one has no exit signal.
+ * program sees nothing of it, the tool is a grandchild; its parent has no exit
+ * signal.  Either that one ends at once, or it stays until the tool has ended,
+ * so that what the tool leaves behind is inherited by the program.
  */
 #include "libcr/internal.h"
 
@@ -106,24 +107,44 @@ static long plain_fork(int exit_signal)
 	return syscall(SYS_clone, exit_signal, NULL, NULL, NULL, NULL);
 }
 
-/* 0 or an errno. */
-static int start(const struct plan *plan, bool own_child)
+/* Between the program and the tool. */
+static void stand_between(const struct plan *plan, bool stay)
 {
-	pid_t pid = plain_fork(own_child ? SIGCHLD : 0);
+	pid_t tool = plain_fork(SIGCHLD);
+
+	if (!tool)
+		become_tool(plan);
+	if (stay) {
+		syscall(SYS_close_range, 0, ~0u, 0);
+		while (tool > 0 && waitpid(tool, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	_exit(0);
+}
+
+/* 0 or an errno. */
+static int start(const struct plan *plan, pid_t *between)
+{
+	pid_t pid = plain_fork(0);
 
 	if (pid < 0)
 		return errno;
-	if (!pid) {
-		if (own_child || !plain_fork(SIGCHLD))
-			become_tool(plan);
-		_exit(0);
-	}
-	while (!own_child && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
+	if (!pid)
+		stand_between(plan, between);
+	if (between)
+		*between = pid;
+	else
+		cri_spawn_end(pid);
 	return 0;
 }
 
-int cri_spawn(const char *tool, const char *const *arguments, int fd, int status, bool own_child)
+void cri_spawn_end(pid_t between)
+{
+	while (waitpid(between, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+int cri_spawn(const char *tool, const char *const *arguments, int fd, int status, pid_t *between)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 	sigset_t all, old;
@@ -141,7 +162,7 @@ int cri_spawn(const char *tool, const char *const *arguments, int fd, int status
 	/* No handler of the program runs in the new processes. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = start(plan, own_child);
+	err = start(plan, between);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	free(plan);
 	return err;

@@ -188,8 +188,11 @@ static void request_restart(void)
 	pid = cr_poll_restart(&handle, NULL);
 	CHECK(pid > 0);
 	close(fd);
+	/* It is the only child, and nothing was heard of any other. */
+	CHECK(!sigchlds && waitpid(-1, NULL, WNOHANG | __WALL) == 0);
 	say("child");
 	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(sigchlds == 1 && waitpid(-1, NULL, WNOHANG | __WALL) == -1 && errno == ECHILD);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
