@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/file.h"
 
 static int list(Kcr__Process *process, int number, uint32_t id, bool cloexec)
 {
@@ -51,8 +52,7 @@ static int add(struct file_table *files, int pidfd, pid_t pid, int number, Kcr__
 	if (fd < 0) {
 		err = -errno;
 		if (err == -EMFILE)
-			return report_fail(err, "process %d has more open files than this program "
-					   "may: raise the limit (ulimit -n)", pid);
+			return file_too_many(pid);
 		return report_errno(err, "process %d: cannot get its descriptor %d", pid, number);
 	}
 	err = file_table_add(files, fd, pid, number, FILE_NOT_MAPPED, &id);

@@ -49,6 +49,8 @@ int file_unsupported(struct file_table *t, const char *format, ...)
 /* For save(): a failure; the message names process and descriptor. Returns err. */
 int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The failure that the limit of open files is too low for those of process pid: -EMFILE. */
+int file_too_many(pid_t pid);
 
 /* A socket of NETLINK_SOCK_DIAG, opened at its first use; -errno. */
 int file_table_diag(struct file_table *t);

@@ -78,6 +78,8 @@ int file_probe_fill(struct file_probe *p)
 		return -errno;
 	link[length] = '\0';
 	p->link = strdup(link);
+	if (!p->link)
+		return -ENOMEM;
 	p->fdinfo = file_probe_fdinfo(p);
-	return p->link && p->fdinfo ? 0 : -ENOMEM;
+	return p->fdinfo ? 0 : -errno;
 }

@@ -23,6 +23,8 @@
 
 #include "report/report.h"
 
+#define DESCRIPTORS_MAX	(1 << 20)	/* what kernels allow unless told otherwise (fs.nr_open) */
+
 struct entry {
 	struct file_probe probe;	/* owns link and fdinfo */
 	Kcr__File *file;		/* NULL: not saved yet */
@@ -51,10 +53,22 @@ struct file_table {
 	char reason[256];		/* of the last file_unsupported() */
 };
 
+/* Every file of every process is open here until it is saved. */
+static void raise_limit(void)
+{
+	struct rlimit limit, wider = { DESCRIPTORS_MAX, DESCRIPTORS_MAX };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MAX)
+		return;
+	if (limit.rlim_max < DESCRIPTORS_MAX && !setrlimit(RLIMIT_NOFILE, &wider))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct file_table *file_table_new(bool skip_unsupported)
 {
 	struct file_table *t = calloc(1, sizeof(*t));
-	struct rlimit limit;
 
 	if (!t) {
 		report_errno(-ENOMEM, "the register of open files");
@@ -62,10 +76,7 @@ struct file_table *file_table_new(bool skip_unsupported)
 	}
 	t->skip_unsupported = skip_unsupported;
 	t->diag = -1;
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	raise_limit();
 	return t;
 }
 
@@ -428,11 +439,19 @@ static void name_place(const struct file_probe *p, char *text, size_t size)
 		snprintf(text, size, "process %d, mapped file", p->pid);
 }
 
+int file_too_many(pid_t pid)
+{
+	return report_fail(-EMFILE, "process %d has more open files than this program may: raise "
+			   "the limit (ulimit -n)", pid);
+}
+
 int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
 {
 	char place[64], what[256];
 	va_list args;
 
+	if (err == -EMFILE)
+		return file_too_many(probe->pid);
 	name_place(probe, place, sizeof(place));
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
