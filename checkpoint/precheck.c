@@ -207,7 +207,13 @@ static int check_device(pid_t pid, const char *path)
 			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
 }
 
-/* Refuses devices; opens what will be wanted when all stands still. */
+static int refuse_aio(pid_t pid)
+{
+	return report_fail(-EOPNOTSUPP, "process %d has a ring of asynchronous input and output "
+			   "(io_setup), which cannot be saved", pid);
+}
+
+/* Refuses devices and rings; opens what will be wanted when all stands still. */
 static int check_mappings(struct checkpoint *c, pid_t pid)
 {
 	char name[32], last[4096] = "", *line = NULL;
@@ -225,6 +231,8 @@ static int check_mappings(struct checkpoint *c, pid_t pid)
 		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
 			err = c->options->skip_unsupported ? 0 : check_device(pid, path);
+		} else if (!strncmp(path, "/[aio]", 6)) {
+			err = refuse_aio(pid);
 		} else if (strcmp(path, last)) {
 			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);

@@ -75,7 +75,7 @@ start_ready() {
 	[ -e ready ] && return
 	wait "$pid"
 	case $? in
-	4) skip "$(tail -n 1 "$name.out")" ;;
+	4) skip "$(sed -n 's/^# skipped: //p' "$name.out" | tail -n 1)" ;;
 	*) fail "$program could not be set up" ;;
 	esac
 }
@@ -161,6 +161,20 @@ survives() {
 	restart ${RESTART:-}
 	touch go
 	finish "$restarted"
+}
+
+# refused_memory KIND TEXT: such memory (tests/programs/mem_refused.c) is refused with
+# one line that names the process and says TEXT; no file is left, and the program
+# goes on.
+refused_memory() {
+	start_ready mem_refused "$1"
+	status_of cr_checkpoint --file image "$pid"
+	[ "$status" = 95 ] || fail "status $status: $said"
+	case $said in *"$pid"*"$2"*) ;; *) fail "message: $said" ;; esac
+	[ "$(echo "$said" | wc -l)" = 1 ] || fail "more than one line: $said"
+	[ -z "$(find . -name '*image*')" ] || fail "files are left"
+	touch go
+	finish "$pid"
 }
 
 # unharmed PROGRAM [ARGUMENT...]: goes on after a checkpoint as if there was none.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `userfaultfd` or `mseal`.  It is there and
+ * `device` (a page of /dev/mem), `aio` (io_setup), `userfaultfd` or `mseal`.  It is there and
  * readable before and after.
  */
+#include <linux/aio_abi.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -31,6 +32,17 @@ static char *device(void)
 		check_skip("this kernel maps nothing of /dev/mem");
 	close(fd);
 	return memory;
+}
+
+/* The number of the context is the address of its ring. */
+static char *ring(void)
+{
+	aio_context_t context = 0;
+
+	if (syscall(SYS_io_setup, 8, &context) && errno == ENOSYS)
+		check_skip("this kernel has no io_setup");
+	NEED(context);
+	return (char *)context;
 }
 
 /*
@@ -78,6 +90,8 @@ int main(int argc, char **argv)
 	check_begin(argc, argv);
 	if (!strcmp(kind, "device")) {
 		fresh = device();
+	} else if (!strcmp(kind, "aio")) {
+		fresh = ring();
 	} else {
 		fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
