@@ -152,6 +152,7 @@ static int handle(struct checkpoint *c, struct kcr_notify *notify)
 		c->nr_clients = notify->nr_clients;
 		return 1;
 	case KCR_EVENT_OMIT:
+		c->omission = true;
 		return exclude(c, notify->pid, "a callback asked for that");
 	case KCR_EVENT_STOPPED:
 		return remember_stopped(c, notify->pid);

@@ -26,6 +26,7 @@ struct checkpoint {
 	size_t nr_excluded;
 	struct forward *forward;	/* clients.c: what belongs to it as well */
 	size_t nr_forwards;
+	bool omission;			/* a callback left its process out */
 	size_t nr_clients;		/* that wait for the outcome */
 	pid_t *woken;			/* stopped ones that had to run their callbacks */
 	size_t nr_woken;
@@ -115,6 +116,14 @@ int clients_finish(struct checkpoint *c);
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
 /* Those that were stopped when all began. */
 void clients_stop_again(struct checkpoint *c);
+
+/* ---- omit.c ---- */
+
+/*
+ * Has this process inherited from one that is left out, and not yet come so far
+ * as to say so itself?  Certain only of one that stands still.
+ */
+bool omit_is_inherited(const struct checkpoint *c, pid_t pid);
 
 /* ---- describe.c, address_space.c, descriptors.c ---- */
 

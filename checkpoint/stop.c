@@ -77,6 +77,19 @@ static int collect(struct checkpoint *c)
 	return err;
 }
 
+/* 1: it is left out, now or before; 0: it belongs to the checkpoint; -errno. */
+static int leave_out(struct checkpoint *c, pid_t pid)
+{
+	int err;
+
+	if (is_excluded(c, pid))
+		return 1;
+	if (!omit_is_inherited(c, pid))
+		return 0;
+	err = exclude(c, pid, "so is the process that made it");
+	return err ? err : 1;
+}
+
 /*
  * Adds what is in the scope and not in the job; how many were, or -errno.
  * *ending: how many are about to end (or call exec): the next look tells.
@@ -90,7 +103,12 @@ static int add_new(struct checkpoint *c, int *ending)
 		const struct scope_process *p = &c->scope.process[i];
 		int err;
 
-		if (p->zombie || is_excluded(c, p->pid) || is_member(c, p->pid))
+		if (p->zombie || is_member(c, p->pid))
+			continue;
+		err = leave_out(c, p->pid);
+		if (err < 0)
+			return err;
+		if (err)
 			continue;
 		err = check_kind(p);
 		if (!err)
@@ -107,12 +125,33 @@ static int add_new(struct checkpoint *c, int *ending)
 	return added;
 }
 
-/* c->member: the stopped processes that are in the scope, in its order. */
+/* Takes those of the list that are in the scope, in its order; how many, or -errno. */
+static int choose(struct checkpoint *c, const struct kcr_process *list, int count,
+		  struct kcr_process *member)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < c->scope.count; i++) {
+		for (int k = 0; k < count; k++) {
+			int out;
+
+			if (list[k].pid != c->scope.process[i].pid)
+				continue;
+			out = leave_out(c, list[k].pid);
+			if (out < 0)
+				return out;
+			if (!out)
+				member[n++] = list[k];
+		}
+	}
+	return n;
+}
+
+/* c->member: the stopped processes that are in the scope. */
 static int list_members(struct checkpoint *c)
 {
 	struct kcr_process *list, *member;
-	int count = device_list(c->job, &list);
-	size_t n = 0;
+	int count = device_list(c->job, &list), n;
 
 	if (count < 0)
 		return count;
@@ -121,12 +160,13 @@ static int list_members(struct checkpoint *c)
 		free(list);
 		return report_errno(-ENOMEM, "list of processes");
 	}
-	for (size_t i = 0; i < c->scope.count; i++)
-		for (int k = 0; k < count; k++)
-			if (list[k].pid == c->scope.process[i].pid && !is_excluded(c, list[k].pid))
-				member[n++] = list[k];
-	c->outsiders = n < (size_t)count;
+	n = choose(c, list, count, member);
 	free(list);
+	if (n < 0) {
+		free(member);
+		return n;
+	}
+	c->outsiders = n < count;
 	free(c->member);
 	c->member = member;
 	c->nr_members = n;

@@ -25,7 +25,8 @@ $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
 
 # Those named cr_* are linked with libcr.
 LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
-$(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A)
+$(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \
+	$(LIBCR_PRELOAD_SO)
 $(LIBCR_TEST_BIN): TEST_FLAGS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
 
 # The Fortran module and what tests it, where there is a compiler.

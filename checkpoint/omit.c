@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Children of a process that leaves itself out (kcr_omit(3), cr_run(1) --omit)
+ * leave themselves out, too, but a moment after fork(2) or exec(2): until then
+ * the module does not know them.  Asked for only where somebody was left out.
+ */
+#include "checkpoint/internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libcr/record.h"
+
+/* Was the program started with libcr_omit preloaded? */
+static bool is_preloaded(pid_t pid)
+{
+	static const char variable[] = "LD_PRELOAD=";
+	char path[32], *text = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *environ;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	environ = fopen(path, "re");
+	while (environ && !found && getdelim(&text, &size, '\0', environ) > 0)
+		found = !strncmp(text, variable, sizeof(variable) - 1) &&
+			strstr(text, "/libcr_omit.so.0");
+	free(text);
+	if (environ)
+		fclose(environ);
+	return found;
+}
+
+/* Does libcr's record at this address, which fork(2) copied, say so? */
+static bool says_record(pid_t pid, uint64_t address)
+{
+	struct cri_record_head *head = aligned_alloc(CRI_RECORD_PAGE, sizeof(*head));
+	char path[32];
+	bool omit;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	omit = head && fd >= 0 && pread(fd, head, sizeof(*head), address) == sizeof(*head) &&
+	       head->magic == CRI_RECORD_MAGIC && head->omit;
+	if (fd >= 0)
+		close(fd);
+	free(head);
+	return omit;
+}
+
+static bool is_recorded(pid_t pid)
+{
+	char path[32], *line = NULL;
+	unsigned long long start;
+	bool found = false;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && !found && getline(&line, &size, maps) > 0)
+		found = strstr(line, "/memfd:" CRI_RECORD_FILE " (deleted)") &&
+			sscanf(line, "%llx-", &start) == 1 && says_record(pid, start);
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+bool omit_is_inherited(const struct checkpoint *c, pid_t pid)
+{
+	return c->omission && (is_preloaded(pid) || is_recorded(pid));
+}
