@@ -70,7 +70,7 @@ static int bind_address(int fd, const union inet_address *a, socklen_t length)
 
 /* ---- unconnected, listening and datagram sockets ------------------------------------------ */
 
-static int bind_local(const Kcr__File *file, int fd)
+static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	union inet_address a;
 	socklen_t length = to_address(&file->inet_socket->local, &a);
@@ -87,6 +87,11 @@ static int bind_local(const Kcr__File *file, int fd)
 			a.v6.sin6_addr = in6addr_any;
 		err = bind_address(fd, &a, length);
 	}
+	if (err == -EADDRINUSE && r->any_port) {
+		report_verbose("port %u is in use: a socket has got another", ntohs(*port_of(&a)));
+		*port_of(&a) = 0;
+		err = bind_address(fd, &a, length);
+	}
 	return err ? rebuild_error(file, err, "its address (port %u) cannot be bound",
 				   ntohs(*port_of(&a))) : 0;
 }
@@ -100,7 +105,7 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "socket");
-	err = bind_local(file, fd);
+	err = bind_local(r, file, fd);
 	if (!err && s->listening && listen(fd, s->backlog))
 		err = rebuild_error(file, -errno, "it cannot listen");
 	length = to_address(&s->remote, &remote);

@@ -99,6 +99,7 @@ struct rebuild {
 	int *file_fd;			/* file_fd[id - 1]: open descriptor (high number), -1: none */
 	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
 	bool restore_ids;		/* processes have their old numbers */
+	bool any_port;			/* internet sockets need not have their old ports */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": it has no name */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */

@@ -17,6 +17,7 @@ struct restart_options {
 	bool restore_pid;	/* old process and thread numbers */
 	bool restore_pgid;	/* also groups whose leader is not in the file */
 	bool restore_sid;	/* also sessions whose leader is not in the file */
+	bool any_port;		/* an internet port that is in use is replaced by a free one */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */

@@ -308,6 +308,25 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	return err;
 }
 
+/*
+ * A rank of an MPI job may land where its numbers are in use, and need not have
+ * them.
+ */
+static int restart_rank(struct arguments *a, int fd, struct restart_result *result)
+{
+	int err;
+
+	a->restart.any_port = true;
+	err = restart(a, fd, result);
+	if (err != -EBUSY || !a->restart.restore_pid || lseek(fd, 0, SEEK_SET))
+		return err;
+	report_clear();
+	report_warn("process numbers of this rank are in use here: it gets new ones");
+	a->restart.restore_pid = false;
+	memset(result, 0, sizeof(*result));
+	return restart(a, fd, result);
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
@@ -332,7 +351,7 @@ int main(int argc, char **argv)
 	name_source(fd, source, sizeof(source));
 	a.restart.source = source;
 	follow_begin();
-	err = restart(&a, fd, &result);
+	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
 	close(fd);
 	free(rank_file);
 	if (err) {

@@ -37,6 +37,25 @@ takes_requests() {
 	grep -q "@kcr-mpi.$1\$" /proc/net/unix || ended "$1"
 }
 
+# accepted: mpirun refuses until all ranks are back.
+accepted() {
+	ended "$job" && fail "the restarted job ended"
+	nap 0.5
+	timeout 60 cr_checkpoint --file saved "$job" > answer.out 2>&1
+}
+
+# save_again: a checkpoint of a job that was just restarted, as soon as it can be.
+save_again() {
+	wait_until takes_requests "$job"
+	wait_until accepted
+}
+
+# right_result LOG: of the program `job`, that of the uninterrupted run in `expected`.
+right_result() {
+	[ -n "$(result "$1")" ] || fail "no result"
+	[ "$(result "$1")" = "$(result expected)" ] || fail "another result"
+}
+
 # ends_with STATUS PID
 ends_with() {
 	local status
