@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/ptrace.h>
+#include <linux/termios.h>
 #include <linux/timekeeping.h>
 
 #include "compat/futex.h"
@@ -21,12 +22,15 @@
 
 /*
  * Calls that return a plain EINTR for a pending signal even if no handler
- * runs, at least with a time-out of their socket.  None of them has done
- * anything when it does.
+ * runs, at least with a time-out of their socket or on some file systems
+ * (fallocate: tmpfs; pread64: FUSE, /dev/zero).  None of them has done anything
+ * when it does, or nothing that hurts to do again.
  */
-static bool returns_plain_eintr(long nr)
+static bool returns_plain_eintr(long nr, unsigned long second)
 {
 	switch (nr) {
+	case __NR_ioctl:
+		return second == TCSBRK || second == TCSBRKP;	/* tcdrain(3) */
 	case __NR_epoll_wait:
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
@@ -41,8 +45,20 @@ static bool returns_plain_eintr(long nr)
 	case __NR_io_uring_enter:
 	case __NR_read:
 	case __NR_readv:
+	case __NR_pread64:
+	case __NR_preadv:
+	case __NR_preadv2:
 	case __NR_write:
 	case __NR_writev:
+	case __NR_pwrite64:
+	case __NR_pwritev:
+	case __NR_pwritev2:
+	case __NR_sendfile:
+	case __NR_splice:
+	case __NR_tee:
+	case __NR_vmsplice:
+	case __NR_copy_file_range:
+	case __NR_fallocate:
 	case __NR_connect:
 	case __NR_accept:
 	case __NR_accept4:
@@ -61,7 +77,7 @@ void kcr_hide_eintr(struct pt_regs *regs)
 {
 	/* A handler that is really due still makes it EINTR. */
 	if ((long)regs->ax == -EINTR && (int)regs->orig_ax >= 0 &&
-	    returns_plain_eintr(regs->orig_ax))
+	    returns_plain_eintr(regs->orig_ax, regs->si))
 		regs->ax = -ERESTARTNOHAND;
 }
 
@@ -158,7 +174,7 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 		return;
 	switch ((long)regs->ax) {
 	case -EINTR:
-		if (!returns_plain_eintr(regs->orig_ax))
+		if (!returns_plain_eintr(regs->orig_ax, regs->si))
 			break;
 		fallthrough;
 	case -ERESTARTSYS:
