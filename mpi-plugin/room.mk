@@ -20,10 +20,12 @@ all: mpi
 install: install-mpi
 
 MPI_INC := $(shell ompi_info --path incdir --parsable 2>/dev/null | sed 's/.*:incdir://')
+MPI_LIBDIR := $(shell ompi_info --path libdir --parsable 2>/dev/null | sed 's/.*:libdir://')
 MPI_LIB := $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | sed 's/.*:pkglibdir://')
 
 # Headers that a distribution forgot come last.  -mcx16 as Open MPI itself; the
 # checkpoint thread outlives MPI_Finalize, which unloads components: nodelete.
+# Python loads libmpi with its symbols hidden: every component names what it needs.
 MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
 	-DKCR_VERSION='"$(VERSION)"' -I. -isystem $(MPI_INC)/openmpi \
 	-isystem $(MPI_INC) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null)) \
@@ -47,14 +49,15 @@ $(B)/user/mpi-plugin/%.o: mpi-plugin/%.c Makefile mpi-plugin/room.mk
 $(MPI_BTL): $(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/btl/*.c))
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lopen-pal
 
 mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
 
 $(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -lpmix -lpthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
+		-L$(MPI_LIBDIR) -lmpi -lopen-pal -lpmix -lpthread
 
 $(B)/user/report/report.o: FILE_CFLAGS := -fPIC
 
@@ -62,7 +65,7 @@ $(MPI_SCHIZO): $(call mpi_obj,schizo coordinator job) $(B)/user/report/report.o
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
-		-lcjson -lpthread
+		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson -lpthread
 
 install-mpi: mpi
 	install -d $(DESTDIR)$(MPI_LIB)
