@@ -2,7 +2,8 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job \
+	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
 tests test-programs bench-programs: mpi-tests
@@ -13,4 +14,8 @@ $(T)/mpi/%: tests/mpi/%.c
 	$(call say,MPICC)
 	$(Q)$(MPICC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. \
 		-o $@ $(filter %.c,$^) -lpthread
+$(T)/mpi/%: tests/mpi/%.f90
+	@mkdir -p $(@D)
+	$(call say,MPIF90)
+	$(Q)mpif90 -O2 -g -Wall -Werror -o $@ $<
 endif
