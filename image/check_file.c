@@ -39,6 +39,10 @@ static const char *check_origin(const struct context *c, const Kcr__File *file)
 		origin = of_kind(c, file->memfd->same_as, file->kind_case);
 		first = origin ? origin->memfd->same_as : 0;
 		break;
+	case KCR__FILE__KIND_MESSAGE_QUEUE:
+		origin = of_kind(c, file->message_queue->same_as, file->kind_case);
+		first = origin ? origin->message_queue->same_as : 0;
+		break;
 	default:
 		origin = of_kind(c, file->shared_memory->same_as, file->kind_case);
 		first = origin ? origin->shared_memory->same_as : 0;
@@ -71,6 +75,7 @@ static const char *check_reference(const struct context *c, const Kcr__File *fil
 		return check_peer(c, file);
 	case KCR__FILE__KIND_REGULAR:
 	case KCR__FILE__KIND_MEMFD:
+	case KCR__FILE__KIND_MESSAGE_QUEUE:
 	case KCR__FILE__KIND_SHARED_MEMORY:
 		return check_origin(c, file);
 	default:

@@ -90,6 +90,8 @@ const char *view_file_name(const Kcr__File *file)
 		return file->terminal->path;
 	case KCR__FILE__KIND_MEMFD:
 		return file->memfd->name;
+	case KCR__FILE__KIND_MESSAGE_QUEUE:
+		return file->message_queue->name;
 	case KCR__FILE__KIND_PIPE:
 		return file->pipe->fifo_path ?: "";
 	case KCR__FILE__KIND_CLOSED:

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * POSIX message queues (mq_overview(7)): limits, mode and the messages.  These
+ * can only be looked at by receiving them: they are sent again at once, in the
+ * same order, while the programs are stopped.  A queue that none of the saved
+ * programs reads belongs to others: after a restart it keeps what is in it.
+ */
+#include "resource/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#define MQUEUE_MAGIC	0x19800202	/* linux/ipc/mqueue.c has it to itself */
+
+static bool match(const struct file_probe *probe)
+{
+	return probe->fs.f_type == MQUEUE_MAGIC && S_ISREG(probe->st.st_mode);
+}
+
+/* ---- save ------------------------------------------------------------------- */
+
+/* Its name as mq_open(3) wants it, "/name". */
+static char *name_of(const struct file_probe *probe)
+{
+	char *path = probe_path(probe, !probe->st.st_nlink);
+	char *slash = path ? strrchr(path, '/') : NULL;
+	char *name = slash ? file_string(slash) : path;
+
+	if (slash)
+		free(path);
+	return name;
+}
+
+/* Sending to the empty queue would make the kernel notify whoever asked for it. */
+static bool has_notification(int fd)
+{
+	char text[128] = "";
+	const char *pid;
+
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return false;
+	pid = strstr(text, "NOTIFY_PID:");
+	return pid && atoi(pid + strlen("NOTIFY_PID:"));
+}
+
+/* The first message becomes the queue's next one in the image. */
+static int take_message(int fd, size_t size, Kcr__MessageQueue *queue)
+{
+	Kcr__Message *message = malloc(sizeof(*message));
+	ssize_t length;
+	int err;
+
+	if (!message)
+		return -ENOMEM;
+	kcr__message__init(message);
+	message->data.data = malloc(size);
+	if (!message->data.data) {
+		free(message);
+		return -ENOMEM;
+	}
+	length = mq_receive(fd, (char *)message->data.data, size, &message->priority);
+	if (length < 0) {
+		err = -errno;
+		kcr__message__free_unpacked(message, NULL);
+		return err;
+	}
+	message->data.len = length;
+	queue->message[queue->n_message++] = message;
+	return 0;
+}
+
+static int send_messages(int fd, const Kcr__MessageQueue *queue)
+{
+	for (size_t i = 0; i < queue->n_message; i++) {
+		const Kcr__Message *m = queue->message[i];
+
+		if (mq_send(fd, (const char *)m->data.data, m->data.len, m->priority))
+			return -errno;
+	}
+	return 0;
+}
+
+static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
+{
+	int err = 0, sent;
+
+	queue->message = calloc(count, sizeof(*queue->message));
+	if (!queue->message)
+		return -ENOMEM;
+	while (!err && queue->n_message < count)
+		err = take_message(fd, queue->message_size, queue);
+	sent = send_messages(fd, queue);
+	return err && err != -EAGAIN ? err : sent;
+}
+
+/* By a description of our own that may read and never waits. */
+static int save_messages(struct file_table *t, const struct file_probe *probe, size_t count,
+			 Kcr__MessageQueue *queue)
+{
+	char link[32];
+	int err = 0, fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", probe->fd);
+	fd = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return file_save_error(probe, -errno, "cannot read its messages");
+	if (has_notification(fd)) {
+		close(fd);
+		return file_unsupported(t, "a message queue with a notification (mq_notify)");
+	}
+	if (count && !file_table_is_dry(t)) {
+		err = look_at_messages(fd, count, queue);
+		if (err)
+			err = file_save_error(probe, err, "cannot save its messages");
+	}
+	close(fd);
+	return err;
+}
+
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__MessageQueue *queue = file_new_kind(file, KCR__FILE__KIND_MESSAGE_QUEUE,
+						 sizeof(*queue));
+	struct mq_attr attr;
+
+	if (!queue)
+		return -ENOMEM;
+	queue->name = name_of(probe);
+	if (!queue->name)
+		return -ENOMEM;
+	queue->same_as = file_table_first_with_inode(t, probe);
+	if (mq_getattr(probe->fd, &attr))
+		return file_save_error(probe, -errno, "cannot get its limits");
+	queue->max_messages = attr.mq_maxmsg;
+	queue->message_size = attr.mq_msgsize;
+	queue->mode = probe->st.st_mode & 07777;
+	queue->unlinked = !probe->st.st_nlink;
+	if (queue->same_as != file->id)
+		return 0;
+	return save_messages(t, probe, attr.mq_curmsgs, queue);
+}
+
+/* ---- rebuild ---------------------------------------------------------------- */
+
+/* Can one of the saved programs receive from it? */
+static bool is_read(const struct rebuild *r, uint32_t first)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		const Kcr__File *file = r->context->file[i];
+
+		if (file->kind_case == KCR__FILE__KIND_MESSAGE_QUEUE &&
+		    file->message_queue->same_as == first &&
+		    (file->flags & O_ACCMODE) != O_WRONLY)
+			return true;
+	}
+	return false;
+}
+
+static void drain(int fd, size_t size)
+{
+	char *buffer = malloc(size);
+
+	while (buffer && mq_receive(fd, buffer, size, NULL) >= 0)
+		;
+	free(buffer);
+}
+
+/* A queue that has its name still is taken as it is, or a new one made. */
+static int open_or_make(const Kcr__File *file, bool *fresh)
+{
+	const Kcr__MessageQueue *queue = file->message_queue;
+	struct mq_attr attr = {
+		.mq_maxmsg = queue->max_messages, .mq_msgsize = queue->message_size,
+	};
+	char name[64];
+	int fd;
+
+	*fresh = true;
+	if (queue->unlinked) {
+		snprintf(name, sizeof(name), "/kcr.%d.%u", (int)getpid(), file->id);
+		fd = mq_open(name, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK, 0600, &attr);
+		if (fd >= 0)
+			mq_unlink(name);
+	} else {
+		fd = mq_open(queue->name, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK, 0600, &attr);
+		*fresh = fd >= 0;
+		if (fd < 0 && errno == EEXIST)
+			fd = mq_open(queue->name, O_RDWR | O_NONBLOCK);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
+{
+	const Kcr__MessageQueue *queue = file->message_queue;
+	struct mq_attr attr;
+	int err;
+
+	if (mq_getattr(fd, &attr))
+		return rebuild_error(file, -errno, "mq_getattr");
+	if (attr.mq_maxmsg < queue->max_messages || attr.mq_msgsize != queue->message_size)
+		return rebuild_error(file, -EEXIST, "a queue of this name has other limits");
+	if (fresh && fchmod(fd, queue->mode))
+		return rebuild_error(file, -errno, "cannot set its mode");
+	if (!fresh && !is_read(r, file->id))
+		return 0;
+	drain(fd, attr.mq_msgsize);
+	err = send_messages(fd, queue);
+	return err ? rebuild_error(file, err, "cannot send its messages") : 0;
+}
+
+static int make(struct rebuild *r, const Kcr__File *file)
+{
+	bool fresh;
+	int fd = open_or_make(file, &fresh);
+	int err;
+
+	if (fd < 0)
+		return rebuild_error(file, fd, "mq_open");
+	err = fill(r, file, fd, fresh);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return rebuild_put_content(r, file->id, fd);
+}
+
+static int open_queue(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__File *first = context_file(r->context, file->message_queue->same_as);
+	int fd, err;
+
+	if (!first || first->kind_case != KCR__FILE__KIND_MESSAGE_QUEUE)
+		return rebuild_error(file, -EINVAL, "its messages are those of no file");
+	if (first == file) {
+		err = make(r, file);
+		if (err)
+			return err;
+	}
+	if (r->content_fd[first->id - 1] < 0)
+		return rebuild_error(file, -EINVAL, "its messages come too late");
+	fd = rebuild_reopen(r->content_fd[first->id - 1],
+			    rebuild_open_flags(file) & ~O_NOFOLLOW);
+	if (fd < 0)
+		return rebuild_error(file, fd, "it cannot be opened");
+	return rebuild_put(r, file->id, fd);
+}
+
+const struct file_kind file_kind_message_queue = {
+	.kind = KCR__FILE__KIND_MESSAGE_QUEUE,
+	.name = "message queue",
+	.match = match,
+	.save = save,
+	.open = open_queue,
+};
