@@ -35,9 +35,10 @@ MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro -Wl,--version-script=mpi-plu
 MPI_BTL := $(B)/mpi/mca_btl_cr.so
 MPI_HOOK := $(B)/mpi/mca_hook_cr.so
 MPI_SCHIZO := $(B)/mpi/mca_schizo_cr.so
+MPI_OSC := $(B)/mpi/mca_osc_cr.so
 # Open MPI 5 has another runtime: only the transport is built for it.
 MPI_COMPONENTS := $(MPI_BTL) \
-	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_SCHIZO))
+	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_SCHIZO) $(MPI_OSC))
 
 mpi: $(MPI_COMPONENTS)
 
@@ -58,6 +59,11 @@ $(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
 		-L$(MPI_LIBDIR) -lmpi -lopen-pal -lpmix -lpthread
+
+$(MPI_OSC): $(call mpi_obj,osc)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lmpi -lopen-pal
 
 $(B)/user/report/report.o: FILE_CFLAGS := -fPIC
 

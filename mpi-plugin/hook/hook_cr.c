@@ -28,6 +28,8 @@ static void init_bottom(int argc, char **argv, int requested, int *provided)
 	(void)requested;
 	(void)provided;
 	active = !err;
+	if (active)
+		refuse_begin();
 	if (err && err != -ENOENT)
 		fprintf(stderr, "KCR: rank %d cannot be checkpointed: %s\n",
 			ompi_comm_rank(MPI_COMM_WORLD), strerror(-err));

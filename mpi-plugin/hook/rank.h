@@ -3,7 +3,8 @@
  * A rank's part in a checkpoint of the job.  hook_cr.c (the component) calls
  * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks with the
  * daemon and works btl/cr, launcher.c finds the processes around the rank,
- * runtime.c moves it from a dead PMIx server to the new one.
+ * runtime.c moves it from a dead PMIx server to the new one, refuse.c refuses
+ * what could not be restarted.
  */
 #ifndef MPI_HOOK_RANK_H
 #define MPI_HOOK_RANK_H
@@ -23,6 +24,11 @@ int rank_begin(uint32_t rank, uint32_t size);
  * is under way; there is none after it.
  */
 void rank_leave(void);
+
+/* ---- refuse.c ---- */
+
+/* From now on the process starts no others by MPI and connects to no other job. */
+void refuse_begin(void);
 
 /* ---- launcher.c ---- */
 

@@ -40,7 +40,7 @@ static const char *const rank_settings[][2] = {
 	{ "OMPI_MCA_btl", "cr,self" },
 	{ "OMPI_MCA_mpi_add_procs_cutoff", "1000000" },	/* none is looked up after a restart */
 	{ "OMPI_MCA_coll", "^sm,han,adapt,monitoring" },
-	{ "OMPI_MCA_osc", "pt2pt" },
+	{ "OMPI_MCA_osc", "pt2pt,cr" },	/* cr only says what is missing */
 	{ "OMPI_MCA_sharedfp", "^sm" },
 };
 

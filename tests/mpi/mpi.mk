@@ -2,7 +2,7 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job \
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
