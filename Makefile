@@ -156,7 +156,7 @@ $(PROGS): $(B)/bin/%: $(B)/user/util/%.o $(UTIL_OBJ) $(ROOM_LIBS)
 install: user
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(INCDIR)/linux
 	install -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
-	install -m 644 kmod/uapi/linux/kcr.h $(DESTDIR)$(INCDIR)/linux
+	install -m 644 $(wildcard kmod/uapi/linux/*.h) $(DESTDIR)$(INCDIR)/linux
 	for page in $(wildcard man/*.[1-9]); do \
 		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
 	done

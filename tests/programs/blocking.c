@@ -1,57 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread sleeps in the system call that the argument names while it all happens;
- * then the first thread lets it go on.  No call may end before, none with EINTR, and
- * each must give what it would have given.
+ * Asleep in calls on pipes, timers, futexes, children and signals: blocking.h.
  */
-#include <mqueue.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/ipc.h>
-#include <sys/msg.h>
 #include <sys/select.h>
-#include <sys/sem.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <linux/futex.h>
 
-#include "check.h"
+#include "blocking.h"
 
-static int ends[2], id;
-static char path[] = "/tmp/kcr-blocking.XXXXXX";
+static int id;
 static pid_t child;
-static pthread_t sleeper;
 static volatile int word;
 static sem_t semaphore;
 static char big[1 << 16];
 
-struct call {
-	const char *name;
-	void (*set_up)(void);
-	void (*sleep)(void);
-	void (*wake)(void);
-};
-
 /* ---- pipes, and what can be waited for of them ---- */
 
 static void pipe_up(void) { NEED(!pipe(ends)); }
-static void pipe_wake(void) { CHECK(write(ends[1], "ab", 2) == 2); }
-static void got_ab(void)
-{
-	char two[3] = "";
-
-	CHECK(read(ends[0], two, 2) == 2 && !strcmp(two, "ab"));
-}
 
 static void do_write(void)
 {
@@ -215,13 +186,6 @@ static void timer_up(void)
 	NEED(ends[0] >= 0 && !timerfd_settime(ends[0], 0, &set, NULL));
 }
 
-static void do_read_8(void)
-{
-	uint64_t value = 0;
-
-	CHECK(read(ends[0], &value, 8) == 8 && value == 1);
-}
-
 /* ---- futexes ---- */
 
 static void do_futex(void)
@@ -353,206 +317,6 @@ static void do_sigsuspend(void)
 }
 static void handler_wake(void) { CHECK(!pthread_kill(sleeper, SIGUSR1)); }
 
-/* ---- System V and POSIX queues ---- */
-
-static void semop_up(void)
-{
-	id = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
-	NEED(id >= 0);
-}
-
-static void do_semop(void)
-{
-	struct sembuf down = { 0, -1, 0 };
-
-	CHECK(!semop(id, &down, 1));
-}
-
-static void do_semtimedop(void)
-{
-	struct sembuf down = { 0, -1, 0 };
-	struct timespec limit = { 10000, 0 };
-
-	CHECK(!semtimedop(id, &down, 1, &limit));
-}
-
-static void semop_wake(void)
-{
-	struct sembuf up = { 0, 1, 0 };
-
-	CHECK(!semop(id, &up, 1));
-	usleep(100000);
-	CHECK(!semctl(id, 0, IPC_RMID));
-}
-
-struct message { long type; char text[8]; };
-
-static void msg_up(void)
-{
-	id = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
-	NEED(id >= 0);
-}
-
-static void do_msgrcv(void)
-{
-	struct message message;
-
-	CHECK(msgrcv(id, &message, 8, 3, 0) == 8 && !strcmp(message.text, "1234567"));
-	CHECK(!msgctl(id, IPC_RMID, NULL));
-}
-
-static void msg_wake(void)
-{
-	struct message message = { 3, "1234567" };
-
-	CHECK(!msgsnd(id, &message, 8, 0));
-}
-
-/* ---- sockets ---- */
-
-static void socket_up(void) { NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); }
-
-static void do_recv(void)
-{
-	char two[3] = "";
-
-	CHECK(recv(ends[0], two, 2, MSG_WAITALL) == 2 && !strcmp(two, "ab"));
-}
-
-static void timeout_up(void)
-{
-	struct timeval limit = { 10000, 0 };
-
-	socket_up();
-	NEED(!setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
-}
-
-static void do_recvmsg(void)
-{
-	char two[3] = "";
-	struct iovec part = { two, 2 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	CHECK(recvmsg(ends[0], &message, 0) == 2 && !strcmp(two, "ab"));
-}
-
-static struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-static void listen_up(void)
-{
-	ends[0] = socket(AF_UNIX, SOCK_STREAM, 0);
-	snprintf(address.sun_path + 1, 40, "kcr-blocking-%d", getpid());
-	NEED(!bind(ends[0], (struct sockaddr *)&address, sizeof(address)) && !listen(ends[0], 3));
-}
-
-static void do_accept(void)
-{
-	ends[1] = accept(ends[0], NULL, NULL);
-	CHECK(ends[1] >= 0);
-}
-
-static void connect_wake(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	CHECK(!connect(fd, (struct sockaddr *)&address, sizeof(address)));
-}
-
-/* ---- files ---- */
-
-static void file_up(void)
-{
-	ends[0] = mkstemp(path);
-	ends[1] = open(path, O_RDWR);
-	NEED(ends[0] >= 0 && ends[1] >= 0);
-}
-
-static void flock_up(void) { file_up(); NEED(!flock(ends[0], LOCK_EX)); }
-static void do_flock(void) { CHECK(!flock(ends[1], LOCK_EX)); }
-static void flock_wake(void) { CHECK(!flock(ends[0], LOCK_UN)); unlink(path); }
-
-static struct flock lock_of(int type)
-{
-	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = 5, .l_len = 7 };
-}
-
-static void ofd_up(void)
-{
-	struct flock lock = lock_of(F_WRLCK);
-
-	file_up();
-	NEED(!fcntl(ends[0], F_OFD_SETLK, &lock));
-}
-
-static void do_ofd(void)
-{
-	struct flock lock = lock_of(F_WRLCK);
-
-	CHECK(!fcntl(ends[1], F_OFD_SETLKW, &lock));
-}
-
-static void ofd_wake(void)
-{
-	struct flock lock = lock_of(F_UNLCK);
-
-	CHECK(!fcntl(ends[0], F_OFD_SETLK, &lock));
-	unlink(path);
-}
-
-static void fifo_up(void)
-{
-	close(mkstemp(path));
-	unlink(path);
-	NEED(!mkfifo(path, 0600));
-}
-static void do_open_fifo(void) { CHECK(open(path, O_RDONLY) >= 0); }
-static void fifo_wake(void) { CHECK(open(path, O_WRONLY) >= 0); unlink(path); }
-
-static void eventfd_up(void) { ends[0] = ends[1] = eventfd(0, 0); NEED(ends[0] >= 0); }
-static void eventfd_wake(void)
-{
-	uint64_t one = 1;
-
-	CHECK(write(ends[1], &one, 8) == 8);
-}
-
-static void inotify_up(void)
-{
-	close(mkstemp(path));
-	ends[0] = inotify_init1(0);
-	NEED(ends[0] >= 0 && inotify_add_watch(ends[0], path, IN_OPEN) == 1);
-}
-
-static void do_inotify(void)
-{
-	struct inotify_event event;
-
-	CHECK(read(ends[0], &event, sizeof(event)) == sizeof(event) && event.wd == 1);
-}
-
-static void inotify_wake(void)
-{
-	CHECK(open(path, O_RDONLY) >= 0);
-	unlink(path);
-}
-
-static void pty_up(void)
-{
-	ends[1] = open("/dev/ptmx", O_RDWR | O_NOCTTY);
-	NEED(ends[1] >= 0 && !grantpt(ends[1]) && !unlockpt(ends[1]));
-	ends[0] = open(ptsname(ends[1]), O_RDWR | O_NOCTTY);
-	NEED(ends[0] >= 0);
-}
-
-static void do_tty(void)
-{
-	char line[16] = "";
-
-	CHECK(read(ends[0], line, 15) == 3 && !strcmp(line, "ab\n"));
-}
-
-static void tty_wake(void) { CHECK(write(ends[1], "ab\n", 3) == 3); }
-
 static const struct call calls[] = {
 	{ "read", pipe_up, got_ab, pipe_wake },
 	{ "write", pipe_up, do_write, drain },
@@ -580,69 +344,10 @@ static const struct call calls[] = {
 	{ "signalfd", signal_up, do_signalfd, signal_wake },
 	{ "pause", handler_up, do_pause, handler_wake },
 	{ "sigsuspend", handler_up, do_sigsuspend, handler_wake },
-	{ "semop", semop_up, do_semop, semop_wake },
-	{ "semtimedop", semop_up, do_semtimedop, semop_wake },
-	{ "msgrcv", msg_up, do_msgrcv, msg_wake },
-	{ "recv", socket_up, do_recv, pipe_wake },
-	{ "recv_timeout", timeout_up, do_recv, pipe_wake },
-	{ "recvmsg", socket_up, do_recvmsg, pipe_wake },
-	{ "accept", listen_up, do_accept, connect_wake },
-	{ "flock", flock_up, do_flock, flock_wake },
-	{ "setlkw", ofd_up, do_ofd, ofd_wake },
-	{ "open_fifo", fifo_up, do_open_fifo, fifo_wake },
-	{ "eventfd", eventfd_up, do_read_8, eventfd_wake },
-	{ "inotify", inotify_up, do_inotify, inotify_wake },
-	{ "tty", pty_up, do_tty, tty_wake },
+	{ }
 };
-
-static volatile pid_t tid;
-
-static void *sleep_in(void *argument)
-{
-	const struct call *call = argument;
-
-	tid = syscall(SYS_gettid);
-	call->sleep();
-	return argument;
-}
-
-/* Waits until the thread sleeps. */
-static void wait_asleep(void)
-{
-	char name[64], text[512];
-
-	for (int quiet = 0; quiet < 5;) {
-		const char *end;
-
-		check_sleep_ms(10);
-		snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
-		end = strrchr(check_slurp(name, text, sizeof(text)), ')');
-		quiet = end && end[2] == 'S' ? quiet + 1 : 0;
-	}
-}
 
 int main(int argc, char **argv)
 {
-	const struct call *call = calls, *end = calls + sizeof(calls) / sizeof(*calls);
-
-	check_begin(argc, argv);
-	if (argc < 4) {
-		for (; call < end; call++)
-			puts(call->name);
-		return 2;
-	}
-	while (call < end && strcmp(call->name, argv[3]))
-		call++;
-	NEED(call < end);
-	call->set_up();
-	NEED(!pthread_create(&sleeper, NULL, sleep_in, (void *)call));
-	while (!tid)
-		check_sleep_ms(1);
-	wait_asleep();
-	check_ready();
-	check_wait();
-	wait_asleep();
-	call->wake();
-	CHECK(!pthread_join(sleeper, NULL));
-	return check_end();
+	return blocking_main(argc, argv, calls);
 }
