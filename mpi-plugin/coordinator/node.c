@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -394,7 +393,7 @@ static int connect_to(const char *text)
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	char host[INET_ADDRSTRLEN] = "";
 	unsigned short port;
-	int fd, one = 1;
+	int fd;
 
 	if (sscanf(text, "%15[0-9.]:%hu", host, &port) != 2 ||
 	    inet_pton(AF_INET, host, &address.sin_addr) != 1)
@@ -404,7 +403,7 @@ static int connect_to(const char *text)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	wire_watch_peer(fd);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		int err = -errno;
 

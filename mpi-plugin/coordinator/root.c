@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,13 +169,12 @@ static void serve_node(struct root_node *n, short events)
 
 static void accept_node(void)
 {
-	int fd = accept4(root.listener, NULL, NULL, SOCK_CLOEXEC), one = 1;
+	int fd = accept4(root.listener, NULL, NULL, SOCK_CLOEXEC);
 	struct root_node **grown, *n;
 
 	if (fd < 0)
 		return;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	wire_watch_peer(fd);
 	grown = realloc(root.node, (root.nr_nodes + 1) * sizeof(*grown));
 	n = calloc(1, sizeof(*n));
 	if (grown)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,11 @@
 
 #define READ_AT_ONCE	65536
 
+/* A silent peer is asked after IDLE, every INTERVAL, COUNT times. */
+#define PEER_IDLE_S	30
+#define PEER_INTERVAL_S	10
+#define PEER_COUNT	3
+
 /* ---- polled ------------------------------------------------------------------- */
 
 void wire_open(struct wire *w, int fd)
@@ -20,6 +27,19 @@ void wire_open(struct wire *w, int fd)
 	memset(w, 0, sizeof(*w));
 	w->fd = fd;
 	fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+}
+
+void wire_watch_peer(int fd)
+{
+	int one = 1, idle = PEER_IDLE_S, interval = PEER_INTERVAL_S, count = PEER_COUNT;
+	unsigned int unanswered_ms = (PEER_IDLE_S + PEER_COUNT * PEER_INTERVAL_S) * 1000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 }
 
 void wire_close(struct wire *w)

@@ -104,6 +104,12 @@ void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
 void wire_close(struct wire *w);
 short wire_events(const struct wire *w);	/* what to poll for */
 
+/*
+ * For TCP: messages leave at once, and an end that has vanished without a word
+ * is noticed within a minute.
+ */
+void wire_watch_peer(int fd);
+
 /* Queues a message; a connection that is lost takes it silently (poll tells). */
 void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 	       const void *data, size_t length);

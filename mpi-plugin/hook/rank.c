@@ -8,6 +8,7 @@
 #include "mpi-plugin/hook/rank.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,6 +26,7 @@
 
 #define GATE_PATIENCE_MS	10000
 #define DRAIN_PATIENCE_MS	30000	/* for one peer */
+#define STEP_MS			100	/* between looks for a message */
 #define BOOKMARKS_AT_ONCE	64
 
 static struct {
@@ -62,10 +64,21 @@ static void send_failure(uint32_t id, int err, const char *text)
 
 /* ---- the phases ----------------------------------------------------------------------- */
 
+/* A message while a phase is under way says to give up, and so does the end of the connection. */
+static bool called_off(void)
+{
+	struct pollfd connection = { .fd = self.fd, .events = POLLIN };
+
+	return poll(&connection, 1, 0) > 0;
+}
+
 static int close_gate(void)
 {
-	int err = self.btl ? self.btl->gate_close(GATE_PATIENCE_MS) : 0;
+	int err = self.btl ? -ETIMEDOUT : 0;
 
+	for (int waited = 0; err == -ETIMEDOUT && waited < GATE_PATIENCE_MS && !called_off();
+	     waited += STEP_MS)
+		err = self.btl->gate_close(STEP_MS);
 	self.gate_closed = self.btl && !err;
 	return err;
 }
@@ -126,6 +139,16 @@ static void prepare(uint32_t id)
 		send_failure(id, err, "cannot tell its bookmarks");
 }
 
+static int drain_peer(const struct wire_bookmark *mark)
+{
+	int err = self.btl ? -ETIMEDOUT : 0;
+
+	for (int waited = 0; err == -ETIMEDOUT && waited < DRAIN_PATIENCE_MS && !called_off();
+	     waited += STEP_MS)
+		err = self.btl->drain(mark->rank, mark->sent, STEP_MS);
+	return err;
+}
+
 static void drain(uint32_t id, const uint8_t *data, size_t length)
 {
 	struct wire_bookmark mark;
@@ -133,7 +156,7 @@ static void drain(uint32_t id, const uint8_t *data, size_t length)
 
 	for (size_t at = 0; at + sizeof(mark) <= length && !err; at += sizeof(mark)) {
 		memcpy(&mark, data + at, sizeof(mark));
-		err = self.btl ? self.btl->drain(mark.rank, mark.sent, DRAIN_PATIENCE_MS) : 0;
+		err = drain_peer(&mark);
 	}
 	if (!err && self.btl) {
 		err = self.btl->suspend();

@@ -76,3 +76,19 @@ clear_all() {
 		node_clear "$number"
 	done
 }
+
+# nothing_runs: of any job, on any node.
+nothing_runs() {
+	local each
+	for each in $(pgrep -x 'job|orted|mpirun|cr_checkpoint|cr_restart'); do
+		ended "$each" || return 1
+	done
+}
+
+# runs_on PID: is not frozen and gets processor time.
+runs_on() {
+	local before
+	before=$(cut -d' ' -f14,15 "/proc/$1/stat")
+	nap 0.3
+	[ "$(cut -d' ' -f14,15 "/proc/$1/stat")" != "$before" ]
+}
