@@ -32,12 +32,18 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 static int open_directory(struct rebuild *r, const Kcr__File *file)
 {
-	int fd = rebuild_open_path(r, file->directory->path,
-				   rebuild_open_flags(file) | O_DIRECTORY, 0);
+	int fd = own_proc_open(r, file->directory->path, rebuild_open_flags(file) | O_DIRECTORY);
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
 	return rebuild_put(r, file->id, fd);
+}
+
+static int install(struct rebuild *r, const Kcr__Process *process, int number,
+		   const Kcr__File *file)
+{
+	(void)process;
+	return own_proc_install(r, file, file->directory->path, number);
 }
 
 const struct file_kind file_kind_directory = {
@@ -46,4 +52,5 @@ const struct file_kind file_kind_directory = {
 	.match = match,
 	.save = save,
 	.open = open_directory,
+	.install = install,
 };

@@ -123,6 +123,10 @@ int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode
 const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
 
+/* open(2) of a path that may be one of /proc/PID (own_proc.c), and that of the right process. */
+int own_proc_open(const struct rebuild *r, const char *path, int flags);
+int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *path, int number);
+
 /* Has any process (or the given one) this file under this number (-1: any)? */
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);
 bool process_has_number(const Kcr__Process *p, uint32_t id, int number);

@@ -136,33 +136,13 @@ static int check_unchanged(int fd, const struct stat *st, const Kcr__File *file)
 	return 0;
 }
 
-/* The rest of a path of the form /proc/PID/rest, if the process is in the image. */
-static const char *own_proc_path(const struct rebuild *r, const char *path, pid_t *pid)
-{
-	char *end;
-
-	if (strncmp(path, "/proc/", 6))
-		return NULL;
-	*pid = strtol(path + 6, &end, 10);
-	return end != path + 6 && *end == '/' && context_process(r->context, *pid) ? end : NULL;
-}
-
 static int open_existing(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__RegularFile *regular = file->regular;
-	char path[4400];
-	const char *rest;
 	struct stat st;
-	pid_t pid;
 	int fd, err;
 
-	rest = own_proc_path(r, regular->path, &pid);
-	if (rest) {			/* install() opens that of the process */
-		snprintf(path, sizeof(path), "/proc/self%s", rest);
-		fd = rebuild_open_path(r, path, rebuild_open_flags(file), 0);
-	} else {
-		fd = rebuild_open_path(r, regular->path, rebuild_open_flags(file), 0);
-	}
+	fd = own_proc_open(r, regular->path, rebuild_open_flags(file));
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
 	if (fstat(fd, &st))
@@ -310,28 +290,11 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	return 0;
 }
 
-/* Files of /proc that belong to a process of the image. */
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {
-	char path[4400];
-	const char *rest;
-	pid_t pid;
-	int fd, flags = fcntl(number, F_GETFD);
-
 	(void)process;
-	rest = own_proc_path(r, file->regular->path, &pid);
-	if (!rest)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d%s", rebuild_wait_pid(r, pid), rest);
-	fd = open(path, rebuild_open_flags(file));
-	if (fd < 0)
-		return rebuild_error(file, -errno, "it cannot be opened");
-	if (file->has_position)
-		lseek(fd, file->position, SEEK_SET);
-	dup3(fd, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-	close(fd);
-	return 0;
+	return own_proc_install(r, file, file->regular->path, number);
 }
 
 const struct file_kind file_kind_regular = {
