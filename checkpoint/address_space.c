@@ -91,6 +91,13 @@ static bool is_anonymous(const struct kcr_vma *v, const char *path)
 	       ((v->flags & KCR_VMA_HUGETLB) && !strcmp(path, "/anon_hugepage (deleted)"));
 }
 
+/* The kernel gives a key to what may be executed only, and does so again. */
+static bool has_own_key(const struct kcr_vma *v)
+{
+	return v->pkey && (v->flags & (KCR_VMA_READ | KCR_VMA_WRITE | KCR_VMA_EXEC)) !=
+			  KCR_VMA_EXEC;
+}
+
 /* Why a mapping can't be saved, or NULL. */
 static const char *refusal(const struct kcr_vma *v)
 {
@@ -100,6 +107,8 @@ static const char *refusal(const struct kcr_vma *v)
 		return "under control of userfaultfd";
 	if (v->flags & KCR_VMA_SEALED)
 		return "sealed by mseal";
+	if (has_own_key(v))
+		return "under a protection key (pkey_mprotect)";
 	return NULL;
 }
 
