@@ -525,8 +525,6 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");
 	switch (family) {
-	case AF_NETLINK:
-		return file_unsupported(t, "a netlink socket");
 	case AF_PACKET:
 		return file_unsupported(t, "a packet socket");
 	default:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has a descriptor of a kind that cannot be saved (a netlink socket, number 20).  The
+ * Has a descriptor of a kind that cannot be saved (a packet socket, number 20).  The
  * argument `skipped` says that the checkpoint went on without it: then it is closed.
  */
-#include <linux/netlink.h>
 #include <sys/socket.h>
 
 #include "check.h"
@@ -13,7 +12,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	check_begin(argc, argv);
-	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	fd = socket(AF_PACKET, SOCK_DGRAM, 0);
 	NEED(fd >= 0 && dup2(fd, 20) == 20 && !close(fd));
 	check_ready();
 	check_wait();

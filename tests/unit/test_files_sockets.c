@@ -9,6 +9,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -249,9 +251,14 @@ static void make_passing(void)
 	must(sendmsg(10, &m, 0) == 1);
 }
 
-static void make_netlink(void)
+static void make_unread_netlink(void)
 {
-	files_at(socket(AF_NETLINK, SOCK_RAW, 0), 10);
+	struct { struct nlmsghdr head; struct rtgenmsg all; } list = {
+		{ sizeof(list), RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0 }, { AF_UNSPEC },
+	};
+
+	files_at(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), 10);
+	must(send(10, &list, sizeof(list), 0) == sizeof(list));
 }
 
 static void use_nothing(void)
@@ -267,7 +274,7 @@ static void test_outside(void **state)
 	close(server);
 	files_cycle(&(struct files_test){ .make = make_passing, .use = use_nothing,
 					  .expect_save = -EOPNOTSUPP });
-	files_cycle(&(struct files_test){ .make = make_netlink, .use = use_nothing,
+	files_cycle(&(struct files_test){ .make = make_unread_netlink, .use = use_nothing,
 					  .expect_save = -EOPNOTSUPP });
 }
 
