@@ -9,8 +9,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -251,16 +249,6 @@ static void make_passing(void)
 	must(sendmsg(10, &m, 0) == 1);
 }
 
-static void make_unread_netlink(void)
-{
-	struct { struct nlmsghdr head; struct rtgenmsg all; } list = {
-		{ sizeof(list), RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0 }, { AF_UNSPEC },
-	};
-
-	files_at(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), 10);
-	must(send(10, &list, sizeof(list), 0) == sizeof(list));
-}
-
 static void use_nothing(void)
 {
 }
@@ -273,8 +261,6 @@ static void test_outside(void **state)
 	files_cycle(&(struct files_test){ .make = make_unix_outside, .use = use_hung_up });
 	close(server);
 	files_cycle(&(struct files_test){ .make = make_passing, .use = use_nothing,
-					  .expect_save = -EOPNOTSUPP });
-	files_cycle(&(struct files_test){ .make = make_unread_netlink, .use = use_nothing,
 					  .expect_save = -EOPNOTSUPP });
 }
 
