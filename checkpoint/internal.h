@@ -102,6 +102,8 @@ bool is_excluded(const struct checkpoint *c, pid_t pid);
 
 /* Adds and stops every process of the scope, until no new one shows up. */
 int stop_processes(struct checkpoint *c);
+/* -ESRCH, reported: whoever was in the scope is left out or gone. */
+int stop_nobody(const struct checkpoint *c);
 /* Whether the stopped (SIGSTOP) ones still are: 0, or -EAGAIN. */
 int stop_verify(struct checkpoint *c);
 /* Lets them run on, with a signal. */

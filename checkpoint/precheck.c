@@ -319,17 +319,22 @@ static bool somebody_left(const struct checkpoint *c)
 
 /*
  * Only all of /proc tells who debugs processes outside of the scope.  To leave
- * those out it must be known now; to refuse them, the module's word is enough.
+ * those out it must be known now, and to refuse the request of a program at
+ * once; otherwise the module's word, when they are stopped, is enough.
  */
 static int check_debuggers(struct checkpoint *c)
 {
+	bool left = false;
 	int err = 0;
 
-	if (c->options->tracer == CHECKPOINT_PTRACE_SKIP)
-		return scope_each(check_ptrace, c);
-	for (size_t i = 0; !err && i < c->scope.count; i++)
-		err = check_ptrace(c, &c->scope.process[i]);
-	return err;
+	if (c->options->tracer == CHECKPOINT_PTRACE_SKIP || c->options->requester)
+		err = scope_each(check_ptrace, c);
+	else
+		for (size_t i = 0; !err && i < c->scope.count; i++)
+			err = check_ptrace(c, &c->scope.process[i]);
+	for (size_t i = 0; i < c->scope.count; i++)
+		left |= !is_excluded(c, c->scope.process[i].pid);
+	return err || left ? err : stop_nobody(c);
 }
 
 static int precheck_once(struct checkpoint *c)

@@ -185,7 +185,7 @@ static int after_failure(struct checkpoint *c, int err, int *busy)
 	return 0;
 }
 
-static int nobody(const struct checkpoint *c)
+int stop_nobody(const struct checkpoint *c)
 {
 	static const char *const what[] = {
 		[CHECKPOINT_PROCESS] = "process", [CHECKPOINT_GROUP] = "process group",
@@ -237,7 +237,7 @@ static int park(struct checkpoint *c, bool *parked, int *busy)
 	if (err != -ESRCH)
 		return err;
 	report_clear();
-	return nobody(c);
+	return stop_nobody(c);
 }
 
 int stop_processes(struct checkpoint *c)
@@ -264,7 +264,7 @@ int stop_processes(struct checkpoint *c)
 			waits++;
 			usleep(2000);
 		} else {
-			return parked && c->nr_members ? check_flags(c) : nobody(c);
+			return parked && c->nr_members ? check_flags(c) : stop_nobody(c);
 		}
 	}
 	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is ending and does not come to its "

@@ -117,6 +117,23 @@ static void *load_only(void *path)
 	return NULL;
 }
 
+/* The count of reasons keeps the library where it is. */
+static void *load_persistent(void *path)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	cr_client_id_t (*init)(void);
+	int (*inc)(void);
+
+	NEED(handle);
+	init = dlsym(handle, "cr_init");
+	inc = dlsym(handle, "cr_inc_persist");
+	NEED(init && inc);
+	CHECK(init() >= 0 && inc() == 0);
+	CHECK(!dlclose(handle));
+	CHECK(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -129,6 +146,9 @@ int main(int argc, char **argv)
 		NEED(!pthread_create(&thread, NULL, load_only, argv[3]));
 		NEED(!pthread_join(thread, NULL));
 		NEED(!pthread_create(&thread, NULL, load, argv[3]));
+		NEED(!pthread_join(thread, NULL));
+		NEED(argc == 5);
+		NEED(!pthread_create(&thread, NULL, load_persistent, argv[4]));
 		NEED(!pthread_join(thread, NULL));
 	} else {
 		NEED(cr_init() == 0);

@@ -2,7 +2,7 @@
 /*
  * Clients and processes that come and go: a forked child that takes no part, one
  * that calls cr_init() anew, one that is added by a callback of its parent
- * (cr_forward_checkpoint), exec(2), threads that end, a program that closes all
+ * (cr_forward_checkpoint) or may not be (prohibited), exec(2), threads that end, a program that closes all
  * its descriptors.  The third argument says which.
  */
 #include <libcr.h>
@@ -21,20 +21,23 @@ static struct shared {
 } *shared;
 
 static pid_t forward_to;
+static bool prohibited;
 
 static int count(void *arg)
 {
 	(*(atomic_int *)arg)++;
 	if (forward_to) {
-		CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, 1234567) == -1);
-		CHECK(cr_forward_checkpoint((cr_scope_t)9, 1) == -1);
+		CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, 1234567) == -1 && errno == ESRCH);
+		CHECK(cr_forward_checkpoint((cr_scope_t)9, 1) == -1 && errno == EINVAL);
+		CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, -1) == -1 && errno == EINVAL);
+		CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, 1) == -1 && errno == EPERM);
 		if (cr_forward_checkpoint(CR_SCOPE_TREE, forward_to))
 			shared->error = errno;
 		/* Once more does no harm. */
-		CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, forward_to) == 0);
+		CHECK(prohibited || cr_forward_checkpoint(CR_SCOPE_PROC, forward_to) == 0);
 	}
 	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) >= 0);
-	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, getpid()) == -1);
+	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, getpid()) == -1 && errno == CR_ENOTCB);
 	return 0;
 }
 
@@ -81,7 +84,10 @@ static void client_child(bool forward)
 		forward_to = pid;
 	wait_for_go();
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
-	CHECK(shared->parent > 0 && shared->child == shared->parent && !shared->error);
+	if (prohibited)
+		CHECK(shared->parent > 0 && !shared->child && shared->error == EDEADLK);
+	else
+		CHECK(shared->parent > 0 && shared->child == shared->parent && !shared->error);
 }
 
 static void *end_at_once(void *arg)
@@ -137,6 +143,8 @@ int main(int argc, char **argv)
 		client_child(false);
 	else if (!strcmp(what, "forward"))
 		client_child(true);
+	else if (!strcmp(what, "prohibited"))
+		client_child(prohibited = true);
 	else if (!strcmp(what, "threads"))
 		ended_threads();
 	else if (!strcmp(what, "close"))

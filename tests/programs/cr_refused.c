@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests that are refused or fail, and the calls around them: debugged
+ * processes, overlap, time limit, interrupted waits, full disks, messages,
+ * groups and sessions; a tool that is killed (the script does that); restarts;
+ * the deprecated calls.
+ */
+#include <libcr.h>
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "tests/programs/check.h"
+
+static pid_t child;
+static cr_checkpoint_handle_t handle;
+
+static int request_of(cr_scope_t scope, pid_t target, int fd, unsigned int flags,
+		      unsigned int timeout)
+{
+	cr_checkpoint_args_t args;
+
+	NEED(!cr_initialize_checkpoint_args_t(&args));
+	CHECK(!args.cr_target && !args.cr_signal && !args.cr_timeout);
+	args.cr_scope = scope;
+	args.cr_target = target;
+	args.cr_fd = fd;
+	args.cr_flags = flags;
+	args.cr_timeout = timeout;
+	return cr_request_checkpoint(&args, &handle) ? errno : 0;
+}
+
+/* It comes to this: 0 or an error number. */
+static void outcome(int expected)
+{
+	char *message;
+	int ret = cr_poll_checkpoint_msg(&handle, NULL, &message), err = ret == 1 ? 0 : errno;
+
+	CHECK(ret == 1 || ret == CR_POLL_CHKPT_ERR_POST);
+	if (err != expected)
+		fprintf(stderr, "# error %d instead of %d: %s\n", err, expected, message);
+	CHECK(err == expected);
+	free(message);
+}
+
+static void start_child(void)
+{
+	child = fork();
+	NEED(child >= 0);
+	while (!child)
+		pause();
+}
+
+static void debugged(int null)
+{
+	CHECK(!ptrace(PTRACE_SEIZE, child, 0, 0));
+	CHECK(request_of(CR_SCOPE_PROC, child, null, 0, 0) == CR_EPTRACED);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == CR_EPTRACER);
+	CHECK(request_of(CR_SCOPE_PROC, child, null, CR_CHKPT_PTRACED_SKIP, 0) == ESRCH);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, CR_CHKPT_PTRACER_SKIP, 0) == ESRCH);
+	CHECK(request_of(CR_SCOPE_PROC, child, null, CR_CHKPT_PTRACED_ALLOW, 0) == 0);
+	outcome(0);
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, NULL, 0) == child);
+	start_child();
+}
+
+static void scopes(int null)
+{
+	CHECK(request_of(CR_SCOPE_PGRP, 0, null, 0, 0) == 0);
+	outcome(0);
+	CHECK(request_of(CR_SCOPE_SESS, 0, null, 0, 0) == 0);
+	outcome(0);
+	CHECK(request_of(CR_SCOPE_TREE, 0, null, CR_CHKPT_DUMP_ALL, 0) == 0);
+	outcome(0);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* The request can't be accepted or end before the section is left. */
+static void pending(int null)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	cr_checkpoint_handle_t first;
+	struct timeval none = { };
+
+	NEED(cr_enter_cs(cr_init()) == 0);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == 0);
+	first = handle;
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == EBUSY);
+	sigaction(SIGALRM, &action, NULL);
+	alarm(1);
+	CHECK(cr_wait_checkpoint(&first, NULL) == -1 && errno == EINTR);
+	CHECK(cr_wait_checkpoint(&first, &none) == 0);
+	CHECK(cr_poll_checkpoint(&first, &none) == 0);
+	CHECK(cr_leave_cs(cr_init()) == 0);
+	CHECK(cr_poll_checkpoint(&first, NULL) == 1);
+	NEED(cr_enter_cs(cr_init()) == 0);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 1) == 0);
+	outcome(ETIMEDOUT);
+	CHECK(cr_leave_cs(cr_init()) == 0);
+}
+
+/* The script kills the tool of this one. */
+static void tool_killed(int null)
+{
+	NEED(cr_enter_cs(cr_init()) == 0);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == 0);
+	close(open("pending", O_CREAT | O_WRONLY, 0600));
+	outcome(EIO);
+	CHECK(cr_leave_cs(cr_init()) == 0);
+}
+
+static void messages(void)
+{
+	char whole[300], again[300], part[5];
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), length;
+
+	NEED(full >= 0);
+	CHECK(request_of(CR_SCOPE_PROC, child, full, CR_CHKPT_ASYNC_ERR, 0) == 0);
+	CHECK(cr_wait_checkpoint(&handle, NULL) == 1);
+	length = cr_log_checkpoint(&handle, 0, NULL);
+	CHECK(length > 5 && length < 300);
+	CHECK(cr_log_checkpoint(&handle, sizeof(whole), whole) == length);
+	CHECK((int)strlen(whole) == length - 1 && whole[length - 2] == '\n');
+	CHECK(cr_log_checkpoint(&handle, sizeof(again), again) == length && !strcmp(whole, again));
+	CHECK(cr_log_checkpoint(&handle, sizeof(part), part) == length);
+	CHECK(strlen(part) == 4 && !strncmp(part, whole, 4));
+	CHECK(cr_log_checkpoint(&handle, 5, NULL) == -1 && errno == EINVAL);
+	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == ENOSPC);
+	close(full);
+
+	handle = 9999;
+	CHECK(cr_wait_checkpoint(&handle, NULL) == -1 && errno == EINVAL);
+	CHECK(cr_log_checkpoint(&handle, 0, NULL) == -1 && errno == EINVAL);
+	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == EINVAL);
+	CHECK(cr_poll_checkpoint(&handle, NULL) == CR_POLL_CHKPT_ERR_PRE && errno == EINVAL);
+}
+
+static int restart_of(cr_restart_args_t *args, int fd)
+{
+	cr_restart_handle_t restart;
+
+	args->cr_fd = fd;
+	return cr_request_restart(args, &restart) ? errno : 0;
+}
+
+static void restarts(void)
+{
+	int fd = open("other", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct cr_rstrt_relocate *many = calloc(1, CR_RSTRT_RELOCATE_SIZE(17));
+	cr_restart_args_t args;
+
+	NEED(fd >= 0 && here >= 0 && many);
+	CHECK(cri_init_restart_args_t(2, &args) == -1 && errno == EINVAL);
+	NEED(!cr_initialize_restart_args_t(&args));
+	CHECK(args.cr_fd == -1 && args.cr_flags == CR_RSTRT_RESTORE_PID && !args.cr_signal &&
+	      !args.cr_relocate);
+	CHECK(restart_of(&args, here) == EISDIR);
+	CHECK(restart_of(&args, -1) == EBADF);
+	CHECK(restart_of(&args, fd) == EINVAL);		/* an empty file */
+	CHECK(request_of(CR_SCOPE_PROC, child, fd, 0, 0) == 0);
+	outcome(0);
+	NEED(!lseek(fd, 0, SEEK_SET));
+	CHECK(restart_of(&args, fd) == EBUSY);		/* it lives */
+	args.cr_version = 2;
+	CHECK(restart_of(&args, fd) == EINVAL);
+	args.cr_version = CR_RESTART_ARGS_VERSION;
+	args.cr_flags = 0x100;
+	CHECK(restart_of(&args, fd) == EINVAL);
+	args.cr_flags = CR_RSTRT_RESTORE_PID;
+	args.cr_relocate = many;
+	many->count = 17;
+	CHECK(restart_of(&args, fd) == EINVAL);
+	free(many);
+	close(here);
+	close(fd);
+}
+
+/* They abort on any error. */
+static void deprecated(void)
+{
+	char name[64];
+	int status, fd = open("dep2", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	pid_t pid = fork();
+
+	if (!pid) {
+		cr_request_file("/nowhere/at/all");
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	cr_request_file("dep1");
+	cr_request_fd(fd);
+	cr_request();
+	CHECK(lseek(fd, 0, SEEK_END) > 0);
+	snprintf(name, sizeof(name), "context.%d", getpid());
+	CHECK(!access(name, F_OK));
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	check_begin(argc, argv);
+	NEED(null >= 0);
+	start_child();
+	debugged(null);
+	scopes(null);
+	pending(null);
+	tool_killed(null);
+	messages();
+	restarts();
+	deprecated();
+	check_ready();
+	check_wait();
+	kill(child, SIGKILL);
+	return check_end();
+}
