@@ -112,10 +112,20 @@ static const char *refusal(const struct kcr_vma *v)
 	return NULL;
 }
 
-/* Is the mapping to be saved whole, so that the restart needs no file? */
-static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, uint64_t exe_ino)
+/* A memfd and its like: their contents are saved with the file in any case. */
+static bool has_no_name(const struct kcr_vma *v, const char *path)
 {
-	if (v->flags & (KCR_VMA_SHARED | KCR_VMA_SHMEM))
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(path), end = sizeof(deleted) - 1;
+
+	return v->flags & KCR_VMA_SHMEM && length >= end && !strcmp(path + length - end, deleted);
+}
+
+/* Is the mapping to be saved whole, so that the restart needs no file? */
+static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, const char *path,
+		    uint64_t exe_ino)
+{
+	if (v->flags & KCR_VMA_SHARED || has_no_name(v, path))
 		return false;
 	return c->options->save & CHECKPOINT_SAVE_PRIVATE ||
 	       (c->options->save & CHECKPOINT_SAVE_EXE && v->ino == exe_ino);
@@ -169,7 +179,7 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 		add_region(space, mm, v, v->end, SAVE_TOUCHED);
 		return 0;
 	}
-	if (is_kept(c, v, exe_ino))
+	if (is_kept(c, v, path, exe_ino))
 		return keep(c, pid, v, mm, space);
 	file = map_file(c, pid, v, path, &err);
 	if (!file)
@@ -229,7 +239,7 @@ static int describe_pieces(struct checkpoint *c, pid_t pid, const struct kcr_vma
 	int err = 0;
 
 	while (!err && piece.start < v->end) {
-		if (v->flags & KCR_VMA_SHARED || is_anonymous(v, path) || is_kept(c, v, exe_ino) ||
+		if (v->flags & KCR_VMA_SHARED || is_anonymous(v, path) || is_kept(c, v, path, exe_ino) ||
 		    !record_excluded(mm, piece.start, v->end, v->page_size, &from, &to))
 			from = to = v->end;
 		piece.end = from;
