@@ -13,6 +13,7 @@
 
 static struct client {
 	int fd;				/* -1: free */
+	bool allowed;
 	size_t length;
 	char *line;
 } clients[CLIENTS_MAX];
@@ -71,8 +72,14 @@ static void take_request(struct client *c)
 {
 	struct job_request request;
 	const char *why = NULL;
-	int err = job_request_parse(c->line, &request);
+	int err;
 
+	/* Not earlier: an answer to nothing may be lost with the connection. */
+	if (!c->allowed) {
+		refuse(c, EPERM, "the job is another user's");
+		return;
+	}
+	err = job_request_parse(c->line, &request);
 	if (err) {
 		refuse(c, EINVAL, "mpirun does not understand the request");
 		return;
@@ -124,9 +131,7 @@ static void accept_client(void)
 
 		if (c->fd >= 0)
 			continue;
-		*c = (struct client){ .fd = fd };
-		if (!job_peer_allowed(fd))
-			refuse(c, EPERM, "the job is another user's");
+		*c = (struct client){ .fd = fd, .allowed = job_peer_allowed(fd) };
 		return;
 	}
 	close(fd);

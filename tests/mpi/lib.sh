@@ -9,8 +9,10 @@ export OMPI_MCA_mca_base_component_path=$KCR_TOP/build/mpi:$components
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export PATH=$KCR_TESTS/mpi:$PATH
-ip link set lo up
-hostname "${KCR_HOSTNAME:-kcr}"
+if [ "$(id -u)" = 0 ]; then
+	ip link set lo up
+	hostname "${KCR_HOSTNAME:-kcr}"
+fi
 
 # job NP PROGRAM [ARGUMENT...]: under cr_mpirun in the background, until it says
 # that it runs; mpirun's number in $job, its output in job.out.
