@@ -65,15 +65,29 @@ $(MPI_OSC): $(call mpi_obj,osc)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lmpi -lopen-pal
 
-$(B)/user/report/report.o: FILE_CFLAGS := -fPIC
+$(B)/user/report/report.o $(B)/user/util/signal_name.o: FILE_CFLAGS := -fPIC
 
-$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator job) $(B)/user/report/report.o
+$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator job) $(B)/user/report/report.o \
+		$(B)/user/util/signal_name.o
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
 		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson -lpthread
 
+# What programs link that ask for checkpoints themselves; it needs no MPI.
+KCR_MPI_LIB := $(B)/lib/libkcr_mpi.so.0
+mpi: $(KCR_MPI_LIB)
+
+$(KCR_MPI_LIB): $(call mpi_obj,library)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libkcr_mpi.so.0 -Wl,-z,defs -o $@ $^ -ldl
+	@ln -sf libkcr_mpi.so.0 $(@D)/libkcr_mpi.so
+
 install-mpi: mpi
-	install -d $(DESTDIR)$(MPI_LIB)
+	install -d $(DESTDIR)$(MPI_LIB) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCDIR)
+	install -m 755 $(KCR_MPI_LIB) $(DESTDIR)$(LIBDIR)
+	ln -sf libkcr_mpi.so.0 $(DESTDIR)$(LIBDIR)/libkcr_mpi.so
+	install -m 644 mpi-plugin/library/kcr_mpi.h $(DESTDIR)$(INCDIR)
 	install -m 644 $(MPI_COMPONENTS) $(DESTDIR)$(MPI_LIB)
 endif

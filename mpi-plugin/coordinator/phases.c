@@ -48,6 +48,8 @@ static void finish(void)
 	if (!root.answer.code)
 		root.answer.path = strdup(root.request.path);
 	clients_answer(&root.answer);
+	trigger_answer(&root.answer);
+	programs_answer(root.answer.code);
 	job_answer_free(&root.answer);
 	job_request_free(&root.request);
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
@@ -57,6 +59,7 @@ static void finish(void)
 		root.rank[i].prepared = false;
 	}
 	grant_leaves();
+	programs_serve();
 }
 
 static int commit(void)
@@ -359,7 +362,7 @@ int phases_begin(struct job_request *request, const char **why)
 	root.begun_ns = root_now();
 	root.deadline_ns = root.request.timeout_s ?
 		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
-	next_phase(PHASE_GATE, WIRE_PREPARE, NULL, 0);
+	next_phase(PHASE_GATE, WIRE_PREPARE, &root.asker, sizeof(root.asker));
 	return 0;
 }
 

@@ -92,6 +92,7 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
 		send_addresses();
+	programs_serve();
 }
 
 static void rank_gone(struct root_rank *r)
@@ -99,6 +100,7 @@ static void rank_gone(struct root_rank *r)
 	if (!r->node)
 		return;
 	r->node = NULL;
+	programs_lost(r);
 	phases_lost(r);
 }
 
@@ -114,6 +116,8 @@ static void from_rank(struct root_node *n, const struct wire_header *h, const ui
 		return;
 	} else if (h->type == WIRE_GONE) {
 		rank_gone(r);
+	} else if (h->type == WIRE_ASK) {
+		programs_ask(r, data, h->length);
 	} else if (h->type == WIRE_LEAVE) {
 		r->leaving = true;
 		if (root.phase == PHASE_IDLE) {
@@ -195,7 +199,7 @@ static void *root_thread(void *unused)
 	(void)unused;
 	for (;;) {
 		size_t count = root.nr_nodes, clients;
-		struct pollfd *grown = realloc(p, (1 + count + CLIENTS_MAX + 1) * sizeof(*p));
+		struct pollfd *grown = realloc(p, (2 + count + CLIENTS_MAX + 1) * sizeof(*p));
 
 		if (!grown)
 			break;
@@ -204,8 +208,9 @@ static void *root_thread(void *unused)
 		for (size_t i = 0; i < count; i++)
 			p[1 + i] = (struct pollfd){ root.node[i]->wire.fd,
 						    wire_events(&root.node[i]->wire), 0 };
-		clients = clients_watch(p + 1 + count);
-		if (poll(p, 1 + count + clients, phases_patience()) < 0)
+		p[1 + count] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
+		clients = clients_watch(p + 2 + count);
+		if (poll(p, 2 + count + clients, phases_patience()) < 0)
 			continue;
 		phases_timeout();
 		for (size_t i = 0; i < count; i++)
@@ -213,7 +218,9 @@ static void *root_thread(void *unused)
 				serve_node(root.node[i], p[1 + i].revents);
 		if (p[0].revents)
 			accept_node();
-		clients_serve(p + 1 + count, clients);
+		clients_serve(p + 2 + count, clients);
+		if (p[1 + count].revents)
+			trigger_serve();
 	}
 	free(p);
 	return NULL;
@@ -283,6 +290,7 @@ int root_start(struct snapshot *job, char *address, size_t room, char *secret)
 	if (err)
 		return err;
 	root.job = job;
+	root.asker = WIRE_NOBODY;
 	root.listener = listen_for_nodes(&port);
 	if (root.listener < 0)
 		return root.listener;

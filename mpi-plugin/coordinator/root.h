@@ -20,4 +20,10 @@
  */
 int root_start(struct snapshot *job, char *address, size_t room, char *secret);
 
+/*
+ * Before root_start(): signal `number` to this process saves the job as `name`, of
+ * which `snapshots` stay.  0 or -errno.
+ */
+int trigger_start(int number, const char *name, unsigned int snapshots);
+
 #endif /* MPI_ROOT_H */

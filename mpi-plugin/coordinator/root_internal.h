@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
- * nodes), phases.c (a checkpoint), clients.c (who asks).  One thread owns all.
+ * nodes), phases.c (a checkpoint), clients.c, programs.c and trigger.c (who asks).
+ * One thread owns all.
  */
 #ifndef MPI_ROOT_INTERNAL_H
 #define MPI_ROOT_INTERNAL_H
@@ -29,6 +30,7 @@ struct root_rank {
 	struct wire_bookmark *bookmark;
 	size_t nr_bookmarks;
 	struct wire_summed summed;
+	struct wire_ask *asks;		/* what the application wants; NULL: nothing */
 };
 
 struct root {
@@ -43,6 +45,7 @@ struct root {
 	/* The checkpoint under way. */
 	enum phase phase;
 	uint32_t id;
+	uint32_t asker;			/* a rank, WIRE_ALL, or WIRE_NOBODY: a client */
 	struct job_request request;
 	char *partial;
 	struct job_answer answer;
@@ -69,6 +72,22 @@ void phases_abort(int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(void);
 void phases_timeout(void);
+
+/* ---- programs.c ---- */
+/* The application in this rank asks for a checkpoint (struct wire_ask). */
+void programs_ask(struct root_rank *r, const uint8_t *data, size_t length);
+/* Begins what waits and can begin now. */
+void programs_serve(void);
+/* The rank's connection is lost. */
+void programs_lost(struct root_rank *r);
+/* To root.asker, which is then nobody: an errno, 0: complete. */
+void programs_answer(int code);
+
+/* ---- trigger.c ---- */
+int trigger_fd(void);			/* readable: somebody wants a checkpoint */
+void trigger_serve(void);
+/* To those who see mpirun's standard error, if they asked. */
+void trigger_answer(const struct job_answer *answer);
 
 /* ---- clients.c ---- */
 #define CLIENTS_MAX	16

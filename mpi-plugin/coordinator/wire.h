@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #define WIRE_ALL	0xffffffffu	/* all ranks */
+#define WIRE_NOBODY	0xfffffffeu
 #define WIRE_MAX	(64u << 20)	/* bytes of a message */
 #define WIRE_SECRET	32		/* characters, in hexadecimal */
 
@@ -39,7 +40,7 @@ enum wire_type {
 	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
 	WIRE_LEFT,		/* root → rank: no checkpoint any more */
 	WIRE_GONE,		/* daemon → root: the rank's connection is lost */
-	WIRE_PREPARE,
+	WIRE_PREPARE,		/* uint32_t: the rank that asked for it, WIRE_ALL or WIRE_NOBODY */
 	WIRE_BOOKMARKS,		/* struct wire_bookmark[] */
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
@@ -52,6 +53,8 @@ enum wire_type {
 	WIRE_CONTINUED,
 	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
 	WIRE_FAILED,		/* struct wire_failed, text */
+	WIRE_ASK,		/* rank → root: struct wire_ask; it is answered when all is done */
+	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
 };
 
 struct wire_header {
@@ -87,6 +90,12 @@ struct wire_address {
 
 struct wire_failed {
 	int32_t code;		/* errno */
+};
+
+struct wire_ask {
+	uint32_t keep;		/* snapshots */
+	uint32_t alone;		/* 0: all ranks ask */
+	char path[];		/* absolute; NUL */
 };
 
 /*

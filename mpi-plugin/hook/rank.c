@@ -50,6 +50,13 @@ static int send_message(uint32_t type, uint32_t id, const void *data, size_t len
 	return err;
 }
 
+int rank_send(uint32_t type, const void *data, size_t length)
+{
+	if (self.fd < 0 || self.left)
+		return -ENOTSUP;
+	return send_message(type, 0, data, length);
+}
+
 static void send_failure(uint32_t id, int err, const char *text)
 {
 	struct {
@@ -199,13 +206,35 @@ static void now_left(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
+static void prepare_for(const struct wire_header *h, const uint8_t *data)
+{
+	uint32_t asker = WIRE_NOBODY;
+
+	if (h->length == sizeof(asker))
+		memcpy(&asker, data, sizeof(asker));
+	ask_prepared(self.rank, asker);
+	prepare(h->id);
+}
+
+static void take_answer(const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_failed answer = { EIO };
+
+	if (h->length >= sizeof(answer))
+		memcpy(&answer, data, sizeof(answer));
+	ask_answered(answer.code);
+}
+
 static void act(const struct wire_header *h, const uint8_t *data)
 {
 	int err;
 
 	switch (h->type) {
 	case WIRE_PREPARE:
-		prepare(h->id);
+		prepare_for(h, data);
+		break;
+	case WIRE_ANSWER:
+		take_answer(h, data);
 		break;
 	case WIRE_DRAIN:
 		drain(h->id, data, h->length);
@@ -313,6 +342,8 @@ static int join_new_job(const struct launcher *l)
 	if (err)
 		return err;
 	err = say_hello(l, address, length);
+	if (!err)
+		err = ask_restarted();
 	if (!err && self.leaving && !self.left)
 		err = send_message(WIRE_LEAVE, 0, NULL, 0);
 	return err;

@@ -2,7 +2,8 @@
 /*
  * A rank's part in a checkpoint of the job.  hook_cr.c (the component) calls
  * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks with the
- * daemon and works btl/cr, launcher.c finds the processes around the rank,
+ * daemon and works btl/cr, ask.c asks for checkpoints on the application's behalf,
+ * launcher.c finds the processes around the rank,
  * runtime.c moves it from a dead PMIx server to the new one, refuse.c refuses
  * what could not be restarted.
  */
@@ -24,6 +25,18 @@ int rank_begin(uint32_t rank, uint32_t size);
  * is under way; there is none after it.
  */
 void rank_leave(void);
+
+/* To the root.  0 or -errno; -ENOTSUP: there is none, or this rank has left. */
+int rank_send(uint32_t type, const void *data, size_t length);
+
+/* ---- ask.c ---- */
+
+/* A checkpoint begins; `asker` as in WIRE_PREPARE. */
+void ask_prepared(uint32_t rank, uint32_t asker);
+/* The checkpoint that the application asked for is complete (0) or failed (errno). */
+void ask_answered(int code);
+/* In a restored rank, when the new root knows it.  0 or -errno. */
+int ask_restarted(void);
 
 /* ---- refuse.c ---- */
 

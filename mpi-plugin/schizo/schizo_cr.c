@@ -26,11 +26,13 @@
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/snapshot.h"
 #include "report/report.h"
+#include "util/signal_name.h"
 
 #define PRIORITY	90
 #define ROOT_ROOM	1024		/* of all addresses of mpirun's machine */
 
-static int enable;
+static int enable, keep = 1;
+static char *signal_name, *file;
 static char root_address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 static char node_name[NODE_NAME_MAX];
 
@@ -109,11 +111,29 @@ static struct snapshot *describe_job(opal_cmd_line_t *line)
 
 /* ---- in mpirun ------------------------------------------------------------------------------ */
 
+/* The signal that saves the job, if the user has named one. */
+static int begin_trigger(void)
+{
+	char name[32];
+	int number;
+
+	if (!signal_name || !*signal_name)
+		return 0;
+	number = signal_number(signal_name);
+	if (number <= 0 || keep < 1)
+		return report_fail(-EINVAL, number <= 0 ? "schizo_cr_signal: there is no signal %s" :
+				   "schizo_cr_keep is a number from 1 on", signal_name);
+	snprintf(name, sizeof(name), "context.%d", getpid());
+	return trigger_start(number, file && *file ? file : name, keep);
+}
+
 static int begin_root(opal_cmd_line_t *line)
 {
 	struct snapshot *job = describe_job(line);
-	int err = job ? root_start(job, root_address, sizeof(root_address), secret) : -ENOMEM;
+	int err = job ? begin_trigger() : -ENOMEM;
 
+	if (!err)
+		err = root_start(job, root_address, sizeof(root_address), secret);
 	if (err) {
 		fprintf(stderr, "KCR: this job cannot be checkpointed: %s\n",
 			report_message() ? report_message() : strerror(-err));
@@ -219,12 +239,23 @@ static int query(mca_base_module_t **out, int *priority)
 
 extern orte_schizo_base_component_t mca_schizo_cr_component;
 
+static void add_parameter(const char *name, const char *help, mca_base_var_type_t type, void *where)
+{
+	mca_base_component_var_register(&mca_schizo_cr_component.base_version, name, help, type,
+					NULL, 0, 0, OPAL_INFO_LVL_3, MCA_BASE_VAR_SCOPE_READONLY,
+					where);
+}
+
 static int register_parameters(void)
 {
-	mca_base_component_var_register(&mca_schizo_cr_component.base_version, "enable",
-					"Let the job be checkpointed with cr_checkpoint",
-					MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_3,
-					MCA_BASE_VAR_SCOPE_READONLY, &enable);
+	add_parameter("enable", "Let the job be checkpointed with cr_checkpoint",
+		      MCA_BASE_VAR_TYPE_INT, &enable);
+	add_parameter("signal", "Signal to mpirun, by name or number, that saves the job (none)",
+		      MCA_BASE_VAR_TYPE_STRING, &signal_name);
+	add_parameter("file", "Snapshot that the signal makes (context.PID)",
+		      MCA_BASE_VAR_TYPE_STRING, &file);
+	add_parameter("keep", "Snapshots of that name that stay",
+		      MCA_BASE_VAR_TYPE_INT, &keep);
 	return ORTE_SUCCESS;
 }
 
