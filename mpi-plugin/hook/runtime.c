@@ -63,31 +63,69 @@ static bool is_runtime_variable(const char *assignment)
 	return !strncmp(assignment, "PMIX_", 5) || !strncmp(assignment, "OMPI_", 5);
 }
 
-/*
- * The old values stay allocated (that is what setenv does), so a getenv in
- * another thread gets one or the other.
- */
-static void take_environment(char **environment)
+static bool same_name(const char *a, const char *b)
 {
-	for (; environment && *environment; environment++) {
-		char *equals = strchr(*environment, '=');
+	size_t length = strcspn(a, "=");
 
-		if (!equals || !is_runtime_variable(*environment))
+	return !strncmp(a, b, length) && b[length] == '=';
+}
+
+static size_t count(char **environment)
+{
+	size_t n = 0;
+
+	while (environment && environment[n])
+		n++;
+	return n;
+}
+
+/* Replaces the variable in the first *n of `environment`, or appends it. */
+static void put(char **environment, size_t *n, char *assignment)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (same_name(assignment, environment[i])) {
+			environment[i] = assignment;
+			return;
+		}
+	environment[(*n)++] = assignment;
+}
+
+/*
+ * The application's threads may be in getenv(), which walks the array and the
+ * strings without a lock.  Both stay as they are: a new array is made, with the
+ * strings of what has not changed, and takes the old one's place at once.
+ */
+static int take_environment(char **fresh)
+{
+	char **merged = calloc(count(environ) + count(fresh) + 1, sizeof(*merged)), *copy;
+	size_t n = count(environ);
+
+	if (!merged)
+		return -ENOMEM;
+	memcpy(merged, environ, n * sizeof(*merged));
+	for (; fresh && *fresh; fresh++) {
+		if (!strchr(*fresh, '=') || !is_runtime_variable(*fresh))
 			continue;
-		*equals = '\0';
-		setenv(*environment, equals + 1, 1);
-		*equals = '=';
+		copy = strdup(*fresh);
+		if (!copy)
+			return -ENOMEM;
+		put(merged, &n, copy);
 	}
+	__atomic_store_n(&environ, merged, __ATOMIC_RELEASE);
+	return 0;
 }
 
 int runtime_reattach(const struct launcher *l)
 {
 	pmix_proc_t self;
+	int err;
 
 	for (int waited = 0; !atomic_load(&lost) && waited < LOSS_PATIENCE_MS; waited++)
 		usleep(1000);
 	PMIx_Finalize(NULL, 0);		/* its server is gone: there is nobody to say it to */
-	take_environment(l->environment);
+	err = take_environment(l->environment);
+	if (err)
+		return err;
 	if (PMIx_Init(&self, NULL, 0) != PMIX_SUCCESS)
 		return -ECONNREFUSED;
 	reattached = true;

@@ -2,6 +2,7 @@
 # For the test scripts of MPI jobs, after tests/lib.sh: a machine that mpirun
 # works on as root, Open MPI with the components of this tree, and jobs.
 need mpirun
+[ "$patience" -ge 90 ] || patience=90	# mpirun starts slowly, its ranks spin
 need jq
 [ -e "$KCR_TOP/build/mpi/mca_btl_cr.so" ] || skip "the components for Open MPI are not built"
 components=$(ompi_info --path pkglibdir --parsable | sed 's/.*:pkglibdir://')

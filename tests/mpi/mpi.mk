@@ -2,18 +2,23 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused \
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
+	$(T)/mpi/reader \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
 tests test-programs bench-programs: mpi-tests
 
 $(T)/mpi/torture: tests/mpi/driver.c tests/mpi/driver.h mpi-plugin/btl/btl_cr_control.h
+$(T)/mpi/asks: mpi-plugin/library/kcr_mpi.h | $(KCR_MPI_LIB)
+$(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../lib'
+$(T)/mpi/callbacks: | $(B)/lib/libcr.so
+$(T)/mpi/callbacks: MPI_TEST_LIBS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../../lib'
 $(T)/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)
 	$(Q)$(MPICC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. \
-		-o $@ $(filter %.c,$^) -lpthread
+		-o $@ $(filter %.c,$^) $(MPI_TEST_LIBS) -lpthread
 $(T)/mpi/%: tests/mpi/%.f90
 	@mkdir -p $(@D)
 	$(call say,MPIF90)
