@@ -56,7 +56,6 @@ static void finish(void)
 		free(root.rank[i].bookmark);
 		root.rank[i].bookmark = NULL;
 		root.rank[i].nr_bookmarks = 0;
-		root.rank[i].prepared = false;
 	}
 	grant_leaves();
 	programs_serve();
@@ -77,7 +76,7 @@ static int commit(void)
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		struct root_rank *r = &root.rank[i];
 
-		s.rank[i].node = r->node && r->node->name ? r->node->name : "";
+		s.rank[i].node = r->home->name;
 		s.rank[i].bytes = r->summed.bytes;
 		s.rank[i].checksum = r->summed.checksum;
 		root.answer.bytes += r->summed.bytes;
@@ -94,35 +93,16 @@ static int commit(void)
 
 /* ---- from phase to phase -------------------------------------------------------------- */
 
-/* What each peer says it has sent to this rank. */
-static void send_expected(uint32_t to)
-{
-	struct wire_bookmark *list = NULL;
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++) {
-			struct wire_bookmark *grown, *b = &root.rank[i].bookmark[k];
-
-			if (b->rank != to || !b->sent)
-				continue;
-			grown = realloc(list, (count + 1) * sizeof(*list));
-			if (!grown)
-				break;
-			list = grown;
-			list[count++] = (struct wire_bookmark){ .rank = i, .sent = b->sent };
-		}
-	}
-	wire_send(&root.rank[to].node->wire, WIRE_DRAIN, to, root.id, list, count * sizeof(*list));
-	free(list);
-}
-
 static void expect_all(enum phase phase)
 {
 	root.phase = phase;
 	root.phase_ns = root_now();
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		root.rank[i].pending = root.rank[i].node != NULL;
+	root.nr_pending = 0;
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		/* What a rank has left is summed up by its daemon even if it has ended. */
+		root.rank[i].pending = phase == PHASE_SUM || root.rank[i].node;
+		root.nr_pending += root.rank[i].pending;
+	}
 }
 
 static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length)
@@ -131,11 +111,54 @@ static void next_phase(enum phase phase, uint32_t type, const void *data, size_t
 	root_broadcast(type, WIRE_ALL, data, length);
 }
 
+static bool counts(const struct wire_bookmark *b)
+{
+	return b->sent && b->rank < root.nr_ranks;
+}
+
+/*
+ * Turns the ranks' lists of what they have sent around: first[i] to
+ * first[i + 1] - 1 of *list is what others have sent to rank i.
+ */
+static int turn_bookmarks(size_t *first, struct wire_bookmark **list)
+{
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++)
+			if (counts(&root.rank[i].bookmark[k]))
+				first[root.rank[i].bookmark[k].rank + 2]++;
+	for (uint32_t i = 2; i <= root.nr_ranks; i++)
+		first[i] += first[i - 1];
+	*list = calloc(first[root.nr_ranks] + first[root.nr_ranks + 1] + 1, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	/* first[i + 1] is where the next one for rank i goes. */
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++) {
+			const struct wire_bookmark *b = &root.rank[i].bookmark[k];
+
+			if (counts(b))
+				(*list)[first[b->rank + 1]++] =
+					(struct wire_bookmark){ .rank = i, .sent = b->sent };
+		}
+	return 0;
+}
+
 static void begin_drain(void)
 {
+	size_t *first = calloc(root.nr_ranks + 2, sizeof(*first));
+	struct wire_bookmark *list = NULL;
+
+	if (!first || turn_bookmarks(first, &list)) {
+		free(first);
+		phases_abort(ENOMEM, NULL);
+		return;
+	}
 	expect_all(PHASE_DRAIN);
 	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		send_expected(i);
+		wire_send(&root.rank[i].node->wire, WIRE_DRAIN, i, root.id, list + first[i],
+			  (first[i + 1] - first[i]) * sizeof(*list));
+	free(list);
+	free(first);
 }
 
 static void begin_dump(void)
@@ -217,10 +240,15 @@ static void phase_done(void)
 
 static void check_phase(void)
 {
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		if (root.rank[i].pending)
-			return;
-	phase_done();
+	if (!root.nr_pending)
+		phase_done();
+}
+
+static void settle(struct root_rank *r)
+{
+	root.nr_pending -= r->pending;
+	r->pending = false;
+	check_phase();
 }
 
 void phases_abort(int code, const char *text)
@@ -291,8 +319,7 @@ void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8
 	}
 	if (h->type == WIRE_SUMMED && h->length == sizeof(r->summed))
 		memcpy(&r->summed, data, sizeof(r->summed));
-	r->pending = false;
-	check_phase();
+	settle(r);
 }
 
 void phases_lost(struct root_rank *r)
@@ -308,11 +335,26 @@ void phases_lost(struct root_rank *r)
 		break;
 	case PHASE_RESUME:
 	case PHASE_ABORT:
-		r->pending = false;
-		check_phase();
+		settle(r);
 		break;
 	default:			/* its file is there: the daemon sums it up */
 		break;
+	}
+}
+
+void phases_node_lost(const struct root_node *n)
+{
+	char text[128];
+
+	/* In the other phases its ranks have been missed already. */
+	if (root.phase != PHASE_SUM && root.phase != PHASE_RESUME)
+		return;
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		if (root.rank[i].home != n)
+			continue;
+		snprintf(text, sizeof(text), "the daemon on %s is lost", n->name);
+		phases_abort(ESRCH, text);
+		return;
 	}
 }
 

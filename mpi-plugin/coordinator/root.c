@@ -46,11 +46,10 @@ static void send_addresses(void)
 	size_t length = 0, at = 0;
 	uint8_t *data;
 
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		if (!root.rank[i].node || !root.rank[i].restarted)
-			return;
+	if (root.nr_restarted < root.nr_ranks)
+		return;
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
 		length += sizeof(struct wire_address) + root.rank[i].address_length;
-	}
 	data = malloc(length);
 	if (!data)
 		return;
@@ -64,6 +63,7 @@ static void send_addresses(void)
 		at += sizeof(head) + r->address_length;
 		r->restarted = false;
 	}
+	root.nr_restarted = 0;
 	root_broadcast(WIRE_ADDRESSES, WIRE_ALL, data, length);
 	free(data);
 }
@@ -83,7 +83,8 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	if (h->rank >= root.nr_ranks || hello.address_length > h->length - sizeof(hello))
 		return;
 	r = &root.rank[h->rank];
-	r->node = n;
+	r->node = r->home = n;
+	root.nr_restarted += !!hello.restarted - r->restarted;
 	r->restarted = hello.restarted;
 	free(r->address);
 	r->address = malloc(hello.address_length + 1);
@@ -101,6 +102,8 @@ static void rank_gone(struct root_rank *r)
 		return;
 	r->node = NULL;
 	programs_lost(r);
+	root.nr_restarted -= r->restarted;
+	r->restarted = false;
 	phases_lost(r);
 }
 
@@ -137,6 +140,7 @@ static void node_gone(struct root_node *n)
 	for (uint32_t i = 0; i < root.nr_ranks; i++)
 		if (root.rank[i].node == n)
 			rank_gone(&root.rank[i]);
+	phases_node_lost(n);
 }
 
 /* The first message of a daemon. */

@@ -22,9 +22,9 @@ struct root_node {
 
 struct root_rank {
 	struct root_node *node;		/* NULL: not connected */
+	struct root_node *home;		/* whose daemon it was last connected to */
 	bool restarted, leaving, left;
 	bool pending;			/* the phase waits for it */
-	bool prepared;			/* it has been told to close its gate */
 	uint8_t *address;
 	uint32_t address_length;
 	struct wire_bookmark *bookmark;
@@ -41,6 +41,8 @@ struct root {
 	size_t nr_nodes;
 	struct root_rank *rank;
 	uint32_t nr_ranks;		/* 0: none has come yet */
+	uint32_t nr_restarted;		/* wait for the addresses of all */
+	uint32_t nr_pending;		/* the phase waits for */
 
 	/* The checkpoint under way. */
 	enum phase phase;
@@ -67,6 +69,8 @@ int phases_begin(struct job_request *request, const char **why);
 void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
 /* The rank's connection is lost. */
 void phases_lost(struct root_rank *r);
+/* The daemon's connection is lost, and with it those of its ranks. */
+void phases_node_lost(const struct root_node *n);
 /* Gives up; the ranks go on.  `text` may be NULL. */
 void phases_abort(int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */

@@ -24,10 +24,8 @@ static void handler(int number)
 	int saved = errno;
 	char byte = number;
 
-	/* When the pipe is full, it is known well enough. */
-	if (write(ends[1], &byte, 1) < 0)
+	if (write(ends[1], &byte, 1) < 0)	/* it is full: known well enough */
 		errno = saved;
-	errno = saved;
 }
 
 int trigger_start(int number, const char *name, unsigned int snapshots)
