@@ -149,8 +149,8 @@ $(PROGS): $(B)/bin/%: $(B)/user/util/%.o $(UTIL_OBJ) $(ROOM_LIBS)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PROG_LIBS) -lpthread
 
--include tests/tests.mk
 -include $(wildcard */room.mk)
+-include tests/tests.mk		# whose prerequisites are what the rooms name
 -include $(wildcard tests/mpi/*.mk)
 
 install: user
