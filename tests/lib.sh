@@ -125,6 +125,14 @@ kill_tree() {
 	wait_until all_gone $all
 }
 
+# checkpoint_and_kill PID [OPTION...]: the program does nothing in between.
+checkpoint_and_kill() {
+	checkpoint "$@" --kill
+	wait "$1" 2> /dev/null
+	# shellcheck disable=SC2046
+	wait_until all_gone $(cr_info --json image | jq '.process[].pid')
+}
+
 # restart [OPTION...]: from the file `image`, in the background; cr_restart's own
 # number in $restarted,
 # output in restart.out.
