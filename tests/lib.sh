@@ -220,3 +220,23 @@ need() {
 not() {
 	! "$@" > /dev/null 2>&1
 }
+
+# need_faults: allocations and copies can be made to fail (tests/programs/fault.c).
+need_faults() {
+	local folder=/sys/kernel/debug kind
+	[ -d $folder/failslab ] && [ -w /proc/self/fail-nth ] || skip "this kernel injects no faults"
+	for kind in failslab fail_usercopy; do
+		echo 1 > $folder/$kind/verbose		# a line, which check-log knows; no trace
+	done
+	echo N > $folder/failslab/ignore-gfp-wait	# those that may sleep fail as well
+}
+
+# faulty CALL N COMMAND...: the N-th allocation in the call fails; $status, $said.
+# The file `fault` is there if the call had so many.
+faulty() {
+	local call=$1 nth=$2
+	shift 2
+	rm -f fault
+	FAULT_CALL=$call FAULT_NTH=$nth FAULT_LOG=$PWD/fault LD_PRELOAD=$KCR_TESTS/fault \
+		status_of timeout "$patience" "$@"
+}
