@@ -122,7 +122,7 @@ static void read_client(struct client *c)
 
 static void accept_client(void)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = descriptors_accept(listener);
 
 	if (fd < 0)
 		return;

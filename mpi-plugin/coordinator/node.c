@@ -33,6 +33,7 @@ struct member {				/* a rank of this node */
 	uint32_t rank;			/* WIRE_ALL: it has not said yet */
 	int32_t top;
 	bool waits;			/* for its turn to be dumped */
+	bool owes;			/* an answer */
 	struct dump dump;
 };
 
@@ -41,6 +42,7 @@ static struct {
 	struct wire root;
 	struct member **member;
 	size_t nr_members;
+	size_t nr_owing;
 	size_t at_once;			/* dumps, as many as there are processors */
 	uint32_t id;			/* of the checkpoint under way */
 	char *order;			/* the DUMP's strings: folder, then arguments */
@@ -92,8 +94,8 @@ static void dump_member(struct member *m)
 	free(path);
 }
 
-/* As many at a time as there are processors. */
-static void dump_more(void)
+/* As many at a time as there are processors.  Returns how many are under way. */
+static size_t dump_more(void)
 {
 	size_t running = 0;
 
@@ -107,6 +109,7 @@ static void dump_more(void)
 		dump_member(m);
 		running += m->dump.fd >= 0;
 	}
+	return running;
 }
 
 static void dump_ended(struct member *m)
@@ -118,10 +121,11 @@ static void dump_ended(struct member *m)
 		tell_failure(m->rank, -err, message ? message : "cannot be saved");
 	} else {
 		node.saved[node.nr_saved++] = m->rank;
-		wire_send(&node.root, WIRE_DUMPED, m->rank, node.id, NULL, 0);
+		wire_queue(&node.root, WIRE_DUMPED, m->rank, node.id, NULL, 0);
 	}
 	free(message);
-	dump_more();
+	if (!dump_more())
+		wire_flush(&node.root);
 }
 
 /* data: NUL-terminated strings. */
@@ -175,8 +179,9 @@ static void sum_all(void)
 		if (err)
 			tell_failure(node.saved[i], -err, "its context file cannot be read back");
 		else
-			wire_send(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
+			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
 	}
+	wire_flush(&node.root);
 }
 
 static void signal_all(const uint8_t *data, size_t length)
@@ -193,13 +198,39 @@ static void signal_all(const uint8_t *data, size_t length)
 
 /* ---- messages ---------------------------------------------------------------------- */
 
+static void set_owing(struct member *m, bool owes)
+{
+	node.nr_owing += owes - m->owes;
+	m->owes = owes;
+}
+
+/*
+ * The answers of a phase go to the root together, once all ranks of this node that
+ * were asked have answered: a write and a read for all.  Anything else takes those
+ * that are there along, at once.
+ */
+static void pass_up(struct member *m, const struct wire_header *h, const uint8_t *data)
+{
+	bool awaited = m->owes && (h->type == WIRE_BOOKMARKS || h->type == WIRE_DRAINED ||
+				   h->type == WIRE_CONTINUED);
+
+	if (awaited || h->type == WIRE_FAILED)
+		set_owing(m, false);
+	wire_queue(&node.root, h->type, m->rank, h->id, data, h->length);
+	if (!awaited || !node.nr_owing)
+		wire_flush(&node.root);
+}
+
 static void pass_down(const struct wire_header *h, const uint8_t *data)
 {
 	for (size_t i = 0; i < node.nr_members; i++) {
 		struct member *m = node.member[i];
 
-		if (m->rank != WIRE_ALL && (h->rank == WIRE_ALL || h->rank == m->rank))
-			wire_send(&m->wire, h->type, m->rank, h->id, data, h->length);
+		if (m->rank == WIRE_ALL || (h->rank != WIRE_ALL && h->rank != m->rank))
+			continue;
+		if (h->type == WIRE_PREPARE || h->type == WIRE_DRAIN || h->type == WIRE_CONTINUE)
+			set_owing(m, true);
+		wire_send(&m->wire, h->type, m->rank, h->id, data, h->length);
 	}
 }
 
@@ -238,7 +269,7 @@ static void from_member(struct member *m, const struct wire_header *h, const uin
 		m->top = hello.top;
 	}
 	if (m->rank != WIRE_ALL)
-		wire_send(&node.root, h->type, m->rank, h->id, data, h->length);
+		pass_up(m, h, data);
 }
 
 /* Its messages; -errno: the connection is done with. */
@@ -302,6 +333,7 @@ static void remove_members(void)
 
 static void lose_member(struct member *m)
 {
+	set_owing(m, false);
 	if (m->rank != WIRE_ALL)
 		wire_send(&node.root, WIRE_GONE, m->rank, node.id, NULL, 0);
 	m->waits = false;
@@ -378,7 +410,7 @@ static int listen_for_ranks(char *name)
 	length = snprintf(name, NODE_NAME_MAX, "kcr-mpi-node.%d.%016" PRIx64, getpid(), number);
 	memcpy(address.sun_path + 1, name, length);
 	if (bind(fd, (struct sockaddr *)&address,
-		 offsetof(struct sockaddr_un, sun_path) + 1 + length) || listen(fd, 1024)) {
+		 offsetof(struct sockaddr_un, sun_path) + 1 + length) || listen(fd, SOMAXCONN)) {
 		err = -errno;
 		close(fd);
 		return err;

@@ -33,7 +33,7 @@ static void grant_leaves(void)
 		if (!r->leaving || r->left || !r->node)
 			continue;
 		r->left = true;
-		wire_send(&r->node->wire, WIRE_LEFT, i, 0, NULL, 0);
+		wire_queue(&r->node->wire, WIRE_LEFT, i, 0, NULL, 0);
 	}
 }
 
@@ -155,8 +155,8 @@ static void begin_drain(void)
 	}
 	expect_all(PHASE_DRAIN);
 	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		wire_send(&root.rank[i].node->wire, WIRE_DRAIN, i, root.id, list + first[i],
-			  (first[i + 1] - first[i]) * sizeof(*list));
+		wire_queue(&root.rank[i].node->wire, WIRE_DRAIN, i, root.id, list + first[i],
+			   (first[i + 1] - first[i]) * sizeof(*list));
 	free(list);
 	free(first);
 }

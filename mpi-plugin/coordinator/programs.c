@@ -13,6 +13,8 @@
 
 static void forget(struct root_rank *r)
 {
+	if (r->asks)
+		root.nr_asking[!!r->asks->alone]--;
 	free(r->asks);
 	r->asks = NULL;
 }
@@ -23,7 +25,7 @@ static void tell(uint32_t rank, int code)
 	struct wire_failed answer = { code };
 
 	if (r->node)
-		wire_send(&r->node->wire, WIRE_ANSWER, rank, 0, &answer, sizeof(answer));
+		wire_queue(&r->node->wire, WIRE_ANSWER, rank, 0, &answer, sizeof(answer));
 }
 
 static void tell_asker(uint32_t asker, int code)
@@ -57,19 +59,11 @@ static int begin(uint32_t asker)
 	return 0;
 }
 
-static bool all_ask(void)
-{
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		if (!root.rank[i].asks || root.rank[i].asks->alone)
-			return false;
-	return root.nr_ranks > 0;
-}
-
 void programs_serve(void)
 {
-	if (root.phase == PHASE_IDLE && all_ask())
+	if (root.phase == PHASE_IDLE && root.nr_ranks && root.nr_asking[0] == root.nr_ranks)
 		begin(WIRE_ALL);
-	for (uint32_t i = 0; i < root.nr_ranks && root.phase == PHASE_IDLE; i++)
+	for (uint32_t i = 0; root.nr_asking[1] && i < root.nr_ranks && root.phase == PHASE_IDLE; i++)
 		if (root.rank[i].asks && root.rank[i].asks->alone && begin(i))
 			return;
 }
@@ -87,6 +81,7 @@ void programs_ask(struct root_rank *r, const uint8_t *data, size_t length)
 		return;
 	}
 	memcpy(r->asks, data, length);
+	root.nr_asking[!!r->asks->alone]++;
 	programs_serve();
 }
 

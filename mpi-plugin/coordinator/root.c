@@ -35,7 +35,7 @@ void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t lengt
 {
 	for (size_t i = 0; i < root.nr_nodes; i++)
 		if (root.node[i]->name)
-			wire_send(&root.node[i]->wire, type, rank, root.id, data, length);
+			wire_queue(&root.node[i]->wire, type, rank, root.id, data, length);
 }
 
 /* ---- ranks ------------------------------------------------------------------------ */
@@ -83,6 +83,7 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	if (h->rank >= root.nr_ranks || hello.address_length > h->length - sizeof(hello))
 		return;
 	r = &root.rank[h->rank];
+	root.nr_present += !r->node;
 	r->node = r->home = n;
 	root.nr_restarted += !!hello.restarted - r->restarted;
 	r->restarted = hello.restarted;
@@ -93,7 +94,8 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
 		send_addresses();
-	programs_serve();
+	if (root.nr_present == root.nr_ranks)
+		programs_serve();
 }
 
 static void rank_gone(struct root_rank *r)
@@ -101,6 +103,7 @@ static void rank_gone(struct root_rank *r)
 	if (!r->node)
 		return;
 	r->node = NULL;
+	root.nr_present--;
 	programs_lost(r);
 	root.nr_restarted -= r->restarted;
 	r->restarted = false;
@@ -125,7 +128,7 @@ static void from_rank(struct root_node *n, const struct wire_header *h, const ui
 		r->leaving = true;
 		if (root.phase == PHASE_IDLE) {
 			r->left = true;
-			wire_send(&n->wire, WIRE_LEFT, h->rank, 0, NULL, 0);
+			wire_queue(&n->wire, WIRE_LEFT, h->rank, 0, NULL, 0);
 		}
 	} else {
 		phases_answer(r, h, data);
@@ -175,13 +178,10 @@ static void serve_node(struct root_node *n, short events)
 		node_gone(n);
 }
 
-static void accept_node(void)
+static void add_node(int fd)
 {
-	int fd = accept4(root.listener, NULL, NULL, SOCK_CLOEXEC);
 	struct root_node **grown, *n;
 
-	if (fd < 0)
-		return;
 	wire_watch_peer(fd);
 	grown = realloc(root.node, (root.nr_nodes + 1) * sizeof(*grown));
 	n = calloc(1, sizeof(*n));
@@ -194,6 +194,14 @@ static void accept_node(void)
 	}
 	wire_open(&n->wire, fd);
 	root.node[root.nr_nodes++] = n;
+}
+
+static void accept_nodes(void)
+{
+	int fd;
+
+	while ((fd = descriptors_accept(root.listener)) >= 0)
+		add_node(fd);
 }
 
 static void *root_thread(void *unused)
@@ -209,9 +217,12 @@ static void *root_thread(void *unused)
 			break;
 		p = grown;
 		p[0] = (struct pollfd){ root.listener, POLLIN, 0 };
-		for (size_t i = 0; i < count; i++)
-			p[1 + i] = (struct pollfd){ root.node[i]->wire.fd,
-						    wire_events(&root.node[i]->wire), 0 };
+		for (size_t i = 0; i < count; i++) {
+			struct wire *w = &root.node[i]->wire;
+
+			wire_flush(w);		/* poll tells if it is lost */
+			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
+		}
 		p[1 + count] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
 		clients = clients_watch(p + 2 + count);
 		if (poll(p, 2 + count + clients, phases_patience()) < 0)
@@ -221,7 +232,7 @@ static void *root_thread(void *unused)
 			if (p[1 + i].revents && root.node[i]->wire.fd >= 0)
 				serve_node(root.node[i], p[1 + i].revents);
 		if (p[0].revents)
-			accept_node();
+			accept_nodes();
 		clients_serve(p + 2 + count, clients);
 		if (p[1 + count].revents)
 			trigger_serve();
@@ -240,7 +251,7 @@ static int listen_for_nodes(unsigned short *port)
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1024) ||
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
 	    getsockname(fd, (struct sockaddr *)&address, &length)) {
 		int err = -errno;
 
@@ -298,7 +309,9 @@ int root_start(struct snapshot *job, char *address, size_t room, char *secret)
 	root.listener = listen_for_nodes(&port);
 	if (root.listener < 0)
 		return root.listener;
-	err = clients_open();
+	err = descriptors_keep();
+	if (!err)
+		err = clients_open();
 	if (!err)
 		err = thread_start(root_thread, NULL);
 	if (err) {

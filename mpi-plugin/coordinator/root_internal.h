@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
- * nodes), phases.c (a checkpoint), clients.c, programs.c and trigger.c (who asks).
+ * nodes), phases.c (a checkpoint), clients.c, programs.c and
+ * trigger.c (who asks), descriptors.c.
  * One thread owns all.
  */
 #ifndef MPI_ROOT_INTERNAL_H
@@ -41,6 +42,8 @@ struct root {
 	size_t nr_nodes;
 	struct root_rank *rank;
 	uint32_t nr_ranks;		/* 0: none has come yet */
+	uint32_t nr_present;		/* are connected */
+	uint32_t nr_asking[2];		/* want to be saved: together, alone */
 	uint32_t nr_restarted;		/* wait for the addresses of all */
 	uint32_t nr_pending;		/* the phase waits for */
 
@@ -59,7 +62,7 @@ struct root {
 extern struct root root;
 
 uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
-/* To the daemons of all nodes. */
+/* Queues it for the daemons of all nodes; the thread writes before it waits. */
 void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length);
 
 /* ---- phases.c ---- */
@@ -76,6 +79,11 @@ void phases_abort(int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(void);
 void phases_timeout(void);
+
+/* ---- descriptors.c ---- */
+int descriptors_keep(void);		/* 0 or -errno */
+/* A connection to take (not blocking), or -errno: -EMFILE: one was ended for lack of room. */
+int descriptors_accept(int listener);
 
 /* ---- programs.c ---- */
 /* The application in this rank asks for a checkpoint (struct wire_ask). */

@@ -54,11 +54,21 @@ void wire_close(struct wire *w)
 
 short wire_events(const struct wire *w)
 {
-	return POLLIN | (w->out_length ? POLLOUT : 0);
+	return POLLIN | (w->blocked ? POLLOUT : 0);
 }
 
-static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t used, size_t more)
+/* Room for `more` bytes behind those between *begin and *end, which may move. */
+static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t *begin, size_t *end, size_t more)
 {
+	size_t used = *end - *begin;
+
+	if (*room - *end >= more)
+		return *buffer + *end;
+	if (*begin) {
+		memmove(*buffer, *buffer + *begin, used);
+		*begin = 0;
+		*end = used;
+	}
 	if (*room - used < more) {
 		size_t wanted = (used + more) * 2;
 		uint8_t *grown = realloc(*buffer, wanted);
@@ -71,15 +81,15 @@ static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t used, size_t mor
 	return *buffer + used;
 }
 
-void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
-	       const void *data, size_t length)
+void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+		const void *data, size_t length)
 {
 	struct wire_header header = { length, type, rank, id };
 	uint8_t *at;
 
 	if (w->fd < 0)
 		return;
-	at = room_for(&w->out, &w->out_room, w->out_length, sizeof(header) + length);
+	at = room_for(&w->out, &w->out_room, &w->out_begin, &w->out_end, sizeof(header) + length);
 	if (!at) {			/* its peer sees the end and gives up */
 		shutdown(w->fd, SHUT_RDWR);
 		return;
@@ -87,36 +97,39 @@ void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 	memcpy(at, &header, sizeof(header));
 	if (length)
 		memcpy(at + sizeof(header), data, length);
-	w->out_length += sizeof(header) + length;
+	w->out_end += sizeof(header) + length;
+}
+
+void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+	       const void *data, size_t length)
+{
+	wire_queue(w, type, rank, id, data, length);
 	wire_flush(w);
 }
 
 int wire_flush(struct wire *w)
 {
-	size_t done = 0;
-	int err = 0;
-
-	while (done < w->out_length) {
-		ssize_t n = send(w->fd, w->out + done, w->out_length - done, MSG_NOSIGNAL);
+	w->blocked = false;
+	while (w->out_begin < w->out_end) {
+		ssize_t n = send(w->fd, w->out + w->out_begin, w->out_end - w->out_begin,
+				 MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			err = errno == EAGAIN ? 0 : -errno;
-			break;
+			w->blocked = errno == EAGAIN;
+			return w->blocked ? 0 : -errno;
 		}
-		done += n;
+		w->out_begin += n;
 	}
-	w->out_length -= done;
-	if (done)
-		memmove(w->out, w->out + done, w->out_length);
-	return err;
+	w->out_begin = w->out_end = 0;
+	return 0;
 }
 
 int wire_fill(struct wire *w)
 {
 	for (;;) {
-		uint8_t *at = room_for(&w->in, &w->in_room, w->in_length, READ_AT_ONCE);
+		uint8_t *at = room_for(&w->in, &w->in_room, &w->in_begin, &w->in_end, READ_AT_ONCE);
 		ssize_t n;
 
 		if (!at)
@@ -128,38 +141,25 @@ int wire_fill(struct wire *w)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
-		w->in_length += n;
+		w->in_end += n;
 		if (n < READ_AT_ONCE)
 			return 0;
 	}
 }
 
-/*
- * The message handed out last is dropped at the next call: its size waits in
- * front of the buffer's contents as `length` of its own header.
- */
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data)
 {
-	struct wire_header next;
+	size_t left = w->in_end - w->in_begin;
 
-	if (w->in_length < sizeof(next))
+	if (left < sizeof(*header))
 		return 0;
-	memcpy(&next, w->in, sizeof(next));
-	if (next.type == 0) {		/* handed out */
-		size_t size = sizeof(next) + next.length;
-
-		w->in_length -= size;
-		memmove(w->in, w->in + size, w->in_length);
-		return wire_next(w, header, data);
-	}
-	if (next.length > WIRE_MAX)
+	memcpy(header, w->in + w->in_begin, sizeof(*header));
+	if (header->length > WIRE_MAX)
 		return -EPROTO;
-	if (w->in_length < sizeof(next) + next.length)
+	if (left < sizeof(*header) + header->length)
 		return 0;
-	*header = next;
-	*data = w->in + sizeof(next);
-	next.type = 0;
-	memcpy(w->in, &next, sizeof(next));
+	*data = w->in + w->in_begin + sizeof(*header);
+	w->in_begin += sizeof(*header) + header->length;
 	return 1;
 }
 

@@ -72,9 +72,9 @@ struct wire_hello {
 	uint32_t address_length;
 };
 
-struct wire_bookmark {
+/* Most bytes of a checkpoint's messages are these. */
+struct __attribute__((packed)) wire_bookmark {
 	uint32_t rank;
-	uint32_t reserved;
 	uint64_t sent;
 };
 
@@ -104,9 +104,10 @@ struct wire_ask {
  */
 struct wire {
 	int fd;			/* -1: closed */
+	bool blocked;			/* the rest of `out` goes when there is room */
 	uint8_t *in, *out;
-	size_t in_length, in_room;
-	size_t out_length, out_room;
+	size_t in_begin, in_end, in_room;
+	size_t out_begin, out_end, out_room;
 };
 
 void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
@@ -119,7 +120,13 @@ short wire_events(const struct wire *w);	/* what to poll for */
  */
 void wire_watch_peer(int fd);
 
-/* Queues a message; a connection that is lost takes it silently (poll tells). */
+/*
+ * Queues a message for wire_flush(): many small ones are cheap only together.  A
+ * connection that is lost takes it silently (poll tells).
+ */
+void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+		const void *data, size_t length);
+/* The same, and wire_flush(). */
 void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 	       const void *data, size_t length);
 /* Writes what it can.  0 or -errno: lost. */
@@ -127,8 +134,8 @@ int wire_flush(struct wire *w);
 /* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
 int wire_fill(struct wire *w);
 /*
- * The next complete message: 1 with the header and the data (valid until the
- * next call), 0: none yet, -EPROTO: nonsense.
+ * The next complete message: 1 with the header and the data (valid until
+ * wire_fill()), 0: none yet, -EPROTO: nonsense.
  */
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
 

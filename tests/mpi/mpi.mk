@@ -3,7 +3,7 @@
 
 ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
-	$(T)/mpi/reader \
+	$(T)/mpi/reader $(T)/mpi/scale \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
@@ -14,6 +14,11 @@ $(T)/mpi/asks: mpi-plugin/library/kcr_mpi.h | $(KCR_MPI_LIB)
 $(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../lib'
 $(T)/mpi/callbacks: | $(B)/lib/libcr.so
 $(T)/mpi/callbacks: MPI_TEST_LIBS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../../lib'
+$(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(call mpi_obj,coordinator) \
+		$(B)/user/libmpi-plugin/job.a $(B)/user/libreport.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(CFLAGS) -o $@ $(filter-out %.h,$^) -lcjson -lpthread
 $(T)/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)

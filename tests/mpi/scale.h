@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the coordination of a checkpoint costs mpirun and a node's daemon, by
+ * their own code among simulated ones of the others: scale_root.c and
+ * scale_node.c measure, scale.c makes a table of it.  A figure is processor time
+ * of the process that is measured; all are medians of several checkpoints.
+ */
+#ifndef KCR_TESTS_MPI_SCALE_H
+#define KCR_TESTS_MPI_SCALE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "mpi-plugin/coordinator/wire.h"
+
+#define SCALE_PEERS_MAX	64
+#define SCALE_ROUNDS_MAX 99
+
+struct scale_root {
+	double order_ms;	/* from the request until all daemons have been told to close gates */
+	double exchange_ms;	/* from their bookmarks until all have what was sent to their ranks */
+	double barrier_ms;	/* from their word that all is drained until all may dump */
+	double resume_ms;	/* from their word that all is dumped until all may go on */
+	uint64_t bookmarks;	/* bytes of them, there and back */
+	uint64_t messages;	/* that mpirun takes and gives in order, exchange and barrier */
+};
+
+struct scale_node {
+	double order_ms;	/* passing the order on to the ranks */
+	double bookmarks_ms;	/* their bookmarks to mpirun */
+	double drain_ms;	/* what was sent to them, to them */
+	double drained_ms;	/* their word that all is drained */
+};
+
+extern struct rlimit scale_files;	/* of the coordinator: open files */
+
+/* Measures mpirun's part for so many ranks; ends the program where that fails. */
+void scale_root(uint32_t ranks, uint32_t per_node, int rounds, struct scale_root *out);
+
+/* Measures a daemon's part: ranks 0 to `per_node` - 1 of `ranks`. */
+void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out);
+
+/* ---- scale_peers.c: what both simulate ---- */
+
+/*
+ * The bookmarks of a rank: its 26 neighbours in a periodic grid of three
+ * dimensions and those of recursive doubling (rank xor 2^k).  Returns how many.
+ */
+uint32_t scale_bookmarks(uint32_t rank, uint32_t ranks, struct wire_bookmark *out);
+
+/* What `from` has sent to `to`. */
+uint64_t scale_sent(uint32_t from, uint32_t to);
+
+/*
+ * Serves the connections until done() or `extra` (a descriptor, -1: none) is
+ * readable.  take() gets the number of the connection with each message.
+ */
+void scale_serve(struct wire *wires, size_t count, int extra, int (*done)(void),
+		 void (*take)(size_t number, const struct wire_header *h, const uint8_t *data));
+
+/* Processor time that a process has used, ms. */
+double scale_used(pid_t pid);
+
+double scale_median(double *values, int count);
+
+/* Ends the program with what errno says. */
+void scale_fail(const char *what) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The simulated job and what else both measurements share: see scale.h. */
+#include "scale.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 60000
+
+void scale_fail(const char *what)
+{
+	fprintf(stderr, "scale: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* The largest divisor of n whose power is not above n. */
+static uint32_t divisor(uint32_t n, int power)
+{
+	uint32_t best = 1;
+
+	for (uint64_t d = 1; (power == 3 ? d * d * d : d * d) <= n; d++)
+		if (n % d == 0)
+			best = d;
+	return best;
+}
+
+static uint32_t add(uint32_t rank, uint32_t peer, struct wire_bookmark *out, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (out[i].rank == peer)
+			return count;
+	if (peer == rank)
+		return count;
+	out[count] = (struct wire_bookmark){ .rank = peer, .sent = scale_sent(rank, peer) };
+	return count + 1;
+}
+
+uint32_t scale_bookmarks(uint32_t rank, uint32_t ranks, struct wire_bookmark *out)
+{
+	static uint32_t known, nx, ny, nz;
+	uint32_t x, y, z, count = 0;
+
+	if (known != ranks) {
+		nz = divisor(ranks, 3);
+		ny = divisor(ranks / nz, 2);
+		nx = ranks / nz / ny;
+		known = ranks;
+	}
+	x = rank % nx;
+	y = rank / nx % ny;
+	z = rank / nx / ny;
+	for (uint32_t i = 0; i < 27; i++)
+		count = add(rank, (x + nx + i % 3 - 1) % nx +
+			    nx * ((y + ny + i / 3 % 3 - 1) % ny +
+				  ny * ((z + nz + i / 9 - 1) % nz)), out, count);
+	for (uint32_t bit = 1; bit < ranks; bit *= 2)
+		if ((rank ^ bit) < ranks)
+			count = add(rank, rank ^ bit, out, count);
+	return count;
+}
+
+uint64_t scale_sent(uint32_t from, uint32_t to)
+{
+	return 1 + (((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull >> 24);
+}
+
+static void serve_one(struct wire *w, size_t number, short events,
+		      void (*take)(size_t number, const struct wire_header *h, const uint8_t *data))
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = events & POLLOUT ? wire_flush(w) : 0;
+
+	if (!err && events & ~POLLOUT)
+		err = wire_fill(w);
+	while (!err && wire_next(w, &header, &data) == 1)
+		take(number, &header, data);
+	errno = -err;
+	if (err)
+		scale_fail("a connection is lost");
+}
+
+void scale_serve(struct wire *wires, size_t count, int extra, int (*done)(void),
+		 void (*take)(size_t number, const struct wire_header *h, const uint8_t *data))
+{
+	struct pollfd *p = calloc(count + 1, sizeof(*p));
+
+	while (p && !done()) {
+		for (size_t i = 0; i < count; i++)
+			p[i] = (struct pollfd){ wires[i].fd, wire_events(&wires[i]), 0 };
+		p[count] = (struct pollfd){ extra, POLLIN, 0 };
+		errno = ETIMEDOUT;
+		if (poll(p, count + 1, PATIENCE_MS) <= 0)
+			scale_fail("waiting for messages");
+		for (size_t i = 0; i < count; i++)
+			if (p[i].revents)
+				serve_one(&wires[i], i, p[i].revents, take);
+		if (p[count].revents)
+			break;
+	}
+	free(p);
+}
+
+double scale_used(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	errno = clock_getcpuclockid(pid, &clock);
+	if (errno || clock_gettime(clock, &used))
+		scale_fail("processor time");
+	return used.tv_sec * 1e3 + used.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double scale_median(double *values, int count)
+{
+	qsort(values, count, sizeof(*values), compare);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
