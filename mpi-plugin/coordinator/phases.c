@@ -379,7 +379,7 @@ static int ready(const char **why)
 		}
 	}
 	*why = "the job is starting, try again";
-	return root.nr_ranks ? 0 : -EBUSY;
+	return root.nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
 }
 
 int phases_begin(struct job_request *request, const char **why)

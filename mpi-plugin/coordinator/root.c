@@ -40,34 +40,6 @@ void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t lengt
 
 /* ---- ranks ------------------------------------------------------------------------ */
 
-/* After a restart: all have come, so all may know where the others are. */
-static void send_addresses(void)
-{
-	size_t length = 0, at = 0;
-	uint8_t *data;
-
-	if (root.nr_restarted < root.nr_ranks)
-		return;
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		length += sizeof(struct wire_address) + root.rank[i].address_length;
-	data = malloc(length);
-	if (!data)
-		return;
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		struct root_rank *r = &root.rank[i];
-		struct wire_address head = { i, r->address_length };
-
-		memcpy(data + at, &head, sizeof(head));
-		if (r->address_length)
-			memcpy(data + at + sizeof(head), r->address, r->address_length);
-		at += sizeof(head) + r->address_length;
-		r->restarted = false;
-	}
-	root.nr_restarted = 0;
-	root_broadcast(WIRE_ADDRESSES, WIRE_ALL, data, length);
-	free(data);
-}
-
 static void rank_came(struct root_node *n, const struct wire_header *h, const uint8_t *data)
 {
 	struct wire_hello hello;
@@ -93,7 +65,7 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	if (r->address_length)
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
-		send_addresses();
+		addresses_collect();
 	if (root.nr_present == root.nr_ranks)
 		programs_serve();
 }
@@ -140,6 +112,7 @@ static void from_rank(struct root_node *n, const struct wire_header *h, const ui
 static void node_gone(struct root_node *n)
 {
 	wire_close(&n->wire);
+	n->wants_addresses = false;
 	for (uint32_t i = 0; i < root.nr_ranks; i++)
 		if (root.rank[i].node == n)
 			rank_gone(&root.rank[i]);
@@ -216,6 +189,7 @@ static void *root_thread(void *unused)
 		if (!grown)
 			break;
 		p = grown;
+		addresses_send();
 		p[0] = (struct pollfd){ root.listener, POLLIN, 0 };
 		for (size_t i = 0; i < count; i++) {
 			struct wire *w = &root.node[i]->wire;

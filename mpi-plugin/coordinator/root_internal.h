@@ -2,7 +2,7 @@
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), phases.c (a checkpoint), clients.c, programs.c and
- * trigger.c (who asks), descriptors.c.
+ * trigger.c (who asks), addresses.c, descriptors.c.
  * One thread owns all.
  */
 #ifndef MPI_ROOT_INTERNAL_H
@@ -19,6 +19,7 @@ enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHAS
 struct root_node {
 	struct wire wire;
 	char *name;			/* NULL: it has not shown the secret yet */
+	bool wants_addresses;
 };
 
 struct root_rank {
@@ -79,6 +80,12 @@ void phases_abort(int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(void);
 void phases_timeout(void);
+
+/* ---- addresses.c ---- */
+/* A restarted rank has come: if it was the last one, all nodes want the addresses. */
+void addresses_collect(void);
+void addresses_send(void);		/* to those whose turn it is; before waiting */
+bool addresses_wanted(void);		/* not all nodes have got them yet */
 
 /* ---- descriptors.c ---- */
 int descriptors_keep(void);		/* 0 or -errno */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define READ_AT_ONCE	65536
+#define ROOM_KEPT	(1u << 20)	/* larger buffers are freed when they are empty */
 
 /* A silent peer is asked after IDLE, every INTERVAL, COUNT times. */
 #define PEER_IDLE_S	30
@@ -61,6 +62,7 @@ short wire_events(const struct wire *w)
 static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t *begin, size_t *end, size_t more)
 {
 	size_t used = *end - *begin;
+	uint8_t *grown;
 
 	if (*room - *end >= more)
 		return *buffer + *end;
@@ -70,15 +72,26 @@ static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t *begin, size_t *
 		*end = used;
 	}
 	if (*room - used < more) {
-		size_t wanted = (used + more) * 2;
-		uint8_t *grown = realloc(*buffer, wanted);
+		size_t wanted = used + more;
 
+		wanted += wanted < ROOM_KEPT ? wanted : ROOM_KEPT;
+		grown = realloc(*buffer, wanted);
 		if (!grown)
 			return NULL;
 		*buffer = grown;
 		*room = wanted;
 	}
 	return *buffer + used;
+}
+
+static void emptied(uint8_t **buffer, size_t *room, size_t *begin, size_t *end)
+{
+	*begin = *end = 0;
+	if (*room <= ROOM_KEPT)
+		return;
+	free(*buffer);
+	*buffer = NULL;
+	*room = 0;
 }
 
 void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
@@ -110,7 +123,7 @@ void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 int wire_flush(struct wire *w)
 {
 	w->blocked = false;
-	while (w->out_begin < w->out_end) {
+	while (wire_pending(w)) {
 		ssize_t n = send(w->fd, w->out + w->out_begin, w->out_end - w->out_begin,
 				 MSG_NOSIGNAL);
 
@@ -122,7 +135,7 @@ int wire_flush(struct wire *w)
 		}
 		w->out_begin += n;
 	}
-	w->out_begin = w->out_end = 0;
+	emptied(&w->out, &w->out_room, &w->out_begin, &w->out_end);
 	return 0;
 }
 
@@ -151,6 +164,8 @@ int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data)
 {
 	size_t left = w->in_end - w->in_begin;
 
+	if (!left)
+		emptied(&w->in, &w->in_room, &w->in_begin, &w->in_end);
 	if (left < sizeof(*header))
 		return 0;
 	memcpy(header, w->in + w->in_begin, sizeof(*header));

@@ -129,13 +129,18 @@ void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 /* The same, and wire_flush(). */
 void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 	       const void *data, size_t length);
+/* Is there something to write? */
+static inline bool wire_pending(const struct wire *w)
+{
+	return w->out_begin < w->out_end;
+}
 /* Writes what it can.  0 or -errno: lost. */
 int wire_flush(struct wire *w);
 /* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
 int wire_fill(struct wire *w);
 /*
- * The next complete message: 1 with the header and the data (valid until
- * wire_fill()), 0: none yet, -EPROTO: nonsense.
+ * The next complete message: 1 with the header and the data (valid until the
+ * next call), 0: none yet, -EPROTO: nonsense.
  */
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
 

@@ -9,6 +9,8 @@
  *   --network US   one way through the network, beside the measured hop (20)
  *   --gbit N       mpirun's link, which all bookmarks go through (10)
  *   --rounds N     checkpoints to take the medians of (9)
+ *   --restart      mpirun's part in a restart, in which each node gets the addresses
+ *                  of all ranks, instead
  *   --files N[:M]  mpirun's limits of open files, soft and hard (1024)
  */
 #include "scale.h"
@@ -30,6 +32,7 @@
 
 static int per_node = 64, rounds = 9;
 static double network_ms = 0.020, gbit = 10;
+static bool restart;
 
 static double now_ms(void)
 {
@@ -104,13 +107,15 @@ static double hop(int family)
 
 /* ---- the table ------------------------------------------------------------------------ */
 
-static void line(uint32_t ranks, double network, double local)
+static double network, local;	/* hops */
+
+static void line(uint32_t ranks)
 {
 	struct scale_root root;
 	struct scale_node node;
 	double gate, exchange, barrier, mpirun;
 
-	scale_root(ranks, per_node, rounds, &root);
+	scale_root(ranks, per_node, rounds, false, &root);
 	scale_node(ranks, per_node, rounds, &node);
 	gate = root.order_ms + network + node.order_ms + local;
 	exchange = local + node.bookmarks_ms + network + root.exchange_ms +
@@ -124,10 +129,31 @@ static void line(uint32_t ranks, double network, double local)
 	fflush(stdout);
 }
 
+static void restart_line(uint32_t ranks)
+{
+	uint64_t nodes = (ranks + per_node - 1) / per_node;
+	struct scale_root root;
+
+	scale_root(ranks, per_node, 1, true, &root);
+	printf("%8u %7lu %10.1f %10.1f %10.1f %10.1f\n", ranks, nodes, root.addresses / 1e6,
+	       root.restart_ms, root.addresses * nodes * 8 / (gbit * 1e6), root.memory / 1e6);
+	fflush(stdout);
+}
+
+static void each_size(int count, char **sizes, void (*show)(uint32_t ranks))
+{
+	static const uint32_t usual[] = { 1000, 10000, 100000 };
+
+	for (int i = 0; i < count; i++)
+		show(strtoul(sizes[i], NULL, 10));
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual) && !count; i++)
+		show(usual[i]);
+}
+
 static void usage(void)
 {
 	fprintf(stderr, "usage: scale [--per-node N] [--network US] [--gbit N] [--rounds N] "
-		"[--files N[:M]] [RANKS...]\n");
+		"[--restart] [--files N[:M]] [RANKS...]\n");
 	exit(2);
 }
 
@@ -136,7 +162,7 @@ static void parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "per-node", required_argument, NULL, 'p' }, { "network", required_argument, NULL, 'n' },
 		{ "gbit", required_argument, NULL, 'g' }, { "rounds", required_argument, NULL, 'r' },
-		{ "files", required_argument, NULL, 'f' }, { 0 },
+		{ "files", required_argument, NULL, 'f' }, { "restart", no_argument, NULL, 'R' }, { 0 },
 	};
 	unsigned long soft, hard;
 	int option;
@@ -146,6 +172,7 @@ static void parse(int argc, char **argv)
 		case 'p': per_node = atoi(optarg); break;
 		case 'n': network_ms = atof(optarg) / 1e3; break;
 		case 'g': gbit = atof(optarg); break;
+		case 'R': restart = true; break;
 		case 'r': rounds = atoi(optarg); break;
 		case 'f':
 			switch (sscanf(optarg, "%lu:%lu", &soft, &hard)) {
@@ -177,11 +204,15 @@ static void raise_files(void)
 
 int main(int argc, char **argv)
 {
-	static const uint32_t usual[] = { 1000, 10000, 100000 };
-	double network, local;
-
 	raise_files();
 	parse(argc, argv);
+	if (restart) {
+		printf("Addresses of the ranks after a restart; %d ranks per node\n%8s %7s %10s %10s %10s "
+		       "%10s\n", per_node, "ranks", "nodes", "MB a node", "mpirun ms", "its link",
+		       "its MB");
+		each_size(argc - optind, argv + optind, restart_line);
+		return 0;
+	}
 	network = hop(AF_INET);
 	local = hop(AF_UNIX);
 	printf("Coordination of a checkpoint until the dump may begin, ms; %d ranks per node\n"
@@ -189,11 +220,8 @@ int main(int argc, char **argv)
 	       "%8s %7s %8s %9s %8s %8s %8s %8s %9s %9s\n", per_node, network * 1e3,
 	       network_ms * 1e3, local * 1e3, gbit, "ranks", "nodes", "gate", "exchange", "barrier",
 	       "sum", "mpirun", "daemon", "MB", "msg/µs");
-	network += network_ms;
 	fflush(stdout);
-	for (int i = optind; i < argc; i++)
-		line(strtoul(argv[i], NULL, 10), network, local);
-	for (size_t i = 0; i < 3 && optind == argc; i++)
-		line(usual[i], network, local);
+	network += network_ms;
+	each_size(argc - optind, argv + optind, line);
 	return 0;
 }

@@ -24,6 +24,9 @@ struct scale_root {
 	double barrier_ms;	/* from their word that all is drained until all may dump */
 	double resume_ms;	/* from their word that all is dumped until all may go on */
 	uint64_t bookmarks;	/* bytes of them, there and back */
+	double restart_ms;	/* of a restarted job: from its start until all have all addresses */
+	uint64_t addresses;	/* bytes of them, for each node */
+	uint64_t memory;	/* that mpirun needed at most, bytes */
 	uint64_t messages;	/* that mpirun takes and gives in order, exchange and barrier */
 };
 
@@ -36,8 +39,12 @@ struct scale_node {
 
 extern struct rlimit scale_files;	/* of the coordinator: open files */
 
-/* Measures mpirun's part for so many ranks; ends the program where that fails. */
-void scale_root(uint32_t ranks, uint32_t per_node, int rounds, struct scale_root *out);
+/*
+ * Measures mpirun's part for so many ranks, which were restarted or not; ends the
+ * program where that fails.
+ */
+void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
+		struct scale_root *out);
 
 /* Measures a daemon's part: ranks 0 to `per_node` - 1 of `ranks`. */
 void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out);

@@ -32,15 +32,18 @@ static const struct {
 
 struct rlimit scale_files;
 
+#define ADDRESS	192			/* bytes: what btl/cr makes known */
+
 static struct {
 	pid_t pid;			/* of the coordinator */
+	bool restarted;
 	uint32_t ranks, per_node, nodes;
 	struct wire *node;
 	uint32_t id;			/* of the checkpoint */
 	size_t step;
 	uint32_t come;			/* orders of this step */
 	double used[STEPS + 1];
-	uint64_t messages, bookmarks;
+	uint64_t messages, bookmarks, addresses;
 } sim;
 
 /* ---- the coordinator ---------------------------------------------------------------- */
@@ -99,7 +102,11 @@ static uint32_t end_of(uint32_t node)
 static void join(const struct access *access, uint32_t node)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct wire_hello hello = { .pid = 1, .top = 1, .size = sim.ranks };
+	struct {
+		struct wire_hello head;
+		char address[ADDRESS];
+	} hello = { .head = { .pid = 1, .top = 1, .size = sim.ranks, .restarted = sim.restarted } };
+	size_t length = sizeof(hello.head) + (sim.restarted ? ADDRESS : 0);
 	struct wire *w = &sim.node[node];
 	char word[WIRE_SECRET + 32];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -111,8 +118,12 @@ static void join(const struct access *access, uint32_t node)
 	wire_open(w, fd);
 	snprintf(word, sizeof(word), "%snode%u", access->secret, node);
 	wire_send(w, WIRE_NODE, WIRE_ALL, 0, word, strlen(word) + 1);
-	for (uint32_t rank = first_of(node); rank < end_of(node); rank++)
-		wire_send(w, WIRE_HELLO, rank, 0, &hello, sizeof(hello));
+	hello.head.address_length = length - sizeof(hello.head);
+	for (uint32_t rank = first_of(node); rank < end_of(node); rank++) {
+		memcpy(hello.address, &rank, sizeof(rank));
+		wire_queue(w, WIRE_HELLO, rank, 0, &hello, length);
+	}
+	wire_flush(w);
 }
 
 static void check_drain(uint32_t rank, const struct wire_bookmark *told, size_t count)
@@ -127,6 +138,35 @@ static void check_drain(uint32_t rank, const struct wire_bookmark *told, size_t 
 		if (told[i].sent != scale_sent(told[i].rank, rank))
 			scale_fail("a rank is told a wrong number");
 	sim.bookmarks += 2 * count * sizeof(*told);	/* as many in the other direction */
+}
+
+static void check_addresses(const uint8_t *data, size_t length)
+{
+	const size_t each = sizeof(struct wire_address) + ADDRESS;
+
+	errno = EBADMSG;
+	if (length != sim.ranks * each)
+		scale_fail("a node does not get all addresses");
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		if (memcmp(data + i * each, &i, sizeof(i)) ||
+		    memcmp(data + i * each + sizeof(struct wire_address), &i, sizeof(i)))
+			scale_fail("a node gets a wrong address");
+	sim.addresses = length;
+}
+
+static void take_addresses(size_t number, const struct wire_header *h, const uint8_t *data)
+{
+	(void)number;
+	errno = EPROTO;
+	if (h->type != WIRE_ADDRESSES)
+		scale_fail("an unexpected message");
+	check_addresses(data, h->length);
+	sim.come++;
+}
+
+static int all_nodes(void)
+{
+	return sim.come == sim.nodes;
 }
 
 static void take(size_t number, const struct wire_header *h, const uint8_t *data)
@@ -240,18 +280,43 @@ static bool lead(void)
 	return true;
 }
 
-void scale_root(uint32_t ranks, uint32_t per_node, int rounds, struct scale_root *out)
+/* The most that the coordinator has had in memory, bytes. */
+static uint64_t most_memory(void)
 {
+	char name[64], text[256];
+	unsigned long kib = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", sim.pid);
+	file = fopen(name, "r");
+	while (file && fgets(text, sizeof(text), file))
+		if (sscanf(text, "VmHWM: %lu", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib << 10;
+}
+
+void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
+		struct scale_root *out)
+{
+	double restart_ms = 0;
 	double part[4][SCALE_ROUNDS_MAX];
 	struct access access;
 
 	sim.ranks = ranks;
 	sim.per_node = per_node;
+	sim.restarted = restarted;
 	sim.nodes = (ranks + per_node - 1) / per_node;
 	sim.node = calloc(sim.nodes, sizeof(*sim.node));
 	start_coordinator(&access);
 	for (uint32_t i = 0; i < sim.nodes; i++)
 		join(&access, i);
+	sim.come = 0;
+	if (restarted) {
+		scale_serve(sim.node, sim.nodes, -1, all_nodes, take_addresses);
+		restart_ms = scale_used(sim.pid);
+	}
 	while (!lead())			/* the first one is not counted */
 		usleep(100000);
 	for (int round = 0; round < rounds; round++) {
@@ -263,7 +328,8 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, struct scale_root
 	*out = (struct scale_root){
 		.order_ms = scale_median(part[0], rounds), .exchange_ms = scale_median(part[1], rounds),
 		.barrier_ms = scale_median(part[2], rounds), .resume_ms = scale_median(part[3], rounds),
-		.bookmarks = sim.bookmarks, .messages = sim.messages,
+		.bookmarks = sim.bookmarks, .messages = sim.messages, .restart_ms = restart_ms,
+		.addresses = sim.addresses, .memory = most_memory(),
 	};
 	kill(sim.pid, SIGKILL);
 	waitpid(sim.pid, NULL, 0);
