@@ -183,6 +183,8 @@ static int check_request(const struct kcr_enter *request)
 
 	BUILD_BUG_ON(sizeof(*regs) != sizeof(request->regs));
 
+	if (request->flags & KCR_ENTER_LEADERLESS && thread_group_leader(current))
+		return -EINVAL;
 	if (!request->nr_threads || !valid_signal(request->stop_signal) ||
 	    (request->stop_signal && !(request->flags & KCR_ENTER_STOPPED)))
 		return -EINVAL;
@@ -256,6 +258,12 @@ static struct kcr_half *join(struct kcr_job *job, struct kcr_restart *restart)
 	return half;
 }
 
+/* Does the calling thread say what concerns its whole process? */
+static bool speaks(const struct kcr_enter *request)
+{
+	return thread_group_leader(current) || request->flags & KCR_ENTER_LEADERLESS;
+}
+
 /*
  * Counts the caller in. 1: it is the last of its process.  *exe is taken over
  * (an older one of a failed call comes back).
@@ -281,11 +289,12 @@ static int count_in(struct kcr_job *job, struct kcr_half *half, const struct kcr
 		}
 		if (*exe)
 			swap(half->exe, *exe);
-		if (thread_group_leader(current)) {
+		if (speaks(request)) {
+			half->leaderless = request->flags & KCR_ENTER_LEADERLESS;
 			half->stopped = request->flags & KCR_ENTER_STOPPED;
 			half->stop_signal = request->stop_signal;
 		}
-		if (request->unmap_len && thread_group_leader(current)) {
+		if (request->unmap_len && speaks(request)) {
 			half->unmap_start = request->unmap_start;
 			half->unmap_len = request->unmap_len;
 		}
@@ -359,13 +368,27 @@ static int unmap_old_code(struct kcr_job *job, struct mm_struct *mm)
 	return ret;
 }
 
-/* By the last thread of a process: all the others sleep in the kernel. */
+/* It is on its way: nothing tells of a leader's end while others live, so look. */
+static int await_leader_end(void)
+{
+	while (!READ_ONCE(current->group_leader->exit_state)) {
+		schedule_timeout_killable(1);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* By the last thread of a process: all the others sleep in the kernel or have ended. */
 static int make_ready(struct kcr_job *job, struct kcr_half *half)
 {
 	bool all;
 	int ret;
 
-	if (get_nr_threads(current) != half->nr_threads)
+	ret = half->leaderless ? await_leader_end() : 0;
+	if (ret)
+		return ret;
+	if (get_nr_threads(current) != half->nr_threads + half->leaderless)
 		return -EINVAL;
 	ret = half->exe ? swap_exe(half->exe) : 0;
 	if (ret)
@@ -426,7 +449,7 @@ static long enter(struct entrant *entrant)
 	half = join(job, restart);
 	if (IS_ERR(half))
 		return PTR_ERR(half);
-	if (request->exe_fd >= 0 && thread_group_leader(current)) {
+	if (request->exe_fd >= 0 && speaks(request)) {
 		exe = get_exe(request->exe_fd);
 		if (IS_ERR(exe))
 			return PTR_ERR(exe);
@@ -436,7 +459,7 @@ static long enter(struct entrant *entrant)
 		fput(exe);
 	if (ret < 0)
 		return ret;
-	if (request->exe_fd >= 0 && thread_group_leader(current))
+	if (request->exe_fd >= 0 && speaks(request))
 		close_fd(request->exe_fd);
 	if (ret) {
 		ret = make_ready(job, half);
@@ -461,7 +484,7 @@ long kcr_ioc_enter(struct kcr_job *job, void __user *argp)
 	if (!entrant)
 		return -ENOMEM;
 	ret = kcr_request_get(&entrant->request, sizeof(entrant->request),
-			      KCR_ENTER_STOPPED | KCR_ENTER_HELD, argp);
+			      KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS, argp);
 	if (!ret)
 		ret = check_request(&entrant->request);
 	if (ret) {

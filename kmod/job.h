@@ -6,8 +6,8 @@
  * copies address spaces, kmod/notify.c tells clients (kmod/client.c),
  * kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
  *
- * Locks: job->lock (mutex) serialises the ioctls of a job, except ENTER and
- * CLONE, which are called by its half-made processes.  job->list_lock (spin)
+ * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
+ * and WAIT, which are called by its half-made processes.  job->list_lock (spin)
  * guards the lists and the counters; it is also taken by the fork probe and
  * by arriving threads, and nests outside sighand->siglock.
  */
@@ -114,6 +114,7 @@ long kcr_ioc_timers(struct kcr_job *job, void __user *argp);		/* timer.c */
 long kcr_ioc_mm(struct kcr_job *job, void __user *argp);		/* mm.c */
 long kcr_ioc_vmas(struct kcr_job *job, void __user *argp);		/* vma.c */
 long kcr_ioc_mapped_file(struct kcr_job *job, void __user *argp);	/* vma.c */
+long kcr_ioc_descriptor(struct kcr_job *job, void __user *argp);	/* descriptor.c */
 long kcr_ioc_scan(struct kcr_job *job, void __user *argp);		/* scan.c */
 long kcr_ioc_pages(struct kcr_job *job, unsigned int cmd, void __user *argp);	/* pages.c */
 long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp);		/* snapshot.c */

@@ -410,6 +410,12 @@ static u32 process_flags(struct kcr_member *member)
 		if (kcr_task_has_io_uring(parked->task))
 			flags |= KCR_PROCESS_IO_URING;
 	}
+	/* A leader that has ended stays until the last of its threads goes. */
+	if (READ_ONCE(member->leader->exit_state)) {
+		flags |= KCR_PROCESS_LEADERLESS;
+		if (member->leader->ptrace)
+			flags |= KCR_PROCESS_TRACED;
+	}
 	return flags;
 }
 
@@ -434,6 +440,8 @@ static bool describe(struct kcr_job *job, struct kcr_member *member, struct kcr_
 		if (!READ_ONCE(task->signal->group_exit_code))
 			process->flags |= KCR_PROCESS_STOP_SEEN;
 	}
+	if (process->flags & KCR_PROCESS_LEADERLESS)
+		process->leader_exit = member->leader->exit_code;
 	process->dumpable = kcr_task_dumpable(task);
 	process->mm_id = shared_id(job, task, offsetof(struct task_struct, mm));
 	process->files_id = shared_id(job, task, offsetof(struct task_struct, files));

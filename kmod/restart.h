@@ -25,6 +25,7 @@ struct kcr_half {
 	unsigned long unmap_len;	/* … 0: stays */
 	unsigned int nr_threads;	/* expected; 0: none entered yet */
 	unsigned int entered;
+	bool leaderless;		/* KCR_ENTER_LEADERLESS: the leader ends */
 	bool stopped;			/* KCR_ENTER_STOPPED */
 	bool hushed;			/* SA_NOCLDSTOP was added to its SIGCHLD */
 	u32 stop_signal;		/* what wait(2) is to tell */

@@ -88,6 +88,7 @@ struct kcr_park {
 #define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
 #define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) told the parent */
 #define KCR_PROCESS_TRACER	(1 << 7)	/* it debugs others */
+#define KCR_PROCESS_LEADERLESS	(1 << 8)	/* its first thread has ended, others run */
 
 /* Ids compare equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
@@ -102,6 +103,8 @@ struct kcr_process {
 	__u32 fs_id;
 	__u32 sighand_id;
 	__u64 mm_def_flags;	/* KCR_VMA_LOCKED, _LOCKONFAULT: mlockall(MCL_FUTURE) */
+	__u32 leader_exit;	/* LEADERLESS: how it ended, as in wait(2) */
+	__u32 pad;
 };
 
 /* Lists the processes of a parked job, in the order of their joining. */
@@ -158,7 +161,7 @@ struct kcr_thread {
 };
 
 /*
- * The threads of one process, the leader first: `count` records of `stride`
+ * The threads of one process, the leader first unless it has ended: `count` records of `stride`
  * bytes, each a struct kcr_thread followed by its XSAVE area in the standard
  * (not compacted) format, as in NT_X86_XSTATE.
  */
@@ -301,6 +304,18 @@ struct kcr_mapped_file {
 	__s32 pid;
 	__u32 pad;
 	__u64 address;
+};
+
+/*
+ * Returns a new close-on-exec duplicate of descriptor fd of a member, parked
+ * or not, as pidfd_getfd(2) would if that worked without the first thread.
+ * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec).
+ */
+struct kcr_descriptor {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__s32 fd;
 };
 
 struct kcr_run {
@@ -474,6 +489,12 @@ struct kcr_clone {
 #define KCR_ENTER_STOPPED	(1 << 0)
 /* Sleep on after RESUME (HOLD). */
 #define KCR_ENTER_HELD		(1 << 1)
+/*
+ * The group leader does not enter but ends, by exit(2): one of the others says
+ * so, and what is said below of the leader is said of that thread.  It counts
+ * as entered only when the leader has ended.
+ */
+#define KCR_ENTER_LEADERLESS	(1 << 2)
 
 /*
  * The calling thread becomes the saved thread: it blocks until RESUME, then
@@ -490,7 +511,7 @@ struct kcr_enter {
 	__u32 size;
 	__u32 flags;		/* KCR_ENTER_* */
 	__s32 exe_fd;
-	__u32 nr_threads;	/* of this process, all told */
+	__u32 nr_threads;	/* of this process, all that enter */
 	__s32 job_fd;
 	__u32 stop_signal;	/* STOPPED: what wait(2) will tell a parent that
 				 * is in the job, 0: nothing; else 0 */
@@ -503,7 +524,8 @@ struct kcr_enter {
 
 /*
  * Waits until all threads of process pid have entered; also for a process
- * that does not exist yet.  timeout_ms 0: 10,000.
+ * that does not exist yet.  Half-made processes may wait for each other.
+ * timeout_ms 0: 10,000.
  * ETIMEDOUT; ECHILD: the process died; EINTR.
  */
 struct kcr_wait {
@@ -546,6 +568,7 @@ struct kcr_resume {
 #define KCR_IOC_NOTIFY		_IOWR(KCR_IOC_MAGIC, 0x1f, struct kcr_notify)
 #define KCR_IOC_CANCEL		_IOW(KCR_IOC_MAGIC, 0x20, struct kcr_cancel)
 #define KCR_IOC_FINISH		_IOWR(KCR_IOC_MAGIC, 0x21, struct kcr_finish)
+#define KCR_IOC_DESCRIPTOR	_IOW(KCR_IOC_MAGIC, 0x23, struct kcr_descriptor)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)
