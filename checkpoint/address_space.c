@@ -67,7 +67,7 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 		*err = fd;
 		return NULL;
 	}
-	*err = file_table_add(c->files, fd, pid, -1, mapping_use(c, v), &m->id);
+	*err = file_table_add(c->files, fd, pid, pid, -1, mapping_use(c, v), &m->id);
 	if (*err)
 		return NULL;
 	c->nr_mapped++;
@@ -298,10 +298,10 @@ static int copy_fields(const struct kcr_mm *from, const struct kcr_process *memb
 }
 
 /* The mapping of the executable's code, if that is what it looks like; NULL. */
-static const Kcr__Vma *exe_mapping(pid_t pid, const Kcr__Mm *mm)
+static const Kcr__Vma *exe_mapping(pid_t thread, const Kcr__Mm *mm)
 {
 	char link[4096];
-	ssize_t length = proc_link(pid, "exe", link, sizeof(link));
+	ssize_t length = proc_link(thread, "exe", link, sizeof(link));
 
 	for (size_t i = 0; length > 0 && i < mm->n_vma; i++) {
 		const Kcr__Vma *v = mm->vma[i];
@@ -321,7 +321,7 @@ static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 
 	if (c->options->save & CHECKPOINT_SAVE_EXE)
 		return 0;
-	v = exe_mapping(pid, mm);
+	v = exe_mapping(scope_thread(&c->scope, pid), mm);
 	if (v) {
 		mm->has_exe_file_id = true;
 		mm->exe_file_id = v->file_id;
@@ -330,7 +330,7 @@ static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 	fd = device_exe_file(c->job, pid);
 	if (fd < 0)
 		return fd;
-	err = file_table_add(c->files, fd, pid, -1, FILE_MAPPED, &mm->exe_file_id);
+	err = file_table_add(c->files, fd, pid, pid, -1, FILE_MAPPED, &mm->exe_file_id);
 	mm->has_exe_file_id = !err;
 	return err;
 }

@@ -110,7 +110,7 @@ static int add_scope(struct checkpoint *c, const struct scope *scope)
 		found++;
 		err = check_kind(p);
 		if (!err)
-			err = device_add(c->job, p->pid);
+			err = device_add(c->job, p->pid, p->thread);
 		if (err == -EEXIST)
 			err = 0;
 	}

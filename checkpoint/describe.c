@@ -20,6 +20,7 @@
 
 #define STATUS_SIZE	(512u << 10)
 #define XSTATE_BV	512	/* offset in an XSAVE area */
+#define EXIT_STATUS	0xff00u	/* of a thread that called exit(2) */
 
 static int no_memory(pid_t pid)
 {
@@ -149,10 +150,10 @@ static int describe_actions(struct checkpoint *c, Kcr__Process *p)
 }
 
 /* The command line with spaces between its words. */
-static char *command_line(pid_t pid)
+static char *command_line(pid_t thread)
 {
 	char text[1024];
-	ssize_t length = proc_read(pid, "cmdline", text, sizeof(text));
+	ssize_t length = proc_read(thread, "cmdline", text, sizeof(text));
 
 	while (length > 0 && !text[length - 1])
 		length--;
@@ -200,6 +201,8 @@ static void set_state(const struct kcr_process *m, Kcr__Process *p)
 	p->has_dumpable = p->has_subreaper = true;
 	p->dumpable = m->dumpable;
 	p->subreaper = m->flags & KCR_PROCESS_SUBREAPER;
+	p->has_leader_exit_code = m->flags & KCR_PROCESS_LEADERLESS;
+	p->leader_exit_code = m->leader_exit;
 }
 
 /* What processes may share: with the first that has it. */
@@ -213,7 +216,7 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 		own_files &= c->member[i].files_id != m->files_id;
 	}
 	if (own_files) {
-		int err = describe_descriptors(c->files, p->pid, p);
+		int err = describe_descriptors(c, c->files, p->pid, p);
 
 		if (err)
 			return err;
@@ -230,18 +233,22 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, char *status)
 {
 	char stat[1024];
+	pid_t thread = scope_thread(&c->scope, p->pid);
 	struct process_probe probe = {
-		.job = c->job, .pid = p->pid, .info = &c->member[index],
+		.job = c->job, .pid = p->pid, .thread = thread, .info = &c->member[index],
 		.status = status, .stat = stat,
 	};
 	int err;
 
-	if (proc_read(p->pid, "status", status, STATUS_SIZE) <= 0 ||
+	if (proc_read(thread, "status", status, STATUS_SIZE) <= 0 ||
 	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
 		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
 	set_state(&c->member[index], p);
+	if (p->leader_exit_code & ~EXIT_STATUS)
+		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
+				   "others run, which a restart cannot repeat", p->pid);
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
-	p->command = command_line(p->pid);
+	p->command = command_line(thread);
 	err = describe_shared(c, index, p);
 	if (!err)
 		err = describe_threads(c, &probe, p);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The descriptor table of a process: a duplicate of every open file goes into
- * the register of resource/file_table.c.
+ * the register of resource/file_table.c.  pidfd_getfd(2) gets it; without its
+ * first thread a process has no table in the eyes of that call, and the module
+ * gets it.
  */
 #include "checkpoint/internal.h"
 
@@ -15,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "device/device.h"
 #include "report/report.h"
 #include "resource/file.h"
 
@@ -41,45 +44,67 @@ static int list(Kcr__Process *process, int number, uint32_t id, bool cloexec)
 	return 0;
 }
 
-static int add(struct file_table *files, int pidfd, pid_t pid, int number, Kcr__Process *process)
-{
-	int fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
-	uint32_t id;
-	int err;
+/* Whose descriptors, and how to get them. */
+struct owner {
+	int job;
+	int pidfd;
+	pid_t pid, thread;
+	Kcr__Process *process;		/* NULL: it runs */
+};
 
-	if (fd < 0 && !process && (errno == EBADF || errno == ESRCH))
-		return 0;		/* it runs, and closed it */
-	if (fd < 0) {
-		err = -errno;
-		if (err == -EMFILE)
-			return file_too_many(pid);
-		return report_errno(err, "process %d: cannot get its descriptor %d", pid, number);
-	}
-	err = file_table_add(files, fd, pid, number, FILE_NOT_MAPPED, &id);
-	if (err || !process)
-		return err;
-	return list(process, number, id, file_table_cloexec(files));
+/* A duplicate, or -errno. */
+static int duplicate(const struct owner *owner, int number)
+{
+	int fd;
+
+	if (owner->thread != owner->pid)
+		return device_descriptor(owner->job, owner->pid, number);
+	fd = syscall(SYS_pidfd_getfd, owner->pidfd, number, 0);
+	return fd < 0 ? -errno : fd;
 }
 
-int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process)
+static int add(struct file_table *files, const struct owner *owner, int number)
 {
+	int fd = duplicate(owner, number), err;
+	uint32_t id;
+
+	if (!owner->process && (fd == -EBADF || fd == -ESRCH))
+		return 0;		/* it runs, and closed it */
+	if (fd == -EMFILE)
+		return file_too_many(owner->pid);
+	if (fd < 0)
+		return report_errno(fd, "process %d: cannot get its descriptor %d", owner->pid,
+				    number);
+	err = file_table_add(files, fd, owner->pid, owner->thread, number, FILE_NOT_MAPPED, &id);
+	if (err || !owner->process)
+		return err;
+	return list(owner->process, number, id, file_table_cloexec(files));
+}
+
+int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
+			 Kcr__Process *process)
+{
+	struct owner owner = {
+		.job = c->job, .pid = pid, .thread = scope_thread(&c->scope, pid),
+		.process = process,
+	};
 	struct dirent *entry;
 	char path[32];
-	int pidfd, err = 0;
+	int err = 0;
 	DIR *dir;
 
-	pidfd = syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0)
+	owner.pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (owner.pidfd < 0)
 		return report_errno(-errno, "process %d", pid);
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", owner.thread);
 	dir = opendir(path);
 	if (!dir)
 		err = report_errno(-errno, "process %d: cannot list its descriptors", pid);
 	while (!err && (entry = readdir(dir)))
 		if (isdigit(entry->d_name[0]))
-			err = add(files, pidfd, pid, atoi(entry->d_name), process);
+			err = add(files, &owner, atoi(entry->d_name));
 	if (dir)
 		closedir(dir);
-	close(pidfd);
+	close(owner.pidfd);
 	return err;
 }

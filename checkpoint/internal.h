@@ -144,7 +144,8 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
  * Registers the open files of a process in `files` and lists its descriptors
  * in `process` (NULL: only registers, of a process that runs).
  */
-int describe_descriptors(struct file_table *files, pid_t pid, Kcr__Process *process);
+int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
+			 Kcr__Process *process);
 
 /* ---- record.c: what a process says about itself by libcr ---- */
 

@@ -15,7 +15,7 @@
 #include "libcr/record.h"
 
 /* Was the program started with libcr_omit preloaded? */
-static bool is_preloaded(pid_t pid)
+static bool is_preloaded(pid_t thread)
 {
 	static const char variable[] = "LD_PRELOAD=";
 	char path[32], *text = NULL;
@@ -23,7 +23,7 @@ static bool is_preloaded(pid_t pid)
 	size_t size = 0;
 	FILE *environ;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	snprintf(path, sizeof(path), "/proc/%d/environ", thread);
 	environ = fopen(path, "re");
 	while (environ && !found && getdelim(&text, &size, '\0', environ) > 0)
 		found = !strncmp(text, variable, sizeof(variable) - 1) &&
@@ -35,14 +35,14 @@ static bool is_preloaded(pid_t pid)
 }
 
 /* Does libcr's record at this address, which fork(2) copied, say so? */
-static bool says_record(pid_t pid, uint64_t address)
+static bool says_record(pid_t thread, uint64_t address)
 {
 	struct cri_record_head *head = aligned_alloc(CRI_RECORD_PAGE, sizeof(*head));
 	char path[32];
 	bool omit;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	omit = head && fd >= 0 && pread(fd, head, sizeof(*head), address) == sizeof(*head) &&
 	       head->magic == CRI_RECORD_MAGIC && head->omit;
@@ -52,7 +52,7 @@ static bool says_record(pid_t pid, uint64_t address)
 	return omit;
 }
 
-static bool is_recorded(pid_t pid)
+static bool is_recorded(pid_t thread)
 {
 	char path[32], *line = NULL;
 	unsigned long long start;
@@ -60,11 +60,11 @@ static bool is_recorded(pid_t pid)
 	size_t size = 0;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", thread);
 	maps = fopen(path, "re");
 	while (maps && !found && getline(&line, &size, maps) > 0)
 		found = strstr(line, "/memfd:" CRI_RECORD_FILE " (deleted)") &&
-			sscanf(line, "%llx-", &start) == 1 && says_record(pid, start);
+			sscanf(line, "%llx-", &start) == 1 && says_record(thread, start);
 	free(line);
 	if (maps)
 		fclose(maps);
@@ -73,5 +73,7 @@ static bool is_recorded(pid_t pid)
 
 bool omit_is_inherited(const struct checkpoint *c, pid_t pid)
 {
-	return c->omission && (is_preloaded(pid) || is_recorded(pid));
+	pid_t thread = scope_thread(&c->scope, pid);
+
+	return c->omission && (is_preloaded(thread) || is_recorded(thread));
 }

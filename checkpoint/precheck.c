@@ -78,19 +78,6 @@ static int check_target(const struct checkpoint *c)
 	return 0;
 }
 
-/* Without its first thread for good, or only on the way to its end? */
-static bool lives_without_leader(const struct scope_process *p)
-{
-	struct scope_process now = *p;
-
-	for (int i = 0; i < 20 && now.leader_gone; i++) {
-		usleep(10000);
-		if (scope_look(p->pid, &now))
-			return false;
-	}
-	return now.leader_gone;
-}
-
 int check_kind(const struct scope_process *p)
 {
 	if (p->pid == 1)
@@ -98,9 +85,6 @@ int check_kind(const struct scope_process *p)
 	if (p->kernel_thread)
 		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
 				   "checkpointed", p->pid, p->name);
-	if (p->leader_gone && lives_without_leader(p))
-		return report_fail(-EOPNOTSUPP, "process %d (%s): its first thread has ended while "
-				   "others run, which cannot be checkpointed", p->pid, p->name);
 	return 0;
 }
 
@@ -126,7 +110,7 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 	int err = 0;
 
 	if (p->kernel_thread || p->zombie ||
-	    proc_read(p->pid, "status", status, sizeof(status)) <= 0)
+	    proc_read(p->thread, "status", status, sizeof(status)) <= 0)
 		return 0;
 	if (inside)
 		c->expected_bytes += status_number(status, "RssAnon", 10, 0) << 10;
@@ -145,56 +129,57 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 /* ---- one process ---------------------------------------------------------------- */
 
 /* The auxiliary vector of a 32-bit program has two of its words where we have one. */
-static int check_program(pid_t pid)
+static int check_program(const struct scope_process *p)
 {
 	char path[32];
 	uint64_t key;
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", p->thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;		/* the module will tell */
 	if (read(fd, &key, sizeof(key)) == sizeof(key) && key > UINT32_MAX)
 		err = report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot be "
-				  "checkpointed", pid);
+				  "checkpointed", p->pid);
 	close(fd);
 	return err;
 }
 
 /* Threads share descriptors and folders: some take that back (unshare(2)). */
-static int check_threads(pid_t pid)
+static int check_threads(const struct scope_process *p)
 {
 	char path[32];
 	struct dirent *entry;
 	int err = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
 	dir = opendir(path);
 	while (dir && !err && (entry = readdir(dir))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid > 0 && tid != pid &&
-		    (syscall(SYS_kcmp, pid, tid, KCMP_FILES, 0, 0) > 0 ||
-		     syscall(SYS_kcmp, pid, tid, KCMP_FS, 0, 0) > 0))
+		if (tid > 0 && tid != p->pid && tid != p->thread &&
+		    (syscall(SYS_kcmp, p->thread, tid, KCMP_FILES, 0, 0) > 0 ||
+		     syscall(SYS_kcmp, p->thread, tid, KCMP_FS, 0, 0) > 0))
 			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors or a "
-					  "working folder of its own, which cannot be saved", pid, tid);
+					  "working folder of its own, which cannot be saved",
+					  p->pid, tid);
 	}
 	if (dir)
 		closedir(dir);
 	return err;
 }
 
-static int check_time_namespace(pid_t pid)
+static int check_time_namespace(const struct scope_process *p)
 {
 	char ours[64], theirs[64];
 
 	if (proc_link(0, "ns/time", ours, sizeof(ours)) < 0 ||
-	    proc_link(pid, "ns/time", theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
+	    proc_link(p->thread, "ns/time", theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
 		return 0;
 	return report_fail(-EOPNOTSUPP, "process %d is in another time namespace: run "
-			   "cr_checkpoint inside of it", pid);
+			   "cr_checkpoint inside of it", p->pid);
 }
 
 static int check_device(pid_t pid, const char *path)
@@ -214,14 +199,14 @@ static int refuse_aio(pid_t pid)
 }
 
 /* Refuses devices and rings; opens what will be wanted when all stands still. */
-static int check_mappings(struct checkpoint *c, pid_t pid)
+static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
 	char name[32], last[4096] = "", *line = NULL;
 	size_t size = 0;
 	int err = 0;
 	FILE *maps;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	snprintf(name, sizeof(name), "/proc/%d/maps", p->thread);
 	maps = fopen(name, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		char *path = strchr(line, '/');
@@ -230,9 +215,9 @@ static int check_mappings(struct checkpoint *c, pid_t pid)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
-			err = c->options->skip_unsupported ? 0 : check_device(pid, path);
+			err = c->options->skip_unsupported ? 0 : check_device(p->pid, path);
 		} else if (!strncmp(path, "/[aio]", 6)) {
-			err = refuse_aio(pid);
+			err = refuse_aio(p->pid);
 		} else if (strcmp(path, last)) {
 			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);
@@ -255,30 +240,32 @@ static int check_attributes(const struct process_probe *probe)
 	return err;
 }
 
-static int check_process(struct checkpoint *c, struct file_table *files, pid_t pid)
+static int check_process(struct checkpoint *c, struct file_table *files,
+			 const struct scope_process *p)
 {
 	char *status = malloc(STATUS_SIZE);
-	struct process_probe probe = { .job = c->job, .pid = pid, .status = status };
-	int err = device_add(c->job, pid);	/* may we, and does nobody else? */
+	struct process_probe probe = { .job = c->job, .pid = p->pid, .thread = p->thread,
+				       .status = status };
+	int err = device_add(c->job, p->pid, p->thread);	/* may we, and does nobody else? */
 
 	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
 		report_clear();
 		err = 0;
 	}
 	if (!err)
-		err = check_program(pid);
+		err = check_program(p);
 	if (!err && !status)
-		err = report_errno(-ENOMEM, "process %d", pid);
-	if (!err && proc_read(pid, "status", status, STATUS_SIZE) > 0)
+		err = report_errno(-ENOMEM, "process %d", p->pid);
+	if (!err && proc_read(p->thread, "status", status, STATUS_SIZE) > 0)
 		err = check_attributes(&probe);
 	if (!err)
-		err = check_time_namespace(pid);
+		err = check_time_namespace(p);
 	if (!err)
-		err = check_threads(pid);
+		err = check_threads(p);
 	if (!err)
-		err = check_mappings(c, pid);
+		err = check_mappings(c, p);
 	if (!err)
-		err = describe_descriptors(files, pid, NULL);
+		err = describe_descriptors(c, files, p->pid, NULL);
 	free(status);
 	return err;
 }
@@ -295,7 +282,7 @@ static int check_scope(struct checkpoint *c)
 		const struct scope_process *p = &c->scope.process[i];
 
 		if (!p->zombie && !is_excluded(c, p->pid))
-			err = check_process(c, files, p->pid);
+			err = check_process(c, files, p);
 	}
 	if (!err)
 		err = file_table_check(files);
@@ -303,7 +290,7 @@ static int check_scope(struct checkpoint *c)
 	return err;
 }
 
-/* Has one of them ended since they were listed? */
+/* Has one of them ended since they were listed, or the thread that speaks for it? */
 static bool somebody_left(const struct checkpoint *c)
 {
 	struct scope_process now;
@@ -311,7 +298,8 @@ static bool somebody_left(const struct checkpoint *c)
 	for (size_t i = 0; i < c->scope.count; i++) {
 		const struct scope_process *p = &c->scope.process[i];
 
-		if (!p->zombie && (scope_look(p->pid, &now) || now.zombie || now.exiting))
+		if (!p->zombie && (scope_look(p->pid, &now) || now.zombie || now.exiting ||
+				   now.thread != p->thread))
 			return true;
 	}
 	return false;

@@ -38,6 +38,45 @@ static void set_name(struct scope_process *p, const char *stat)
 	p->name[length] = '\0';
 }
 
+static bool has_ended(const char *after_name)
+{
+	return after_name[2] == 'Z' || after_name[2] == 'X';
+}
+
+static bool thread_lives(pid_t tid)
+{
+	char stat[1024];
+	const char *after;
+
+	if (proc_read(tid, "stat", stat, sizeof(stat)) <= 0)
+		return false;
+	after = strrchr(stat, ')');
+	return after && strlen(after) > 2 && !has_ended(after) &&
+	       !(stat_number(stat, 9) & EXITING_FLAG);
+}
+
+/* The first thread has ended: another one, which lives. */
+static void find_thread(struct scope_process *p)
+{
+	char path[32];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
+	dir = opendir(path);
+	p->exiting = true;
+	while (dir && p->exiting && (entry = readdir(dir))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid <= 0 || tid == p->pid || !thread_lives(tid))
+			continue;
+		p->thread = tid;
+		p->exiting = false;
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int scope_look(pid_t pid, struct scope_process *out)
 {
 	char stat[1024];
@@ -49,9 +88,10 @@ int scope_look(pid_t pid, struct scope_process *out)
 	after = strrchr(stat, ')');
 	if (!after || strlen(after) < 3)
 		return -ESRCH;
-	ended = after[2] == 'Z' || after[2] == 'X';
+	ended = has_ended(after);
 	*out = (struct scope_process) {
 		.pid = pid,
+		.thread = pid,
 		.ppid = stat_number(stat, 4),
 		.pgid = stat_number(stat, 5),
 		.sid = stat_number(stat, 6),
@@ -64,6 +104,8 @@ int scope_look(pid_t pid, struct scope_process *out)
 	out->zombie = ended && out->nr_threads <= 1;
 	out->leader_gone = ended && out->nr_threads > 1;
 	set_name(out, stat);
+	if (out->leader_gone)
+		find_thread(out);
 	return 0;
 }
 
@@ -88,6 +130,13 @@ const struct scope_process *scope_find(const struct scope *scope, pid_t pid)
 		if (scope->process[i].pid == pid)
 			return &scope->process[i];
 	return NULL;
+}
+
+pid_t scope_thread(const struct scope *scope, pid_t pid)
+{
+	const struct scope_process *p = scope_find(scope, pid);
+
+	return p ? p->thread : pid;
 }
 
 void scope_free(struct scope *scope)

@@ -18,7 +18,9 @@ struct scope_process {
 	int nr_threads;
 	bool zombie;			/* all of it: no thread is left */
 	bool leader_gone;		/* threads are left, but not the first one */
-	bool exiting;			/* the first thread is about to be gone */
+	bool exiting;			/* the thread below is about to be gone */
+	pid_t thread;			/* one that lives: the first (pid), unless it has ended; /proc
+					 * shows by its number what the process has */
 	bool kernel_thread;
 	uint32_t exit_signal;
 	uint32_t exit_code;		/* zombie: as wait(2) reports it */
@@ -43,6 +45,8 @@ int scope_merge(struct scope *scope, const struct scope *more);
 void scope_free(struct scope *scope);
 
 const struct scope_process *scope_find(const struct scope *scope, pid_t pid);
+/* Its `thread`; pid if it is not in the scope. */
+pid_t scope_thread(const struct scope *scope, pid_t pid);
 
 /* 0, or -ESRCH (silently) if there is no such process. */
 int scope_look(pid_t pid, struct scope_process *out);

@@ -112,7 +112,7 @@ static int add_new(struct checkpoint *c, int *ending)
 			continue;
 		err = check_kind(p);
 		if (!err)
-			err = device_add(c->job, p->pid);
+			err = device_add(c->job, p->pid, p->thread);
 		if (err && err != -EEXIST && err != -ESRCH)
 			return err;
 		if (err)
@@ -285,7 +285,8 @@ int stop_verify(struct checkpoint *c)
 
 		if (!(c->member[i].flags & KCR_PROCESS_STOPPED))
 			continue;
-		if (proc_read(c->member[i].pid, "stat", stat, sizeof(stat)) <= 0)
+		if (proc_read(scope_thread(&c->scope, c->member[i].pid), "stat", stat,
+			      sizeof(stat)) <= 0)
 			return continued(c->member[i].pid);
 		after = strrchr(stat, ')');
 		if (!after || (after[2] != 'T' && after[2] != 't'))

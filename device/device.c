@@ -104,13 +104,13 @@ static int add_message(pid_t pid, int err)
 	}
 }
 
-int device_add(int job, pid_t pid)
+int device_add(int job, pid_t pid, pid_t thread)
 {
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
 	char path[32];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
 	add.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (add.mem_fd < 0) {
 		err = -errno;
@@ -285,6 +285,16 @@ int device_exe_file(int job, pid_t pid)
 	int fd = mapped_file(job, pid, KCR_FILE_EXE, 0);
 
 	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get its executable", pid);
+}
+
+int device_descriptor(int job, pid_t pid, int number)
+{
+	struct kcr_descriptor descriptor = {
+		.size = sizeof(descriptor), .pid = pid, .fd = number,
+	};
+	int fd = ioctl(job, KCR_IOC_DESCRIPTOR, &descriptor);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int device_scan(int job, struct kcr_scan *scan)

@@ -17,7 +17,8 @@
 /* Opens a job. ENOSYS: the module is not loaded (the message says how to load it). */
 int device_open(struct kcr_info *info);
 
-int device_add(int job, pid_t pid);		/* opens /proc/PID/mem itself */
+/* Opens /proc/THREAD/mem itself: of a living thread, which may be the first. */
+int device_add(int job, pid_t pid, pid_t thread);
 int device_park(int job, unsigned int timeout_ms, struct kcr_park *result);
 /* *out: malloc'ed array; returns the count. */
 int device_list(int job, struct kcr_process **out);
@@ -31,6 +32,7 @@ int device_mm(int job, pid_t pid, struct kcr_mm *out);
 int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings);
 int device_mapped_file(int job, pid_t pid, uint64_t address);	/* descriptor */
 int device_exe_file(int job, pid_t pid);			/* descriptor */
+int device_descriptor(int job, pid_t pid, int number);		/* descriptor, or -errno silently */
 int device_scan(int job, struct kcr_scan *scan);
 int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum);

@@ -24,6 +24,7 @@
 #define XSTATE_HEADER		512
 #define XSTATE_RESERVED		48	/* bytes at the header's offset 16 */
 #define VMA_KNOWN		((KCR_VMA_SEALED << 1) - 1)
+#define EXIT_STATUS		0xff00u	/* of a thread that called exit(2) */
 
 static bool valid_pid(int32_t pid)
 {
@@ -236,8 +237,10 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 	const char *wrong = NULL;
 	size_t i;
 
-	if (!p->n_thread || p->thread[0]->tid != p->pid)
+	if (!p->n_thread || (p->thread[0]->tid == p->pid) == p->has_leader_exit_code)
 		return "process without its first thread";
+	if (p->leader_exit_code & ~EXIT_STATUS)
+		return "impossible exit status";
 	if (!p->has_mm_id || !p->has_files_id || !p->has_fs_id || !p->has_sighand_id)
 		return "process without memory or files";
 	if (p->mm && (p->mm->id != p->mm_id || p->mm->pid != p->pid))
@@ -295,7 +298,7 @@ static const char *check_numbers(const struct context *c)
 	for (i = 0; i < c->nr_processes; i++) {
 		numbers[used++] = c->process[i]->pid;
 		/* The first thread's number is the process's. */
-		for (k = 1; k < c->process[i]->n_thread; k++)
+		for (k = !c->process[i]->has_leader_exit_code; k < c->process[i]->n_thread; k++)
 			numbers[used++] = c->process[i]->thread[k]->tid;
 	}
 	twice = has_duplicates(numbers, used);

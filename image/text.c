@@ -296,6 +296,8 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 	putc('\n', out);
 	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
 		fprintf(out, "  zombie with status %#" PRIx32 "\n", p->exit_code);
+	if (p->has_leader_exit_code)
+		fprintf(out, "  first thread ended with status %#" PRIx32 "\n", p->leader_exit_code);
 	for (i = 0; i < p->n_thread && (all || !i); i++)
 		write_thread(out, p->thread[i]);
 	if (i < p->n_thread)

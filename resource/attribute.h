@@ -34,7 +34,7 @@ ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size);
 int proc_write_self(const char *name, const char *text);
 
 /*
- * The status text of a thread: that of the probe for the leader, else read
+ * The status text of a thread: that of the probe for probe->thread, else read
  * anew and valid until the next call for another thread.  NULL: it could not
  * be read (reported).
  */

@@ -21,10 +21,10 @@ static int find_folder(const struct process_probe *probe, char target[PATH_MAX])
 	struct stat st;
 	ssize_t length;
 
-	length = proc_link(probe->pid, "cwd", target, PATH_MAX);
+	length = proc_link(probe->thread, "cwd", target, PATH_MAX);
 	if (length < 0)
 		return report_errno(length, "process %d: cannot see its working folder", probe->pid);
-	snprintf(path, sizeof(path), "/proc/%d/cwd", probe->pid);
+	snprintf(path, sizeof(path), "/proc/%d/cwd", probe->thread);
 	if (stat(path, &st) < 0)
 		return report_errno(-errno, "process %d: working folder %s", probe->pid, target);
 	if (!st.st_nlink)

@@ -37,7 +37,7 @@ const struct file_kind *file_kind_of(Kcr__File__KindCase tag);
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* Fills all but fd, pid, number and the mapped flags; link and fdinfo are malloc'ed. -errno. */
+/* Fills all but fd, pid, thread, number and the mapped flags; link and fdinfo are malloc'ed. -errno. */
 int file_probe_fill(struct file_probe *p);
 /* The text of fdinfo; NULL: it could not be read. */
 char *file_probe_fdinfo(const struct file_probe *p);

@@ -53,7 +53,7 @@ char *file_probe_fdinfo(const struct file_probe *p)
 	if (p->number < 0)
 		return strdup("");
 	/* Theirs tells of close-on-exec and POSIX locks; ours is there if they closed it. */
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->pid, p->number);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->thread, p->number);
 	text = read_text(path);
 	if (!text) {
 		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);

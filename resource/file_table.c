@@ -259,6 +259,7 @@ static int add_again(struct file_table *t, uint32_t id, const struct file_probe 
 	note_cloexec(t, fdinfo);
 	if (e->probe.number < 0) {
 		e->probe.pid = p->pid;
+		e->probe.thread = p->thread;
 		e->probe.number = p->number;
 		free((char *)e->probe.fdinfo);
 		e->probe.fdinfo = fdinfo;
@@ -299,11 +300,11 @@ static int add_new(struct file_table *t, const struct file_probe *p, size_t at, 
 	return 0;
 }
 
-int file_table_add(struct file_table *t, int fd, pid_t pid, int number,
+int file_table_add(struct file_table *t, int fd, pid_t pid, pid_t thread, int number,
 		   enum file_mapping mapped, uint32_t *id)
 {
 	struct file_probe p = {
-		.fd = fd, .pid = pid, .number = number,
+		.fd = fd, .pid = pid, .thread = thread, .number = number,
 		.mapped = mapped != FILE_NOT_MAPPED,
 		.mapped_exec_or_private = mapped == FILE_MAPPED,
 		.keep_contents = mapped == FILE_MAPPED_KEPT,

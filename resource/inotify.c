@@ -62,7 +62,7 @@ static struct file_handle *parse_handle(const char *line)
 }
 
 /* A folder on the device, to open handles by. */
-static int open_mount(pid_t pid, unsigned int dev)
+static int open_mount(pid_t thread, unsigned int dev)
 {
 	char path[64], *line = NULL, point[4096];
 	unsigned int major, minor;
@@ -70,7 +70,7 @@ static int open_mount(pid_t pid, unsigned int dev)
 	FILE *mounts;
 	int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", thread);
 	mounts = fopen(path, "re");
 	if (!mounts)
 		return -1;
@@ -83,10 +83,10 @@ static int open_mount(pid_t pid, unsigned int dev)
 	return fd;
 }
 
-static char *path_by_handle(const struct watched *w, pid_t pid)
+static char *path_by_handle(const struct watched *w, pid_t thread)
 {
 	char link[64], path[4096];
-	int mount = w->handle ? open_mount(pid, w->dev) : -1, fd;
+	int mount = w->handle ? open_mount(thread, w->dev) : -1, fd;
 	ssize_t length = -1;
 
 	if (mount < 0)
@@ -129,12 +129,12 @@ static char *search_upwards(const char *path, const struct watched *w)
 	return NULL;
 }
 
-static char *path_by_search(const struct file_table *t, const struct watched *w, pid_t pid)
+static char *path_by_search(const struct file_table *t, const struct watched *w, pid_t thread)
 {
 	char link[64], path[4096], *found = NULL;
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", thread);
 	length = readlink(link, path, sizeof(path) - 1);
 	if (length > 0) {
 		path[length] = '\0';
@@ -148,12 +148,12 @@ static char *path_by_search(const struct file_table *t, const struct watched *w,
 static int add_watch(struct file_table *t, const struct file_probe *probe,
 		     Kcr__Inotify *inotify, const struct watched *w)
 {
-	char *path = path_by_handle(w, probe->pid);
+	char *path = path_by_handle(w, probe->thread);
 	Kcr__InotifyWatch **more, *watch;
 
 	if (!path || !is_it(path, w)) {
 		free(path);
-		path = path_by_search(t, w, probe->pid);
+		path = path_by_search(t, w, probe->thread);
 	}
 	if (!path)
 		return file_unsupported(t, "an inotify that watches something whose path cannot be "

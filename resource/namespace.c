@@ -26,19 +26,19 @@ static ssize_t own_namespace(size_t i, const char *name)
 	return proc_link(0, name, own_name[i], sizeof(own_name[i]));
 }
 
-static int check_root(pid_t pid)
+static int check_root(const struct process_probe *probe)
 {
 	struct stat theirs;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", probe->thread);
 	if (stat(path, &theirs) < 0)
-		return report_errno(-errno, "process %d: cannot see its root folder", pid);
+		return report_errno(-errno, "process %d: cannot see its root folder", probe->pid);
 	if (!own_root.st_ino && stat("/", &own_root) < 0)
 		return report_errno(-errno, "cannot see the root folder");
 	if (theirs.st_dev != own_root.st_dev || theirs.st_ino != own_root.st_ino)
 		return report_fail(-EOPNOTSUPP, "process %d: its root folder is not ours (chroot): "
-				   "such a program cannot be checkpointed", pid);
+				   "such a program cannot be checkpointed", probe->pid);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static int namespace_check(const struct process_probe *probe)
 		if (err == -ENOENT)	/* this kernel has no such namespaces */
 			continue;
 		if (err >= 0)
-			err = proc_link(probe->pid, name, theirs, sizeof(theirs));
+			err = proc_link(probe->thread, name, theirs, sizeof(theirs));
 		if (err < 0)
 			return report_errno(err, "process %d: cannot see its %s namespace",
 					    probe->pid, kinds[i]);
@@ -61,7 +61,7 @@ static int namespace_check(const struct process_probe *probe)
 			return report_fail(-EOPNOTSUPP, "process %d is in another %s namespace: "
 					   "run cr_checkpoint inside of it", probe->pid, kinds[i]);
 	}
-	return check_root(probe->pid);
+	return check_root(probe);
 }
 
 static int namespace_save(const struct process_probe *probe, Kcr__Process *p)

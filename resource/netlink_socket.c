@@ -27,7 +27,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The line of this socket in /proc/PID/net/netlink: unread bytes, a list half sent. */
+/* The line of this socket in /proc/THREAD/net/netlink: unread bytes, a list half sent. */
 static bool is_busy(const struct file_probe *probe)
 {
 	unsigned long inode, unread, list;
@@ -35,7 +35,7 @@ static bool is_busy(const struct file_probe *probe)
 	bool busy = false;
 	FILE *table;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/netlink", probe->pid);
+	snprintf(path, sizeof(path), "/proc/%d/net/netlink", probe->thread);
 	table = fopen(path, "re");
 	while (table && fgets(line, sizeof(line), table))
 		if (sscanf(line, "%*s %*s %*s %*s %lu %*s %lu %*s %*s %lu", &unread, &list,

@@ -15,7 +15,7 @@
 static int personality_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	char text[32];
-	ssize_t length = proc_read(probe->pid, "personality", text, sizeof(text));
+	ssize_t length = proc_read(probe->thread, "personality", text, sizeof(text));
 
 	if (length < 0)
 		return report_errno(length, "process %d: cannot read its personality", probe->pid);

@@ -9,11 +9,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <linux/kcr.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "report/report.h"
 #include "restart/script.h"
+
+#define PARENT_MS	300000u		/* a bound on a restart gone wrong */
 
 static int check_seccomp(pid_t tid, const char *status)
 {
@@ -43,13 +47,13 @@ static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
 	p->subreaper = probe->info->flags & KCR_PROCESS_SUBREAPER;
 	p->thp_disable = !status_number(probe->status, "THP_enabled", 10, 1);
 
-	got = proc_read(probe->pid, "oom_score_adj", text, sizeof(text));
+	got = proc_read(probe->thread, "oom_score_adj", text, sizeof(text));
 	if (got < 0)
 		return report_errno(got, "process %d: cannot read its oom_score_adj", probe->pid);
 	p->has_oom_score_adj = true;
 	p->oom_score_adj = strtol(text, NULL, 10);
 
-	got = proc_read(probe->pid, "coredump_filter", text, sizeof(text));
+	got = proc_read(probe->thread, "coredump_filter", text, sizeof(text));
 	if (got > 0) {		/* not there without CONFIG_ELF_CORE */
 		p->has_coredump_filter = true;
 		p->coredump_filter = strtoul(text, NULL, 16);
@@ -103,6 +107,22 @@ static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 }
 
 /*
+ * The signal is sent when that thread of the parent ends which made us: in a
+ * restart its leader.  If that is to end in the restart, it must do so first.
+ */
+static void wait_for_parent(const struct rebuild *r, const Kcr__Process *p, struct script *s)
+{
+	const Kcr__Process *parent = context_process(r->context, p->ppid);
+	struct kcr_wait wait = { .size = sizeof(wait), .timeout_ms = PARENT_MS };
+
+	if (!parent || !parent->has_leader_exit_code)
+		return;
+	wait.pid = rebuilt_tid(r, parent, parent->pid);
+	script_call(s, "waiting for the parent's first thread to end", SYS_ioctl, r->job,
+		    KCR_IOC_WAIT, script_data(s, &wait, sizeof(wait)), 0, 0, 0);
+}
+
+/*
  * A change of credentials makes the whole process not dumpable: so every
  * thread sets this after its own change, and whichever comes last is right.
  * What is neither 0 nor 1 cannot be set and becomes the stricter 0.
@@ -110,10 +130,11 @@ static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
 			       struct script *s)
 {
-	(void)r;
 	if (p->has_dumpable)
 		script_call(s, "prctl(PR_SET_DUMPABLE)", SYS_prctl, PR_SET_DUMPABLE,
 			    p->dumpable == 1, 0, 0, 0, 0);
+	if (t->has_pdeath_signal && t->pdeath_signal)
+		wait_for_parent(r, p, s);
 	script_call(s, "prctl(PR_SET_PDEATHSIG)", SYS_prctl, PR_SET_PDEATHSIG,
 		    t->has_pdeath_signal ? t->pdeath_signal : 0, 0, 0, 0, 0);
 	return 0;

@@ -96,7 +96,7 @@ const char *proc_thread_status(const struct process_probe *probe, pid_t tid)
 	char name[40];
 	ssize_t length;
 
-	if (tid == probe->pid)
+	if (tid == probe->thread)
 		return probe->status;
 	if (text && text_tid == tid && text_pid == probe->pid && text_job == probe->job)
 		return text;

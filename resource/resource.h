@@ -30,11 +30,12 @@ struct file_probe {
 	int fd;
 	pid_t pid;			/* a process that has it … */
 	int number;			/* … as this descriptor; -1: only mapped */
+	pid_t thread;			/* as in struct process_probe */
 	struct stat st;
 	struct statfs fs;
 	int flags;			/* F_GETFL */
-	const char *link;		/* readlink of /proc/PID/fd/N, e.g. "pipe:[123]" */
-	const char *fdinfo;		/* text of /proc/PID/fdinfo/N ("" if only mapped) */
+	const char *link;		/* readlink of /proc/THREAD/fd/N, e.g. "pipe:[123]" */
+	const char *fdinfo;		/* text of /proc/THREAD/fdinfo/N ("" if only mapped) */
 	bool mapped;			/* some VMA maps it */
 	bool mapped_exec_or_private;	/* its contents matter for a mapping */
 	bool keep_contents;		/* FILE_MAPPED_KEPT */
@@ -54,12 +55,13 @@ struct file_table *file_table_new(bool skip_unsupported);
 void file_table_free(struct file_table *t);
 
 /*
- * Registers an open file; takes over `fd` (a duplicate in our process).
+ * Registers an open file of process `pid`, of which `thread` lives; takes over
+ * `fd` (a duplicate in our process).
  * Files are one where kcmp(2) says so.  *id gets the File's id.  Nothing is
  * saved yet.
  */
-int file_table_add(struct file_table *t, int fd, pid_t pid, int number, enum file_mapping mapped,
-		   uint32_t *id);
+int file_table_add(struct file_table *t, int fd, pid_t pid, pid_t thread, int number,
+		   enum file_mapping mapped, uint32_t *id);
 /* Whether the descriptor that was added last is close-on-exec. */
 bool file_table_cloexec(const struct file_table *t);
 
@@ -161,8 +163,10 @@ void files_close(struct rebuild *r);
 struct process_probe {
 	int job;			/* parked job of /dev/kcr */
 	pid_t pid;
+	pid_t thread;			/* a thread that lives: the first one (pid), unless it
+					 * has ended; /proc shows others by their number too */
 	const struct kcr_process *info;
-	const char *status;		/* text of /proc/PID/status */
+	const char *status;		/* text of /proc/THREAD/status */
 	const char *stat;		/* text of /proc/PID/stat */
 };
 

@@ -38,7 +38,7 @@ static uint64_t limit_number(char **at)
 static int rlimit_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	char text[4096], *line = text;
-	ssize_t length = proc_read(probe->pid, "limits", text, sizeof(text));
+	ssize_t length = proc_read(probe->thread, "limits", text, sizeof(text));
 
 	if (length < 0)
 		return report_errno(length, "process %d: cannot read its limits", probe->pid);

@@ -36,7 +36,7 @@ static int save_node(const struct file_probe *probe, const char *name, Kcr__Unix
 	if (name[0] == '/')
 		snprintf(path, sizeof(path), "%s", name);
 	else
-		snprintf(path, sizeof(path), "/proc/%d/cwd/%s", probe->pid, name);
+		snprintf(path, sizeof(path), "/proc/%d/cwd/%s", probe->thread, name);
 	if (lstat(path, &st) || !S_ISSOCK(st.st_mode)) {
 		u->has_unlinked = u->unlinked = true;
 	} else {

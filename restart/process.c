@@ -97,6 +97,8 @@ static uint64_t scripts_length(const Kcr__Process *p)
 		length += p->pending[i].len + sizeof(struct restorer_op) + 64;
 	for (size_t i = 0; i < p->n_thread; i++)
 		length += thread_script_size(p->thread[i]) + STACK_SIZE;
+	if (p->has_leader_exit_code)
+		length += thread_script_size(p->thread[0]);
 	return length + p->n_descriptor * sizeof(struct restorer_op);
 }
 
@@ -166,7 +168,7 @@ static void unmap_all(const struct builder *b, struct script *s)
 }
 
 static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Process *p,
-					 bool leader)
+					 const Kcr__Thread *t)
 {
 	struct rebuild *r = b->how->rebuild;
 	struct thread_exit how = {
@@ -174,7 +176,8 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.exe_fd = p->mm && b->mm->exe_file_id ? r->file_fd[b->mm->exe_file_id - 1] : -1,
 		.close_job = p == b->how->process || p->files_id != b->how->process->files_id,
 		.unmap = p->mm,
-		.leader = leader,
+		.leader = t == p->thread[0],
+		.leaderless = t == p->thread[0] && p->has_leader_exit_code,
 		.stopped = b->how->stopped,
 		.stop_signal = p->stop_seen ? 0 : p->stop_signal,
 		.nr_threads = (uint32_t)p->n_thread,
@@ -218,7 +221,7 @@ static int attributes_last(const struct builder *b, const Kcr__Process *p, struc
 static uint64_t other_thread(struct builder *b, const Kcr__Process *p, const Kcr__Thread *t,
 			     int *err)
 {
-	struct thread_exit how = thread_exit_of(b, p, false);
+	struct thread_exit how = thread_exit_of(b, p, t);
 	struct script *s = script_new(&b->blob);
 	uint64_t at = 0;
 
@@ -273,7 +276,7 @@ static int make_threads(struct builder *b, const Kcr__Process *p, struct script 
 {
 	int err = 0;
 
-	for (size_t i = 1; i < p->n_thread && !err; i++) {
+	for (size_t i = !p->has_leader_exit_code; i < p->n_thread && !err; i++) {
 		uint64_t script = other_thread(b, p, p->thread[i], &err);
 
 		if (!err)
@@ -304,11 +307,15 @@ static void close_files(const struct rebuild *r, int exe_fd, struct script *s)
 /* What the leader does when only it exists, and once all its threads do. */
 static int finish_leader(struct builder *b, const Kcr__Process *p, bool close, struct script *s)
 {
-	struct thread_exit leave = thread_exit_of(b, p, true);
+	struct thread_exit leave = thread_exit_of(b, p, p->thread[0]);
+	Kcr__Thread ended = KCR__THREAD__INIT;
 	int err = make_threads(b, p, s);
 
+	/* Of a leader that has ended its name is left, and what all threads have. */
+	ended.tid = p->pid;
+	ended.name = p->name;
 	if (!err)
-		err = attributes_of_thread(b, p, p->thread[0], s);
+		err = attributes_of_thread(b, p, p->has_leader_exit_code ? &ended : p->thread[0], s);
 	if (!err)
 		err = attributes_last(b, p, s);
 	if (err)
@@ -316,7 +323,10 @@ static int finish_leader(struct builder *b, const Kcr__Process *p, bool close, s
 	if (close)
 		close_files(b->how->rebuild, leave.exe_fd, s);
 	files_script(b->how->rebuild, p, s);
-	return thread_script(p->thread[0], &leave, &b->blob, s);
+	if (!p->has_leader_exit_code)
+		return thread_script(p->thread[0], &leave, &b->blob, s);
+	thread_script_end(p->leader_exit_code, s);
+	return b->blob.error;
 }
 
 /* ---- processes in the same memory (CLONE_VM without CLONE_THREAD) ------------- */
@@ -352,6 +362,14 @@ static void sharer_files(struct builder *b, const Kcr__Process *q, struct script
 			script_call(s, "dup3", SYS_dup3, fd, d->fd, d->cloexec ? O_CLOEXEC : 0,
 				    0, 0, 0);
 	}
+}
+
+static bool wants_death_signal(const Kcr__Process *p)
+{
+	for (size_t i = 0; i < p->n_thread; i++)
+		if (p->thread[i]->pdeath_signal)
+			return true;
+	return false;
 }
 
 static int refuse_sharer(const Kcr__Process *p, const Kcr__Process *q)
@@ -394,7 +412,8 @@ static int make_sharers(struct builder *b, struct script *s)
 
 		if (!shares_memory(p, q))
 			continue;
-		if (q->ppid != p->pid || !b->how->rebuild->restore_ids || !b->how->module_clones)
+		if (q->ppid != p->pid || !b->how->rebuild->restore_ids || !b->how->module_clones ||
+		    (p->has_leader_exit_code && wants_death_signal(q)))
 			return refuse_sharer(p, q);
 		own = script_new(&b->blob);
 		err = own ? sharer_script(b, q, own) : -ENOMEM;

@@ -146,6 +146,8 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 	enter->flags = how->stopped ? KCR_ENTER_STOPPED : 0;
 	if (t->has_held && t->held && !how->stopped)
 		enter->flags |= KCR_ENTER_HELD;
+	if (how->leaderless)
+		enter->flags |= KCR_ENTER_LEADERLESS;
 	enter->stop_signal = how->stopped ? how->stop_signal : 0;
 	enter->exe_fd = how->leader ? how->exe_fd : -1;
 	enter->job_fd = how->leader && how->close_job ? how->job : -1;
@@ -175,6 +177,14 @@ int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct bl
 	script_enter(s, "entering the saved state", how->job,
 		     script_data(s, &enter, sizeof(enter)), xstate);
 	return blob->error;
+}
+
+/* Its end touches no memory: what it would wake or mark there was so long ago. */
+void thread_script_end(uint32_t exit_code, struct script *s)
+{
+	script_call(s, "set_robust_list", SYS_set_robust_list, 0, ROBUST_LENGTH, 0, 0, 0, 0);
+	script_call(s, "set_tid_address", SYS_set_tid_address, 0, 0, 0, 0, 0, 0);
+	script_call(s, "exit", SYS_exit, exit_code >> 8, 0, 0, 0, 0, 0);
 }
 
 uint64_t thread_script_size(const Kcr__Thread *t)

@@ -18,7 +18,8 @@ struct thread_exit {
 	int exe_fd;			/* -1: keep */
 	bool close_job;			/* this thread's process gives the job's descriptor up */
 	bool unmap;			/* … and the blob */
-	bool leader;
+	bool leader;			/* says what concerns the whole process: the leader … */
+	bool leaderless;		/* … or, as that ends, another thread */
 	bool stopped;
 	uint32_t stop_signal;		/* for wait(2), 0: it was told already */
 	uint32_t nr_threads;
@@ -33,6 +34,9 @@ int thread_check(const Kcr__Thread *t);
 /* Ends the script. */
 int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct blob *blob,
 		  struct script *s);
+
+/* Likewise, for a leader that ends with this exit code (as in wait(2)). */
+void thread_script_end(uint32_t exit_code, struct script *s);
 
 /* Bytes of operations and data that a thread needs, at most. */
 uint64_t thread_script_size(const Kcr__Thread *t);

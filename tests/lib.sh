@@ -150,10 +150,11 @@ finish() {
 	[ $status = 0 ] || fail "process $1 ended with status $status"
 }
 
-ended() {	# gone, or a zombie
+ended() {	# gone, or a zombie of which no thread runs on
 	local stat
 	{ stat=$(< "/proc/$1/stat"); } 2> /dev/null || return 0
-	[[ ${stat##*) } = Z* ]]
+	read -r -a stat <<< "${stat##*) }"
+	[ "${stat[0]}" = Z ] && [ "${stat[17]}" -le 1 ]
 }
 
 # survives PROGRAM [ARGUMENT...]: is unharmed by a checkpoint; and after another

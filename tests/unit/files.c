@@ -150,7 +150,7 @@ static void register_files(struct file_table *t, Kcr__Process *p, pid_t pid)
 			continue;
 		fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
 		assert_true(fd >= 0);
-		assert_int_equal(file_table_add(t, fd, pid, number, FILE_NOT_MAPPED, &id), 0);
+		assert_int_equal(file_table_add(t, fd, pid, pid, number, FILE_NOT_MAPPED, &id), 0);
 		d = malloc(sizeof(*d));
 		kcr__descriptor__init(d);
 		d->fd = number;

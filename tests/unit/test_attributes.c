@@ -167,7 +167,7 @@ static int save_child(pid_t pid, Kcr__Process **out)
 {
 	static char status[1 << 16], stat[4096];
 	struct kcr_process info = { .pid = pid, .dumpable = 1 };
-	struct process_probe probe = { .job = -1, .pid = pid, .info = &info, .status = status,
+	struct process_probe probe = { .job = -1, .pid = pid, .thread = pid, .info = &info, .status = status,
 				       .stat = stat };
 	Kcr__Process *p = malloc(sizeof(*p));
 	Kcr__Thread *t = malloc(sizeof(*t));

@@ -137,6 +137,30 @@ static void zombies(void **state)
 	REFUSED(process(0)->state, KCR__PROCESS__STATE__ZOMBIE, "zombie");
 	REFUSED(process(2)->state, KCR__PROCESS__STATE__RUNNING, "first thread");
 	REFUSED(process(0)->n_thread, 0, "first thread");
+	REFUSED(process(0)->has_leader_exit_code, true, "first thread");
+}
+
+/* Its threads are the others, and none of them has its number. */
+static void first_thread_ended(void **state)
+{
+	Kcr__Process *p = process(0);
+	Kcr__Thread **all = p->thread;
+
+	(void)state;
+	p->has_leader_exit_code = true;
+	p->leader_exit_code = 0x500;
+	p->thread++;
+	p->n_thread--;
+	expect(NULL);
+	REFUSED(p->leader_exit_code, 9, "exit status");
+	REFUSED(p->has_leader_exit_code, false, "first thread");
+	REFUSED(p->n_thread, 0, "first thread");
+	REFUSED(p->thread[0]->tid, p->pid, "first thread");
+	REFUSED(p->thread[0]->tid, SAMPLE_SHARING_PID, "described twice");
+	p->has_leader_exit_code = false;
+	p->leader_exit_code = 0;
+	p->thread = all;
+	p->n_thread++;
 }
 
 static void threads(void **state)
@@ -263,6 +287,7 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(zombies),
+		cmocka_unit_test(first_thread_ended),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(areas),
 		cmocka_unit_test(address_spaces),

@@ -219,13 +219,13 @@ static void add_mapped(struct file_table *t, pid_t pid)
 {
 	uint32_t id, again;
 
-	assert_int_equal(file_table_add(t, open(files_path("m"), O_RDONLY | O_CLOEXEC), pid, -1,
-					FILE_MAPPED, &id), 0);
-	assert_int_equal(file_table_add(t, open(files_path("m"), O_RDONLY | O_CLOEXEC), pid, -1,
-					FILE_MAPPED, &again), 0);
+	assert_int_equal(file_table_add(t, open(files_path("m"), O_RDONLY | O_CLOEXEC), pid,
+					pid, -1, FILE_MAPPED, &id), 0);
+	assert_int_equal(file_table_add(t, open(files_path("m"), O_RDONLY | O_CLOEXEC), pid,
+					pid, -1, FILE_MAPPED, &again), 0);
 	assert_int_equal(id, again);
-	assert_int_equal(file_table_add(t, open("/bin/true", O_RDONLY | O_CLOEXEC), pid, -1,
-					FILE_MAPPED, &again), 0);
+	assert_int_equal(file_table_add(t, open("/bin/true", O_RDONLY | O_CLOEXEC), pid,
+					pid, -1, FILE_MAPPED, &again), 0);
 	assert_int_not_equal(id, again);
 }
 
@@ -458,7 +458,7 @@ static void add_memory(struct file_table *t, pid_t pid)
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%s", pid, ranges[i]);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		assert_true(fd >= 0);
-		assert_int_equal(file_table_add(t, fd, pid, -1, FILE_MAPPED_SHARED, &ids[i]), 0);
+		assert_int_equal(file_table_add(t, fd, pid, pid, -1, FILE_MAPPED_SHARED, &ids[i]), 0);
 	}
 }
 
