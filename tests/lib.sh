@@ -154,7 +154,7 @@ ended() {	# gone, or a zombie of which no thread runs on
 	local stat
 	{ stat=$(< "/proc/$1/stat"); } 2> /dev/null || return 0
 	read -r -a stat <<< "${stat##*) }"
-	[ "${stat[0]}" = Z ] && [ "${stat[17]}" -le 1 ]
+	[ "${stat[0]-Z}" = Z ] && [ "${stat[17]-0}" -le 1 ]
 }
 
 # survives PROGRAM [ARGUMENT...]: is unharmed by a checkpoint; and after another
