@@ -52,7 +52,7 @@ static inline void *sleep_in(void *argument)
 	return argument;
 }
 
-/* Waits until the thread sleeps. */
+/* Waits until the thread sleeps, or has ended as its time was up. */
 static inline void wait_asleep(void)
 {
 	char name[64], text[512];
@@ -63,7 +63,7 @@ static inline void wait_asleep(void)
 		check_sleep_ms(10);
 		snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
 		end = strrchr(check_slurp(name, text, sizeof(text)), ')');
-		quiet = end && end[2] == 'S' ? quiet + 1 : 0;
+		quiet = !end || end[2] == 'S' ? quiet + 1 : 0;
 	}
 }
 
