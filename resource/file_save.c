@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Saving the files of the register: what each is, by its kind (file_kinds), and
+ * what all kinds have in common; what has no kind is refused or, if the caller
+ * wants it so, restored as closed.
+ */
+#include "resource/file_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+int file_unsupported(struct file_table *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(t->reason, sizeof(t->reason), format, args);
+	va_end(args);
+	return -EOPNOTSUPP;
+}
+
+static void name_place(const struct file_probe *p, char *text, size_t size)
+{
+	if (p->number >= 0)
+		snprintf(text, size, "process %d, descriptor %d", p->pid, p->number);
+	else
+		snprintf(text, size, "process %d, mapped file", p->pid);
+}
+
+int file_too_many(pid_t pid)
+{
+	return report_fail(-EMFILE, "process %d has more open files than this program may: raise "
+			   "the limit (ulimit -n)", pid);
+}
+
+int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
+{
+	char place[64], what[256];
+	va_list args;
+
+	if (err == -EMFILE)
+		return file_too_many(probe->pid);
+	name_place(probe, place, sizeof(place));
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return report_errno(err, "%s (%s): %s", place, probe->link ?: "?", what);
+}
+
+static int save_unsupported(struct file_table *t, struct entry *e)
+{
+	const struct file_probe *p = &e->probe;
+	char place[64];
+
+	name_place(p, place, sizeof(place));
+	if (!t->skip_unsupported || p->mapped)
+		return report_fail(-EOPNOTSUPP, "%s is %s (%s), which cannot be saved%s", place,
+				   t->reason, p->link, p->mapped ? "" :
+				   "; --skip-unsupported restores it as closed");
+	kcr__file__free_unpacked(e->file, NULL);
+	e->file = malloc(sizeof(*e->file));
+	if (!e->file)
+		return report_errno(-ENOMEM, "saving open files");
+	kcr__file__init(e->file);
+	e->file->flags = p->flags;
+	e->file->kind_case = KCR__FILE__KIND_CLOSED;
+	e->file->closed = file_string(t->reason);
+	return e->file->closed ? 0 : -ENOMEM;
+}
+
+/* What every kind has: position, owner of its signals, locks. */
+static int save_common(struct file_table *t, struct entry *e)
+{
+	const struct file_probe *p = &e->probe;
+	Kcr__File *file = e->file;
+	struct f_owner_ex owner;
+	char text[4400];
+	off_t position;
+	int sig;
+
+	if ((S_ISREG(p->st.st_mode) || S_ISDIR(p->st.st_mode)) && !(p->flags & O_PATH)) {
+		position = lseek(p->fd, 0, SEEK_CUR);
+		if (position > 0) {
+			file->has_position = true;
+			file->position = position;
+		}
+	}
+	if (p->number >= 0 && !(p->flags & O_PATH) && !fcntl(p->fd, F_GETOWN_EX, &owner) &&
+	    owner.pid) {
+		file->has_owner = true;
+		file->owner = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
+	}
+	if (p->number >= 0 && !(p->flags & O_PATH)) {
+		sig = fcntl(p->fd, F_GETSIG);
+		if (sig > 0) {
+			file->has_owner_signal = true;
+			file->owner_signal = sig;
+		}
+	}
+	snprintf(text, sizeof(text), "%s %s", e->kind->name, p->link);
+	file->description = file_string(text);
+	if (!file->description)
+		return -ENOMEM;
+	return locks_parse(p->fdinfo, p->pid, p->number, file, &t->locks);
+}
+
+static int refuse_unknown(struct file_table *t, const struct file_probe *p)
+{
+	int family;
+	socklen_t length = sizeof(family);
+
+	if (!S_ISSOCK(p->st.st_mode) ||
+	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
+		return file_unsupported(t, "a kernel object of this kind");
+	switch (family) {
+	case AF_PACKET:
+		return file_unsupported(t, "a packet socket");
+	default:
+		return file_unsupported(t, "a socket of address family %d", family);
+	}
+}
+
+static int save_one(struct file_table *t, uint32_t id)
+{
+	struct entry *e = t->entry[id - 1];
+	int err;
+
+	if (e->file)
+		kcr__file__free_unpacked(e->file, NULL);
+	e->file = malloc(sizeof(*e->file));
+	if (!e->file)
+		return report_errno(-ENOMEM, "saving open files");
+	kcr__file__init(e->file);
+	e->file->id = id;
+	e->file->flags = e->probe.flags;
+	for (const struct file_kind *const *k = file_kinds; *k && !e->kind; k++)
+		if ((*k)->match(&e->probe))
+			e->kind = *k;
+	if (e->kind)
+		err = e->kind->save(t, &e->probe, e->file);
+	else
+		err = refuse_unknown(t, &e->probe);
+	if (err == -EOPNOTSUPP) {
+		err = save_unsupported(t, e);
+		if (!err)
+			e->file->id = id;
+		e->kind = NULL;
+		return err;
+	}
+	return err ? report_errno(err, "process %d, descriptor %d (%s)", e->probe.pid,
+				  e->probe.number, e->probe.link) : save_common(t, e);
+}
+
+int file_table_save(struct file_table *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->count && !err; i++)
+		err = save_one(t, i + 1);
+	return err;
+}
+
+int file_table_check(struct file_table *t)
+{
+	int err;
+
+	t->dry = true;
+	err = file_table_save(t);
+	t->dry = false;
+	return err;
+}
+
+uint64_t file_table_content_bytes(const struct file_table *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct entry *e = t->entry[i];
+
+		if (e->kind && e->file && e->kind->content_size)
+			sum += e->kind->content_size(&e->probe, e->file);
+	}
+	return sum;
+}
+
+int file_table_write_contents(struct file_table *t, struct context_writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->count && !err; i++) {
+		const struct entry *e = t->entry[i];
+
+		if (e->kind && e->kind->content_size &&
+		    e->kind->content_size(&e->probe, e->file))
+			err = file_write_content(&e->probe, e->file, w);
+	}
+	return err;
+}
+
+int file_table_posix_locks(const struct file_table *t, Kcr__Process *p)
+{
+	return locks_of_process(&t->locks, p);
+}
