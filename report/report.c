@@ -4,7 +4,8 @@
  *
  * The record lives in a static structure, or, after report_share(), in a page
  * that forked processes have in common: whoever claims it first fills it in,
- * all others leave it alone.
+ * all others leave it alone.  The lines of such processes follow in that memory,
+ * each with its NUL.
  */
 #include "report.h"
 
@@ -14,6 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#define LINES_ROOM	16384
 
 enum record_state { RECORD_EMPTY, RECORD_CLAIMED, RECORD_READY };
 
@@ -23,6 +27,15 @@ struct record {
 	char text[2048];
 };
 
+struct shared {
+	struct record record;
+	pid_t owner;			/* prints the lines of all others */
+	_Atomic size_t used;		/* may exceed the room: what does not fit is lost */
+	size_t printed;
+	char lines[LINES_ROOM];
+};
+
+static struct shared *shared;
 static struct record own_record;
 static struct record *record = &own_record;
 static const char *program = "kcr";
@@ -64,13 +77,44 @@ int report_errno(int err, const char *format, ...)
 	return err;
 }
 
+static void leave_line(const char *line)
+{
+	size_t length = strlen(line) + 1, at = atomic_fetch_add(&shared->used, length);
+
+	if (at < LINES_ROOM && length <= LINES_ROOM - at)
+		memcpy(shared->lines + at, line, length);
+}
+
 /* One write per line, so that lines of several processes do not mix. */
 static void print_line(const char *kind, const char *format, va_list args)
 {
-	char text[2048];
+	char text[2048], line[2100];
 
 	vsnprintf(text, sizeof(text), format, args);
-	fprintf(stderr, "%s: %s%s\n", program, kind, text);
+	snprintf(line, sizeof(line), "%s%s", kind, text);
+	if (shared && shared->owner != getpid())
+		leave_line(line);
+	else
+		fprintf(stderr, "%s: %s\n", program, line);
+}
+
+void report_relay(void)
+{
+	size_t end, length;
+
+	if (!shared || shared->owner != getpid())
+		return;
+	end = atomic_load(&shared->used);
+	if (end > LINES_ROOM)
+		end = LINES_ROOM;
+	for (; shared->printed < end; shared->printed += length + 1) {
+		const char *line = shared->lines + shared->printed;
+
+		/* Nothing: its writer was killed on the way, or it did not fit. */
+		length = strnlen(line, end - shared->printed);
+		if (length)
+			fprintf(stderr, "%s: %s\n", program, line);
+	}
 }
 
 void report_warn(const char *format, ...)
@@ -130,17 +174,19 @@ void report_print(int err)
 
 int report_share(void)
 {
-	struct record *shared;
+	struct shared *page;
 
-	if (record != &own_record)
+	if (shared)
 		return 0;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+	if (page == MAP_FAILED)
 		return report_errno(-errno, "cannot share messages between processes");
-	shared->error = record->error;
-	memcpy(shared->text, record->text, sizeof(shared->text));
-	atomic_store(&shared->state, atomic_load(&record->state));
-	record = shared;
+	page->owner = getpid();
+	page->record.error = record->error;
+	memcpy(page->record.text, record->text, sizeof(page->record.text));
+	atomic_store(&page->record.state, atomic_load(&record->state));
+	record = &page->record;
+	shared = page;
 	return 0;
 }

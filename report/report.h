@@ -19,7 +19,10 @@ int report_fail(int err, const char *format, ...) __attribute__((format(printf, 
 /* As report_fail(), with ": strerror(-err)" appended. */
 int report_errno(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Something the user should know though the work goes on; printed at once (unless quiet). */
+/*
+ * Something the user should know though the work goes on; printed at once (unless
+ * quiet), except in processes forked after report_share(): see report_relay().
+ */
 void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Progress for -v / KCR_DEBUG. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -38,5 +41,11 @@ void report_print(int err);
  * that the first failure in any of them is what the tool prints.
  */
 int report_share(void);
+/*
+ * Prints what processes forked after report_share() have warned of since the last
+ * call; by the one that has called report_share().  They do not print themselves,
+ * as their standard error may be that of a program they have become by then.
+ */
+void report_relay(void);
 
 #endif /* KCR_REPORT_H */

@@ -308,6 +308,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		err = record_restart(r);
 	if (err)
 		return err;
+	report_relay();
 	err = let_go(r, options->signal);
 	if (err)
 		return err;
@@ -350,6 +351,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (err)
 		while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 			;
+	report_relay();
 	if (r.context)
 		finish(&r);
 	return err;
