@@ -92,7 +92,7 @@ same_results() {
 # ---- the programs ---------------------------------------------------------------
 
 cg_start() {
-	np=2 command=(cg "${KCR_CG_LINES:-40}" 3)
+	np=2 command=(cg "${KCR_CG_LINES:-40}" 16)
 }
 cg_same() { same_results "$1"; }
 
