@@ -20,7 +20,6 @@
 
 #define STATUS_SIZE	(512u << 10)
 #define XSTATE_BV	512	/* offset in an XSAVE area */
-#define EXIT_STATUS	0xff00u	/* of a thread that called exit(2) */
 
 static int no_memory(pid_t pid)
 {
@@ -244,7 +243,7 @@ static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, 
 	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
 		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
 	set_state(&c->member[index], p);
-	if (p->leader_exit_code & ~EXIT_STATUS)
+	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
 		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
 				   "others run, which a restart cannot repeat", p->pid);
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);

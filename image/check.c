@@ -24,7 +24,6 @@
 #define XSTATE_HEADER		512
 #define XSTATE_RESERVED		48	/* bytes at the header's offset 16 */
 #define VMA_KNOWN		((KCR_VMA_SEALED << 1) - 1)
-#define EXIT_STATUS		0xff00u	/* of a thread that called exit(2) */
 
 static bool valid_pid(int32_t pid)
 {
@@ -239,7 +238,7 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 
 	if (!p->n_thread || (p->thread[0]->tid == p->pid) == p->has_leader_exit_code)
 		return "process without its first thread";
-	if (p->leader_exit_code & ~EXIT_STATUS)
+	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
 		return "impossible exit status";
 	if (!p->has_mm_id || !p->has_files_id || !p->has_fs_id || !p->has_sighand_id)
 		return "process without memory or files";

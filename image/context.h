@@ -24,6 +24,7 @@
 #define CONTEXT_CHUNK_PAGES	1024u	/* most pages in one MEMORY section */
 #define CONTEXT_CHUNK_RUNS	1024u	/* most runs in one MEMORY section */
 #define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
+#define CONTEXT_EXIT_STATUS	0xff00u	/* leader_exit_code of a thread that called exit(2) */
 
 enum context_section {
 	CONTEXT_PREAMBLE = 1,
