@@ -171,15 +171,28 @@ static int check_threads(const struct scope_process *p)
 	return err;
 }
 
-static int check_time_namespace(const struct scope_process *p)
+/*
+ * Those of numbers and clocks: what the module and the system calls say depends
+ * on them, and a process may be in one and make its children in another.
+ */
+static int check_namespaces(const struct scope_process *p)
 {
-	char ours[64], theirs[64];
+	static const char *const kinds[] = { "pid", "time" };
 
-	if (proc_link(0, "ns/time", ours, sizeof(ours)) < 0 ||
-	    proc_link(p->thread, "ns/time", theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
-		return 0;
-	return report_fail(-EOPNOTSUPP, "process %d is in another time namespace: run "
-			   "cr_checkpoint inside of it", p->pid);
+	for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
+		const char *kind = kinds[i / 2];
+		bool children = i % 2;
+		char name[32], ours[64], theirs[64];
+
+		snprintf(name, sizeof(name), "ns/%s%s", kind, children ? "_for_children" : "");
+		if (proc_link(0, name, ours, sizeof(ours)) < 0 ||
+		    proc_link(p->thread, name, theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
+			continue;
+		return report_fail(-EOPNOTSUPP, "process %d %s another %s namespace: run "
+				   "cr_checkpoint inside of it", p->pid,
+				   children ? "makes its children in" : "is in", kind);
+	}
+	return 0;
 }
 
 static int check_device(pid_t pid, const char *path)
@@ -246,8 +259,10 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	char *status = malloc(STATUS_SIZE);
 	struct process_probe probe = { .job = c->job, .pid = p->pid, .thread = p->thread,
 				       .status = status };
-	int err = device_add(c->job, p->pid, p->thread);	/* may we, and does nobody else? */
+	int err = check_namespaces(p);
 
+	if (!err)
+		err = device_add(c->job, p->pid, p->thread);	/* may we, and does nobody else? */
 	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
 		report_clear();
 		err = 0;
@@ -258,8 +273,6 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 		err = report_errno(-ENOMEM, "process %d", p->pid);
 	if (!err && proc_read(p->thread, "status", status, STATUS_SIZE) > 0)
 		err = check_attributes(&probe);
-	if (!err)
-		err = check_time_namespace(p);
 	if (!err)
 		err = check_threads(p);
 	if (!err)

@@ -13,7 +13,7 @@
 
 #include "report/report.h"
 
-static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user" };
+static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup" };
 
 /* Ours do not change: asked once, before anything is stopped. */
 static char own_name[sizeof(kinds) / sizeof(*kinds)][64];
