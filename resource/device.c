@@ -2,6 +2,8 @@
 /*
  * Devices without a state of their own: /dev/null, zero, full, random,
  * urandom.  Any other device but terminals is hardware or as good as that.
+ * Who has /dev/kcr open is a process in the making, or makes one: it can be
+ * saved in a moment, but not now.
  */
 #include "resource/file.h"
 
@@ -9,6 +11,8 @@
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <linux/kcr.h>
 
 #include "report/report.h"
 
@@ -34,11 +38,22 @@ static bool match(const struct file_probe *probe)
 	       !(probe->flags & O_PATH);
 }
 
+static bool is_kcr(const struct stat *st)
+{
+	struct stat kcr;
+
+	return S_ISCHR(st->st_mode) && !stat(KCR_DEVICE, &kcr) && kcr.st_rdev == st->st_rdev;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	const char *usual = S_ISCHR(probe->st.st_mode) ? usual_path(probe->st.st_rdev) : NULL;
 	Kcr__Device *device;
 
+	if (!usual && is_kcr(&probe->st))
+		return report_fail(-EBUSY, "process %d is being restarted, or saves or restarts "
+				   "others, and has " KCR_DEVICE " open: try again later",
+				   probe->pid);
 	if (!usual)
 		return file_unsupported(t, "a device (%s %u:%u)",
 					S_ISBLK(probe->st.st_mode) ? "block" : "character",
