@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The component osc/cr: offers no windows, but says why there are none of shared
- * memory.  It is asked, like every component for one-sided communication, when
- * the application makes a window; only jobs that can be checkpointed name it.
+ * memory, and none with MPI_THREAD_MULTIPLE, which osc/pt2pt does not take.  It is
+ * asked, like every component for one-sided communication, when the application
+ * makes a window; only jobs that can be checkpointed name it.
  */
 #include "ompi_config.h"
 
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/osc/osc.h"
+#include "ompi/runtime/mpiruntime.h"
 
 #include <stdio.h>
+
+#define PRIORITY	90	/* above osc/pt2pt, whose own words would mislead */
 
 static int begin(bool progress_threads, bool threads)
 {
@@ -25,11 +29,10 @@ static int end(void)
 }
 
 /* The window is made by all together: nobody fails, and ends the job, before it is said. */
-static void say_why(struct ompi_communicator_t *comm)
+static void say_why(struct ompi_communicator_t *comm, const char *why)
 {
 	if (ompi_comm_rank(comm) == 0)
-		fprintf(stderr, "KCR: MPI_Win_allocate_shared is not supported in a job that can "
-			"be checkpointed: its ranks may restart on different nodes\n");
+		fprintf(stderr, "KCR: %s\n", why);
 	comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
 }
 
@@ -41,9 +44,17 @@ static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 	(void)size;
 	(void)unit;
 	(void)info;
-	if (flavor == MPI_WIN_FLAVOR_SHARED)
-		say_why(comm);
-	return -1;
+	if (flavor == MPI_WIN_FLAVOR_SHARED) {
+		say_why(comm, "MPI_Win_allocate_shared is not supported in a job that can "
+			"be checkpointed: its ranks may restart on different nodes");
+		return -1;
+	}
+	if (!ompi_mpi_thread_multiple)
+		return -1;
+	say_why(comm, "one-sided communication is not supported in a job that can be "
+		"checkpointed and has asked for MPI_THREAD_MULTIPLE (mpi4py always does, "
+		"unless there is MPI4PY_RC_THREADS=0 in its environment)");
+	return PRIORITY;
 }
 
 static int select_none(struct ompi_win_t *win, void **base, size_t size, int unit,

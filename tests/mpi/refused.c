@@ -6,6 +6,7 @@
  *   shared    MPI_Win_allocate_shared
  *   publish   MPI_Publish_name
  *   accept    MPI_Comm_accept
+ *   threads   a window, after asking for MPI_THREAD_MULTIPLE
  * and what it may, one-sided communication:
  *   window    MPI_Win_allocate, MPI_Put, MPI_Win_fence
  */
@@ -41,9 +42,10 @@ int main(int argc, char **argv)
 	char port[MPI_MAX_PORT_NAME] = "";
 	const char *call = argc > 1 ? argv[1] : "";
 	MPI_Comm other;
-	int rank, size;
+	int rank, size, provided;
 
-	MPI_Init(&argc, &argv);
+	MPI_Init_thread(&argc, &argv, !strcmp(call, "threads") ? MPI_THREAD_MULTIPLE :
+			MPI_THREAD_SINGLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (!strcmp(call, "spawn")) {
@@ -57,7 +59,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(call, "accept")) {
 		MPI_Open_port(MPI_INFO_NULL, port);
 		MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
-	} else if (!strcmp(call, "window")) {
+	} else if (!strcmp(call, "window") || !strcmp(call, "threads")) {
 		use_window(rank, size);
 	}
 	if (rank == 0)
