@@ -200,6 +200,7 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag);
 /* Writes at once what the socket takes; returns bytes, 0 for none. */
 size_t cr_tcp_send(cr_endpoint *ep, const struct iovec *iov, unsigned int count);
 int cr_tcp_progress(void);
+int cr_tcp_handshakes(void);		/* the same, of connections that are not up */
 /* Takes in what is there, without upcalls: bytes, 0 for none, -errno. */
 ssize_t cr_tcp_pull(cr_endpoint *ep);
 void cr_tcp_drop(cr_endpoint *ep);

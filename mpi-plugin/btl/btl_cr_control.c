@@ -156,6 +156,48 @@ static int address_set(uint32_t rank, const void *address, size_t length)
 	return cr_address_enter(rank, &copy);
 }
 
+/*
+ * One step towards a connection.  Of two ranks the lower one connects: both at
+ * once would have to agree first.  Returns whether it is still missing.
+ */
+static bool approach(cr_endpoint *ep, uint32_t own)
+{
+	int rc;
+
+	if ((!ep->sent && !ep->received) || ep->tcp_state == CR_TCP_UP ||
+	    cr_endpoint_resolve(ep) || cr_endpoint_near(ep))
+		return false;
+	if (ep->tcp_state != CR_TCP_DOWN || own > ep->rank ||
+	    (ep->retry_at && cr_now() < ep->retry_at))
+		return true;
+	rc = cr_tcp_connect(ep);
+	if (rc)
+		cr_endpoint_retry(ep, rc);
+	return true;
+}
+
+static int reconnect(int timeout_ms)
+{
+	uint32_t own = opal_proc_local_get()->proc_name.vpid;
+	int64_t until = cr_now() + timeout_ms * 1000000LL;
+	const struct timespec nap = { 0, 50000 };
+	bool missing;
+
+	if (!cr_gate_mine())
+		return -EPERM;
+	do {
+		missing = false;
+		for (unsigned int i = 0; i < cr_endpoints_count; i++)
+			missing |= approach(cr_endpoints[i], own);
+		if (missing && !cr_tcp_handshakes())
+			nanosleep(&nap, NULL);
+	} while (missing && cr_now() < until);
+	/* What has failed so far does not count in the time that a sender waits. */
+	for (unsigned int i = 0; i < cr_endpoints_count; i++)
+		cr_endpoints[i]->failing_since = 0;
+	return 0;
+}
+
 extern const struct mca_btl_cr_control mca_btl_cr_control;
 
 __attribute__((visibility("default")))
@@ -171,4 +213,5 @@ const struct mca_btl_cr_control mca_btl_cr_control = {
 	.restart = restart,
 	.address_get = address_get,
 	.address_set = address_set,
+	.reconnect = reconnect,
 };

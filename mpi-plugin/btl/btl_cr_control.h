@@ -14,7 +14,7 @@
  *	---- a barrier of the whole job, then the dump ----
  *	resume      in a process that goes on; or, in a restored one,
  *	restart     all channels are new: address_get, an exchange of addresses
- *	            with all ranks, address_set for each of them
+ *	            with all ranks, address_set for each of them, reconnect
  *	gate_open   traffic flows; channels come up again when they are used
  *
  * Nothing in here calls into Open MPI's message layer: it makes no difference
@@ -28,13 +28,12 @@
 #ifndef MCA_BTL_CR_CONTROL_H
 #define MCA_BTL_CR_CONTROL_H
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#define MCA_BTL_CR_CONTROL_VERSION 1
+#include "mpi-plugin/component.h"
+
+#define MCA_BTL_CR_CONTROL_VERSION 2
 #define MCA_BTL_CR_ADDRESS_MAX 256	/* bytes */
 
 struct mca_btl_cr_bookmark {
@@ -102,38 +101,26 @@ struct mca_btl_cr_control {
 	 * the same node is decided from it.  The own rank's is ignored.
 	 */
 	int (*address_set)(uint32_t rank, const void *address, size_t length);
+
+	/*
+	 * After all address_set: connects by TCP, together with the other ranks'
+	 * threads, to the peers that anything was ever exchanged with.  Without it
+	 * a message that is begun after a restart leaves with the sender's next
+	 * call of MPI, since the connection is not there yet.  What is not up in
+	 * time comes up when it is used.
+	 */
+	int (*reconnect)(int timeout_ms);
 };
 
 #define MCA_BTL_CR_CONTROL_SYMBOL "mca_btl_cr_control"
 
-static inline int mca_btl_cr_control_path(struct dl_phdr_info *info, size_t size, void *path)
-{
-	const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-
-	(void)size;
-	if (!base || strcmp(base, "/mca_btl_cr.so") != 0)
-		return 0;
-	*(const char **)path = info->dlpi_name;
-	return 1;
-}
-
 /* The table of the loaded component; NULL: none is loaded, or another version. */
 static inline const struct mca_btl_cr_control *mca_btl_cr_control_find(void)
 {
-	const struct mca_btl_cr_control *control = NULL;
-	const char *path = NULL;
-	void *handle;
+	const struct mca_btl_cr_control *control = (const struct mca_btl_cr_control *)
+		component_symbol("/mca_btl_cr.so", MCA_BTL_CR_CONTROL_SYMBOL);
 
-	if (!dl_iterate_phdr(mca_btl_cr_control_path, &path))
-		return NULL;
-	handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return NULL;
-	control = (const struct mca_btl_cr_control *)dlsym(handle, MCA_BTL_CR_CONTROL_SYMBOL);
-	dlclose(handle);
-	if (control && control->version != MCA_BTL_CR_CONTROL_VERSION)
-		return NULL;
-	return control;
+	return control && control->version == MCA_BTL_CR_CONTROL_VERSION ? control : NULL;
 }
 
 #endif

@@ -5,6 +5,7 @@
  * kind that is follows from the peer's address alone, at the first write.
  */
 #include "btl_cr.h"
+#include "btl_cr_gate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,8 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 		ep->failing_since = now;
 	ep->retry_at = now + RETRY_NS;
 	ep->attempt++;
-	if (now - ep->failing_since > cr_param.connect_timeout * 1000000000LL)
+	/* Who has the gate closed does not call up: the peer is tried again later. */
+	if (now - ep->failing_since > cr_param.connect_timeout * 1000000000LL && !cr_gate_mine())
 		cr_fatal(ep, "cannot connect", error);
 }
 

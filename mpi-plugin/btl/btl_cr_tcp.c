@@ -10,6 +10,7 @@
  * here is outside of the bookmarks.
  */
 #include "btl_cr.h"
+#include "btl_cr_gate.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -272,7 +273,8 @@ static int welcome(const struct greeting *greeting, int fd)
 		return -ENOMEM;
 	}
 	come_up(ep);
-	cr_endpoint_flush(ep);
+	if (!cr_gate_mine())
+		cr_endpoint_flush(ep);
 	return 0;
 }
 
@@ -392,17 +394,24 @@ static int receive(cr_endpoint *ep)
 	return count;
 }
 
+/* The next step of one that is not up.  Returns whether it is now. */
+static bool handshake(cr_endpoint *ep)
+{
+	if (ep->tcp_state == CR_TCP_CONNECTING)
+		connect_done(ep);
+	else if (ep->tcp_state == CR_TCP_GREETING)
+		hear_answer(ep);
+	return ep->tcp_state == CR_TCP_UP;
+}
+
 static int endpoint_event(cr_endpoint *ep, uint32_t what)
 {
 	int count = 0;
 
 	switch (ep->tcp_state) {
 	case CR_TCP_CONNECTING:
-		connect_done(ep);
-		break;
 	case CR_TCP_GREETING:
-		hear_answer(ep);
-		if (ep->tcp_state == CR_TCP_UP)
+		if (handshake(ep))
 			count = cr_endpoint_flush(ep);
 		break;
 	case CR_TCP_UP:
@@ -420,6 +429,22 @@ static int endpoint_event(cr_endpoint *ep, uint32_t what)
 	return count;
 }
 
+static cr_endpoint *endpoint_of(uint64_t cookie)
+{
+	return (cr_endpoint *)(uintptr_t)cookie;
+}
+
+/* For the listener and the guests: what has come, 0 or more. */
+static int guest_event(uint64_t cookie)
+{
+	return cookie ? hear_guest((struct guest *)(uintptr_t)(cookie & ~1UL)) : accept_guests();
+}
+
+static bool is_guest(uint64_t cookie)
+{
+	return !cookie || cookie & 1;
+}
+
 int cr_tcp_progress(void)
 {
 	struct epoll_event list[EVENTS];
@@ -428,12 +453,24 @@ int cr_tcp_progress(void)
 	for (int i = 0; i < ready; i++) {
 		uint64_t cookie = list[i].data.u64;
 
-		if (!cookie)
-			count += accept_guests();
-		else if (cookie & 1)
-			count += hear_guest((struct guest *)(uintptr_t)(cookie & ~1UL));
-		else
-			count += endpoint_event((cr_endpoint *)(uintptr_t)cookie, list[i].events);
+		count += is_guest(cookie) ? guest_event(cookie) :
+			 endpoint_event(endpoint_of(cookie), list[i].events);
+	}
+	return count;
+}
+
+int cr_tcp_handshakes(void)
+{
+	struct epoll_event list[EVENTS];
+	int ready = epoll_wait(events, list, EVENTS, 0), count = 0;
+
+	for (int i = 0; i < ready; i++) {
+		uint64_t cookie = list[i].data.u64;
+
+		if (is_guest(cookie))
+			count += guest_event(cookie);
+		else if (endpoint_of(cookie)->tcp_state != CR_TCP_UP)
+			count += handshake(endpoint_of(cookie));
 	}
 	return count;
 }

@@ -27,6 +27,7 @@
 #define GATE_PATIENCE_MS	10000
 #define DRAIN_PATIENCE_MS	30000	/* for one peer */
 #define STEP_MS			100	/* between looks for a message */
+#define RECONNECT_MS	2000
 #define BOOKMARKS_AT_ONCE	64
 
 static struct {
@@ -188,6 +189,8 @@ static void take_addresses(const uint8_t *data, size_t length)
 			err = self.btl->address_set(head.rank, data + at + sizeof(head), head.length);
 	}
 	if (!err && self.gate_closed)
+		err = self.btl->reconnect(RECONNECT_MS);
+	if (!err && self.gate_closed)
 		err = self.btl->gate_open();
 	self.gate_closed = self.suspended = false;
 	if (err) {
@@ -255,7 +258,7 @@ static void act(const struct wire_header *h, const uint8_t *data)
 	}
 }
 
-/* ---- connection --------------------------------------------------------------------------- */
+/* ---- connection ----------------------------------------------------------------------- */
 
 static int connect_to(const char *name, pid_t *daemon)
 {
@@ -320,7 +323,7 @@ static int connect_daemon(const char *name, pid_t *daemon)
 	return 0;
 }
 
-/* ---- restart -------------------------------------------------------------------------------- */
+/* ---- restart -------------------------------------------------------------------------- */
 
 static int join_new_job(const struct launcher *l)
 {
@@ -391,7 +394,7 @@ static void *rank_thread(void *unused)
 	return NULL;
 }
 
-/* ---- MPI_Init, MPI_Finalize -------------------------------------------------------------------- */
+/* ---- MPI_Init, MPI_Finalize ----------------------------------------------------------- */
 
 static int start_thread(void)
 {

@@ -107,8 +107,10 @@ static int take_environment(char **fresh)
 		if (!strchr(*fresh, '=') || !is_runtime_variable(*fresh))
 			continue;
 		copy = strdup(*fresh);
-		if (!copy)
+		if (!copy) {
+			free(merged);	/* and a few strings are lost: the rank ends */
 			return -ENOMEM;
+		}
 		put(merged, &n, copy);
 	}
 	__atomic_store_n(&environ, merged, __ATOMIC_RELEASE);

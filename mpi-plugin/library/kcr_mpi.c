@@ -5,37 +5,16 @@
  */
 #include "mpi-plugin/library/kcr_mpi.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <string.h>
 
+#include "mpi-plugin/component.h"
 #include "mpi-plugin/hook/hook_cr_control.h"
-
-static int find_component(struct dl_phdr_info *info, size_t size, void *path)
-{
-	const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-
-	(void)size;
-	if (!base || strcmp(base, "/mca_hook_cr.so"))
-		return 0;
-	*(const char **)path = info->dlpi_name;
-	return 1;
-}
 
 static const struct mca_hook_cr_control *find_control(void)
 {
-	const struct mca_hook_cr_control *control = NULL;
-	const char *path = NULL;
-	void *handle;
+	const struct mca_hook_cr_control *control =
+		component_symbol("/mca_hook_cr.so", MCA_HOOK_CR_CONTROL_SYMBOL);
 
-	if (!dl_iterate_phdr(find_component, &path))
-		return NULL;
-	handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return NULL;
-	control = dlsym(handle, MCA_HOOK_CR_CONTROL_SYMBOL);
-	dlclose(handle);
 	return control && control->version == MCA_HOOK_CR_CONTROL_VERSION ? control : NULL;
 }
 
