@@ -54,7 +54,8 @@ $(MPI_BTL): $(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/btl/*.c))
 
 mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
 
-$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o
+$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o \
+		$(B)/user/mpi-plugin/job/process.o
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \

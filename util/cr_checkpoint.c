@@ -26,7 +26,7 @@ struct arguments {
 	int nr_destinations;
 	char path[64];			/* context.ID */
 	bool quiet, verbose, json;
-	unsigned int keep;		/* snapshots of an MPI job */
+	struct mpi_job_options job;
 };
 
 enum {
@@ -35,7 +35,7 @@ enum {
 	OPT_SYNC, OPT_NOSYNC,
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
-	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP,
+	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
 	OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
@@ -81,6 +81,7 @@ static const struct option long_options[] = {
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
 	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "local", required_argument, NULL, OPT_LOCAL },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "time", required_argument, NULL, 't' },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -117,6 +118,7 @@ static const char usage_text[] =
 	"How:\n"
 	"      --snapshot           let them run while their memory is written\n"
 	"      --keep=N             of an MPI job: N snapshots of this name, the last is NAME.kcr\n"
+	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       lz4, zstd or none (default)\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
@@ -278,7 +280,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_KEEP:
 		if (number(value, 1) < 0)
 			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);
-		a->keep = number(value, 1);
+		a->job.keep = number(value, 1);
+		return 0;
+	case OPT_LOCAL:
+		a->job.local = value;
 		return 0;
 	case OPT_STATUS_FD:
 		return status_open(value);
@@ -428,7 +433,7 @@ int main(int argc, char **argv)
 {
 	struct arguments a = {
 		.checkpoint = { .scope = CHECKPOINT_TREE, .fd = -1, .sync = true },
-		.keep = 1,
+		.job = { .keep = 1 },
 	};
 	struct checkpoint_result result;
 	struct progress progress;
@@ -444,8 +449,11 @@ int main(int argc, char **argv)
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
 	a.checkpoint.begun = status_begun;
-	if (mpi_job_checkpoint(&a.checkpoint, a.keep, a.json, &err))
+	if (mpi_job_checkpoint(&a.checkpoint, &a.job, a.json, &err))
 		return err ? fail(&a, err) : 0;
+	if (a.job.local)
+		return fail(&a, report_fail(-EINVAL, "--local is for MPI jobs: process %d is no "
+					    "mpirun that takes requests", a.checkpoint.target));
 	err = checkpoint_run(&a.checkpoint, &result);
 	progress_end(&progress);
 	if (!err)

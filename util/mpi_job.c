@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "mpi-plugin/job/folder.h"
+#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/request.h"
 #include "mpi-plugin/job/snapshot.h"
 #include "report/report.h"
+#include "resource/attribute.h"
 #include "util/progress.h"
 
 /* ---- checkpoint ------------------------------------------------------------------ */
@@ -90,15 +93,48 @@ static int ask(int fd, const struct job_request *request, int target, bool json)
 	return err;
 }
 
-bool mpi_job_checkpoint(const struct checkpoint_options *o, unsigned int keep, bool json, int *err)
+static bool is_mpirun(pid_t pid)
 {
-	struct job_request request = { .signal = o->signal, .timeout_s = o->timeout_s, .keep = keep };
+	char path[PATH_MAX];
+
+	if (proc_link(pid, "exe", path, sizeof(path)) < 0)
+		return false;
+	return !strcmp(basename(path), "orterun") || !strcmp(basename(path), "mpirun");
+}
+
+/* "--mca schizo_cr_enable 1", as cr_mpirun has it, or the same in its environment. */
+static bool is_enabled(pid_t pid)
+{
+	char **environment = process_environment(pid);
+	size_t length;
+	char *command = process_text(pid, "cmdline", &length);
+	bool enabled = command && memmem(command, length, "schizo_cr_enable\0001", 19);
+
+	for (char **each = environment; each && *each; each++)
+		enabled = enabled || !strcmp(*each, "OMPI_MCA_schizo_cr_enable=1");
+	free(environment);
+	free(command);
+	return enabled;
+}
+
+bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job_options *job,
+			bool json, int *err)
+{
+	struct job_request request = { .signal = o->signal, .timeout_s = o->timeout_s,
+				       .keep = job->keep };
 	int fd = job_connect(o->target);
 
+	if (fd < 0 && is_mpirun(o->target) && is_enabled(o->target)) {
+		*err = report_fail(-EBUSY, "mpirun %d takes no requests: it is starting or ending, "
+				   "or has said why its job cannot be checkpointed", o->target);
+		return true;
+	}
 	if (fd < 0)
 		return false;
 	request.path = o->path ? snapshot_name(o->path) : NULL;
 	*err = check_options(o, request.path);
+	if (!*err && job->local && !(request.local = folder_absolute(job->local)))
+		*err = report_fail(-ENOMEM, "no memory");
 	if (!*err) {
 		add_arguments(&request, o);
 		*err = ask(fd, &request, o->target, json);
@@ -118,7 +154,7 @@ static void print_words(const char *title, char **words)
 	putchar('\n');
 }
 
-static void show_text(const char *dir, const struct snapshot *s)
+static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewhere)
 {
 	time_t created = s->created;
 	uint64_t bytes = 0;
@@ -133,6 +169,9 @@ static void show_text(const char *dir, const struct snapshot *s)
 	print_words("mpirun", s->options);
 	printf("%-12s%s\n%-12s%" PRIu32 "\n%-12s%" PRIu64 "\n", "folder", s->cwd, "ranks",
 	       s->nr_ranks, "bytes", bytes);
+	if (s->local)
+		printf("%-12s%s on each node; %" PRIu32 " of %" PRIu32 " ranks' files on this one\n",
+		       "local", s->local, s->nr_ranks - elsewhere, s->nr_ranks);
 	printf("%-12sOpen MPI %s, KCR %s\n", "versions", s->openmpi, s->kcr);
 	printf("%-12sgate %.1f ms, drain %.1f ms, dump %.1f ms\n", "phases", s->times.gate_ms,
 	       s->times.drain_ms, s->times.dump_ms);
@@ -162,14 +201,15 @@ int mpi_job_show(const char *dir, bool json, bool verify)
 {
 	struct snapshot *s = NULL;
 	char *found = NULL;
+	uint32_t elsewhere = 0;
 	int err = snapshot_load(dir, &s, &found);
 
 	if (!err)
-		err = snapshot_check(found, s, verify);
+		err = snapshot_check(found, s, verify, &elsewhere);
 	if (!err && json)
 		err = copy_manifest(found);
 	else if (!err)
-		show_text(found, s);
+		show_text(found, s, elsewhere);
 	if (!err && (fflush(stdout) || ferror(stdout)))
 		err = report_errno(-errno, "cannot write");
 	free(found);
@@ -195,9 +235,9 @@ int mpi_job_restart(int argc, char **argv, char **file)
 
 	if (at < 0)
 		return 1;
-	*file = relaunch_rank_file(argv[at]);
-	if (*file)
-		return 1;
+	err = relaunch_rank_file(argv[at], file);
+	if (err || *file)
+		return err ? err : 1;
 	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length < 0)
 		return report_errno(-errno, "/proc/self/exe");

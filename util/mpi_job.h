@@ -10,11 +10,18 @@
 
 #include "checkpoint/checkpoint.h"
 
+struct mpi_job_options {
+	unsigned int keep;		/* snapshots of that name */
+	const char *local;		/* folder on every node for its ranks' files, or NULL */
+};
+
 /*
  * If the target is an mpirun with a coordinator: has it save the job.  Returns
- * false if it is not; else true with *err 0 or -errno with a message.
+ * false if it is not; else true with *err 0 or -errno with a message (-EBUSY: it
+ * is meant to have one, but takes no requests now).
  */
-bool mpi_job_checkpoint(const struct checkpoint_options *o, unsigned int keep, bool json, int *err);
+bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job_options *job,
+			bool json, int *err);
 
 /* The manifest of a snapshot, as text or as it is.  0 or -errno with a message. */
 int mpi_job_show(const char *dir, bool json, bool verify);

@@ -22,6 +22,7 @@
 
 #include "mpi-plugin/coordinator/dump.h"
 #include "mpi-plugin/coordinator/wire.h"
+#include "mpi-plugin/job/local.h"
 #include "mpi-plugin/job/request.h"
 #include "mpi-plugin/job/snapshot.h"
 
@@ -45,10 +46,11 @@ static struct {
 	size_t nr_owing;
 	size_t at_once;			/* dumps, as many as there are processors */
 	uint32_t id;			/* of the checkpoint under way */
-	char *order;			/* the DUMP's strings: folder, then arguments */
+	struct wire_dump *order;
 	char *argument[MAX_ARGUMENTS + 1];
 	uint32_t *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
+	char **useless;			/* folders to remove once nothing is written any more */
 } node;
 
 int thread_start(void *(*function)(void *), void *argument)
@@ -83,7 +85,7 @@ static void tell_failure(uint32_t rank, int code, const char *text)
 
 static void dump_member(struct member *m)
 {
-	char *path = snapshot_rank_path(node.order, m->rank);
+	char *path = snapshot_rank_path(node.order->strings, m->rank);
 	int err = path ? dump_start(&m->dump, m->top, path, node.argument) : -ENOMEM;
 
 	m->waits = false;
@@ -112,6 +114,17 @@ static size_t dump_more(void)
 	return running;
 }
 
+static void remove_useless(void)
+{
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->dump.fd >= 0)
+			return;
+	for (char **each = node.useless; each && *each; each++)
+		local_remove(*each);
+	strings_free(node.useless);
+	node.useless = NULL;
+}
+
 static void dump_ended(struct member *m)
 {
 	char *message;
@@ -126,28 +139,43 @@ static void dump_ended(struct member *m)
 	free(message);
 	if (!dump_more())
 		wire_flush(&node.root);
+	remove_useless();
 }
 
-/* data: NUL-terminated strings. */
-static void dump_all(const uint8_t *data, size_t length)
+/* The order, and the folder if it is this node's. */
+static int take_order(const uint8_t *data, size_t length)
 {
 	size_t count = 0;
+	char *text, *end;
 
 	free(node.order);
 	free(node.saved);
 	node.nr_saved = 0;
-	node.order = malloc(length + 1);
+	node.order = length > sizeof(*node.order) ? malloc(length + 1) : NULL;
 	node.saved = calloc(node.nr_members + 1, sizeof(*node.saved));
-	if (!node.order || !node.saved) {
-		tell_failure(WIRE_ALL, ENOMEM, "no memory");
-		return;
-	}
+	if (!node.order || !node.saved)
+		return -ENOMEM;
 	memcpy(node.order, data, length);
-	node.order[length] = '\0';
-	for (char *text = node.order + strlen(node.order) + 1;
-	     text < node.order + length && count < MAX_ARGUMENTS; text += strlen(text) + 1)
+	end = (char *)node.order + length;
+	*end = '\0';
+	for (text = node.order->strings + strlen(node.order->strings) + 1;
+	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
 		node.argument[count++] = text;
 	node.argument[count] = NULL;
+	return node.order->local ? local_make(node.order->strings) : 0;
+}
+
+static void dump_all(const uint8_t *data, size_t length)
+{
+	int err = take_order(data, length);
+	char text[512];
+
+	if (err) {
+		snprintf(text, sizeof(text), "cannot create %s: %s",
+			 node.order ? node.order->strings : "", strerror(-err));
+		tell_failure(WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
+		return;
+	}
 	for (size_t i = 0; i < node.nr_members; i++) {
 		struct member *m = node.member[i];
 
@@ -170,18 +198,29 @@ static void cancel_dumps(void)
 /* Of what was saved, also if the rank has ended meanwhile. */
 static void sum_all(void)
 {
+	int synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
+
 	for (size_t i = 0; i < node.nr_saved; i++) {
 		struct wire_summed sum;
-		char *path = snapshot_rank_path(node.order, node.saved[i]);
+		char *path = snapshot_rank_path(node.order->strings, node.saved[i]);
 		int err = path ? snapshot_sum(path, &sum.bytes, &sum.checksum) : -ENOMEM;
 
 		free(path);
 		if (err)
 			tell_failure(node.saved[i], -err, "its context file cannot be read back");
+		else if (synced)
+			tell_failure(node.saved[i], -synced, "its folder cannot be written");
 		else
 			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
 	}
 	wire_flush(&node.root);
+}
+
+static void forget(const char *folder, size_t length)
+{
+	if (length && !folder[length - 1])
+		strings_add(&node.useless, folder);
+	remove_useless();
 }
 
 static void signal_all(const uint8_t *data, size_t length)
@@ -242,6 +281,9 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_SUM:
 		sum_all();
+		break;
+	case WIRE_FORGET:
+		forget((const char *)data, h->length);
 		break;
 	case WIRE_SIGNAL:
 		signal_all(data, h->length);

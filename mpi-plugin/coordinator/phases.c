@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "mpi-plugin/coordinator/root_internal.h"
+#include "mpi-plugin/job/local.h"
 #include "report/report.h"
 
 #define ABORT_PATIENCE_NS	10000000000ull	/* for ranks that do not answer any more */
@@ -37,12 +38,29 @@ static void grant_leaves(void)
 	}
 }
 
+/* Has the daemons remove folders that no snapshot refers to any more. */
+static void forget(char **gone)
+{
+	for (char **each = gone; each && *each; each++)
+		root_broadcast(WIRE_FORGET, WIRE_ALL, *each, strlen(*each) + 1);
+	strings_free(gone);
+}
+
+static void drop_folders(void)
+{
+	char **gone = NULL;
+
+	if (root.partial && !root.committed)
+		snapshot_remove(root.partial, &gone);
+	forget(gone);
+	free(root.partial);
+	free(root.local);
+	root.partial = root.local = NULL;
+}
+
 static void finish(void)
 {
-	if (root.partial && !root.committed)
-		snapshot_remove(root.partial);
-	free(root.partial);
-	root.partial = NULL;
+	drop_folders();
 	root.phase = PHASE_IDLE;
 	root.deadline_ns = 0;
 	if (!root.answer.code)
@@ -64,11 +82,13 @@ static void finish(void)
 static int commit(void)
 {
 	struct snapshot s = *root.job;
+	char **gone = NULL;
 	int err;
 
 	s.interval++;
 	s.created = time(NULL);
 	s.times = root.answer;
+	s.local = root.local;
 	s.nr_ranks = root.nr_ranks;
 	s.rank = calloc(root.nr_ranks, sizeof(*s.rank));
 	if (!s.rank)
@@ -82,8 +102,10 @@ static int commit(void)
 		root.answer.bytes += r->summed.bytes;
 	}
 	report_clear();
-	err = snapshot_commit(root.request.path, root.partial, &s, root.request.keep);
+	err = snapshot_commit(root.request.path, root.partial, &s, root.request.keep,
+			      &gone);
 	free(s.rank);
+	forget(gone);
 	if (!err) {
 		root.job->interval = s.interval;
 		root.committed = true;
@@ -163,8 +185,9 @@ static void begin_drain(void)
 
 static void begin_dump(void)
 {
-	size_t length = strlen(root.partial) + 1, at = length;
-	char *order;
+	const char *folder = root.local ? root.local : root.partial;
+	size_t length = sizeof(struct wire_dump) + strlen(folder) + 1, at;
+	struct wire_dump *order;
 
 	for (size_t i = 0; i < root.request.nr_arguments; i++)
 		length += strlen(root.request.argument[i]) + 1;
@@ -173,9 +196,11 @@ static void begin_dump(void)
 		phases_abort(ENOMEM, NULL);
 		return;
 	}
-	strcpy(order, root.partial);
+	order->local = root.local != NULL;
+	strcpy(order->strings, folder);
+	at = strlen(folder) + 1;
 	for (size_t i = 0; i < root.request.nr_arguments; i++) {
-		strcpy(order + at, root.request.argument[i]);
+		strcpy(order->strings + at, root.request.argument[i]);
 		at += strlen(root.request.argument[i]) + 1;
 	}
 	next_phase(PHASE_DUMP, WIRE_DUMP, order, length);
@@ -270,7 +295,8 @@ void phases_abort(int code, const char *text)
 
 /* ---- what ranks say --------------------------------------------------------------------- */
 
-static void failed(const struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+/* WIRE_FAILED of `who`: a rank, or a node. */
+static void failed(const char *who, const struct wire_header *h, const uint8_t *data)
 {
 	struct wire_failed failure = { EIO };
 	char text[512];
@@ -280,9 +306,23 @@ static void failed(const struct root_rank *r, const struct wire_header *h, const
 		memcpy(&failure, data, sizeof(failure));
 		length = h->length - sizeof(failure);
 	}
-	snprintf(text, sizeof(text), "rank %td: %.*s", r - root.rank, length,
+	snprintf(text, sizeof(text), "%s: %.*s", who, length,
 		 length ? (const char *)data + sizeof(failure) : "");
 	phases_abort(failure.code > 0 ? failure.code : EIO, text);
+}
+
+void phases_node_failed(const struct root_node *n, const struct wire_header *h, const uint8_t *data)
+{
+	if (h->id == root.id)
+		failed(n->name, h, data);
+}
+
+static void rank_failed(const struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+{
+	char who[32];
+
+	snprintf(who, sizeof(who), "rank %td", r - root.rank);
+	failed(who, h, data);
 }
 
 static int take_bookmarks(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
@@ -308,7 +348,7 @@ void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8
 	if (h->id != root.id || root.phase == PHASE_IDLE)
 		return;			/* of one that was given up */
 	if (h->type == WIRE_FAILED && root.phase != PHASE_ABORT) {
-		failed(r, h, data);
+		rank_failed(r, h, data);
 		return;
 	}
 	if (h->type != expected[root.phase] || !r->pending)
@@ -382,6 +422,24 @@ static int ready(const char **why)
 	return root.nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
 }
 
+/* The folders that the ranks' files go to. */
+static int begin_folders(const struct job_request *request)
+{
+	char **gone = NULL;
+	int err;
+
+	root.local = request->local ? local_name(request->local, request->path) : NULL;
+	if (request->local && !root.local)
+		return report_fail(-ENOMEM, "no memory");
+	err = snapshot_begin(request->path, root.local, &root.partial, &gone);
+	forget(gone);
+	if (err) {
+		free(root.local);
+		root.local = NULL;
+	}
+	return err;
+}
+
 int phases_begin(struct job_request *request, const char **why)
 {
 	int err;
@@ -392,7 +450,7 @@ int phases_begin(struct job_request *request, const char **why)
 	if (err)
 		return err;
 	report_clear();
-	err = snapshot_begin(request->path, &root.partial);
+	err = begin_folders(request);
 	if (err) {
 		*why = report_message();
 		return err;
@@ -406,6 +464,19 @@ int phases_begin(struct job_request *request, const char **why)
 		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
 	next_phase(PHASE_GATE, WIRE_PREPARE, &root.asker, sizeof(root.asker));
 	return 0;
+}
+
+int phases_begin_own(const char *path, unsigned int keep, const char **why)
+{
+	struct job_request request = { .keep = keep, .path = strdup(path) };
+	int err = request.path ? 0 : -ENOMEM;
+
+	if (root.local_default && !(request.local = strdup(root.local_default)))
+		err = -ENOMEM;
+	if (!err)
+		err = phases_begin(&request, why);
+	job_request_free(&request);
+	return err;
 }
 
 int phases_patience(void)

@@ -39,14 +39,13 @@ static void tell_asker(uint32_t asker, int code)
 static int begin(uint32_t asker)
 {
 	const struct wire_ask *ask = root.rank[asker == WIRE_ALL ? 0 : asker].asks;
-	struct job_request request = { .keep = ask->keep, .path = snapshot_name(ask->path) };
+	char *path = snapshot_name(ask->path);
 	const char *why;
-	int err = request.path ? 0 : -ENOMEM;
+	int err;
 
 	root.asker = asker;
-	if (!err)
-		err = phases_begin(&request, &why);
-	job_request_free(&request);
+	err = path ? phases_begin_own(path, ask->keep, &why) : -ENOMEM;
+	free(path);
 	if (err)
 		root.asker = WIRE_NOBODY;
 	if (err == -EBUSY)

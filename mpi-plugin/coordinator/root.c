@@ -88,8 +88,8 @@ static void from_rank(struct root_node *n, const struct wire_header *h, const ui
 
 	if (h->type == WIRE_HELLO) {
 		rank_came(n, h, data);
-	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL && h->id == root.id) {
-		phases_abort(ENOMEM, "a node has no memory left");
+	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
+		phases_node_failed(n, h, data);
 	} else if (!r || (r->node != n && h->type != WIRE_SUMMED)) {
 		return;
 	} else if (h->type == WIRE_GONE) {
@@ -271,7 +271,8 @@ static int make_secret(char *out)
 	return 0;
 }
 
-int root_start(struct snapshot *job, char *address, size_t room, char *secret)
+int root_start(struct snapshot *job, const char *local, char *address, size_t room,
+	       char *secret)
 {
 	unsigned short port = 0;
 	int err = make_secret(root.secret);
@@ -279,6 +280,7 @@ int root_start(struct snapshot *job, char *address, size_t room, char *secret)
 	if (err)
 		return err;
 	root.job = job;
+	root.local_default = local;
 	root.asker = WIRE_NOBODY;
 	root.listener = listen_for_nodes(&port);
 	if (root.listener < 0)

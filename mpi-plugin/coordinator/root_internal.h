@@ -37,6 +37,7 @@ struct root_rank {
 
 struct root {
 	struct snapshot *job;		/* what all manifests repeat */
+	const char *local_default;	/* of requests that do not come from a command */
 	char secret[WIRE_SECRET + 1];
 	int listener;			/* for nodes */
 	struct root_node **node;
@@ -54,6 +55,7 @@ struct root {
 	uint32_t asker;			/* a rank, WIRE_ALL, or WIRE_NOBODY: a client */
 	struct job_request request;
 	char *partial;
+	char *local;			/* the nodes' folder, or NULL */
 	struct job_answer answer;
 	bool committed;
 	uint64_t deadline_ns;		/* 0: none */
@@ -69,8 +71,16 @@ void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t lengt
 /* ---- phases.c ---- */
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
 int phases_begin(struct job_request *request, const char **why);
+/*
+ * The same where no tool asks: saved as `path`, of which `keep` are kept, to the
+ * nodes' folders if root_start() was given one.
+ */
+int phases_begin_own(const char *path, unsigned int keep, const char **why);
 /* A rank's answer. */
 void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
+/* A daemon cannot do its part (WIRE_FAILED, WIRE_ALL). */
+void phases_node_failed(const struct root_node *n, const struct wire_header *h,
+			const uint8_t *data);
 /* The rank's connection is lost. */
 void phases_lost(struct root_rank *r);
 /* The daemon's connection is lost, and with it those of its ranks. */

@@ -46,14 +46,13 @@ int trigger_fd(void)
 
 void trigger_serve(void)
 {
-	struct job_request request = { .keep = keep, .path = strdup(path) };
 	const char *why = NULL;
 	char bytes[64];
 	int err;
 
 	while (read(ends[0], bytes, sizeof(bytes)) == sizeof(bytes))
 		;
-	err = request.path ? phases_begin(&request, &why) : -ENOMEM;
+	err = phases_begin_own(path, keep, &why);
 	if (!err) {
 		served = true;
 		return;
@@ -61,7 +60,6 @@ void trigger_serve(void)
 	if (!why && err == -EBUSY)
 		why = "a checkpoint of the job is under way";
 	fprintf(stderr, "KCR: not saved: %s\n", why ? why : strerror(-err));
-	job_request_free(&request);
 }
 
 void trigger_answer(const struct job_answer *answer)

@@ -44,7 +44,7 @@ enum wire_type {
 	WIRE_BOOKMARKS,		/* struct wire_bookmark[] */
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
-	WIRE_DUMP,		/* root → daemon: strings: folder, arguments of cr_checkpoint */
+	WIRE_DUMP,		/* root → daemon: struct wire_dump */
 	WIRE_DUMPED,
 	WIRE_SUM,		/* root → daemon */
 	WIRE_SUMMED,		/* daemon → root: struct wire_summed */
@@ -54,6 +54,7 @@ enum wire_type {
 	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
 	WIRE_FAILED,		/* struct wire_failed, text */
 	WIRE_ASK,		/* rank → root: struct wire_ask; it is answered when all is done */
+	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is of no use any more */
 	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
 };
 
@@ -76,6 +77,11 @@ struct wire_hello {
 struct __attribute__((packed)) wire_bookmark {
 	uint32_t rank;
 	uint64_t sent;
+};
+
+struct wire_dump {
+	uint32_t local;		/* the folder is on each node's own disk: the daemon makes it */
+	char strings[];		/* the folder, then arguments of cr_checkpoint, each with its NUL */
 };
 
 struct wire_summed {

@@ -109,6 +109,8 @@ static char *format(const struct snapshot *s)
 	cJSON_AddStringToObject(json, "openmpi", s->openmpi);
 	cJSON_AddStringToObject(json, "kcr", s->kcr);
 	cJSON_AddStringToObject(json, "cwd", s->cwd);
+	if (s->local)
+		cJSON_AddStringToObject(json, "local", s->local);
 	put_strings(json, "options", s->options);
 	put_strings(json, "program", s->program);
 	put_strings(json, "environment", s->environment);

@@ -2,6 +2,8 @@
 /*
  * The command line of the new mpirun: the old one's options, minus the number
  * of ranks, minus what the caller chooses anew, and cr_restart as the program.
+ * Ranks whose files are on their nodes are placed there (add_placement()), whatever
+ * the old options say of it, unless the caller does.
  */
 #include "mpi-plugin/job/relaunch.h"
 
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpi-plugin/job/folder.h"
 #include "mpi-plugin/job/snapshot.h"
 #include "report/report.h"
 
@@ -62,15 +65,20 @@ static bool chosen_anew(enum topic topic, char **overrides)
 	return false;
 }
 
+static bool places(enum topic topic)
+{
+	return topic == TOPIC_HOSTS || topic == TOPIC_MAP || topic == TOPIC_RANK;
+}
+
 /* Those of the old options that still count. */
-static int add_old(char ***command, char **old, char **overrides)
+static int add_old(char ***command, char **old, bool placed, char **overrides)
 {
 	int err = 0, values;
 
 	for (; old && *old && !err; old++) {
 		enum topic topic = topic_of(*old, &values);
 
-		if (topic == TOPIC_COUNT || topic == TOPIC_CWD ||
+		if (topic == TOPIC_COUNT || topic == TOPIC_CWD || (placed && places(topic)) ||
 		    (topic != TOPIC_NONE && chosen_anew(topic, overrides))) {
 			while (values-- && old[1])
 				old++;
@@ -81,15 +89,35 @@ static int add_old(char ***command, char **old, char **overrides)
 	return err;
 }
 
+/* Each rank on the node that has its file. */
+static int add_placement(char ***command, const char *dir)
+{
+	char *hosts = folder_path("%s/" SNAPSHOT_HOSTS, dir);
+	int err = hosts ? strings_add(command, "--hostfile") : -ENOMEM;
+
+	if (!err)
+		err = strings_add(command, hosts);
+	if (!err)
+		err = strings_add(command, "--map-by");
+	if (!err)
+		err = strings_add(command, "seq");
+	free(hosts);
+	return err;
+}
+
 static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
 		 char **overrides)
 {
+	bool placed = s->local && !chosen_anew(TOPIC_HOSTS, overrides) &&
+		      !chosen_anew(TOPIC_MAP, overrides);
 	char count[16];
 	int err = strings_add(command, "mpirun");
 
 	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
 	if (!err)
-		err = add_old(command, s->options, overrides);
+		err = add_old(command, s->options, placed, overrides);
+	if (!err && placed)
+		err = add_placement(command, dir);
 	for (; *overrides && !err; overrides++)
 		err = strings_add(command, *overrides);
 	for (const char *const *each = (const char *const[]){ "-np", count, self, dir, NULL };
@@ -128,12 +156,13 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 {
 	struct snapshot *s = NULL;
 	char **command = NULL, *found = NULL, path[PATH_MAX];
+	uint32_t elsewhere;
 	int err = snapshot_load(dir, &s, &found);
 
 	if (!err && !realpath(found, path))
 		err = report_errno(-errno, "%s", found);
 	if (!err)
-		err = snapshot_check(path, s, false);
+		err = snapshot_check(path, s, false, &elsewhere);
 	if (!err)
 		err = check_overrides(overrides, s->nr_ranks);
 	if (!err && build(&command, s, path, self, overrides))
@@ -154,11 +183,82 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	return err;
 }
 
-char *relaunch_rank_file(const char *dir)
+/* Adds those of `options` that say where the ranks are to be. */
+static int add_places(char ***out, char **options)
+{
+	int err = 0, values;
+
+	for (; options && *options && !err; options++) {
+		bool wanted = places(topic_of(*options, &values));
+
+		if (wanted)
+			err = strings_add(out, *options);
+		for (; values && options[1] && !err; values--) {
+			options++;
+			if (wanted)
+				err = strings_add(out, *options);
+		}
+	}
+	return err;
+}
+
+int relaunch_options(const char *dir, char **old, char **now, char ***out)
+{
+	char **placement = NULL;
+	bool placed = false;
+	int err = add_placement(&placement, dir);
+
+	for (; now && *now && !err; now++) {
+		size_t same = 0;
+
+		while (placement[same] && now[same] && !strcmp(now[same], placement[same]))
+			same++;
+		if (placement[same]) {
+			err = strings_add(out, *now);
+			continue;
+		}
+		placed = true;
+		now += same - 1;
+	}
+	if (!err && placed)
+		err = add_places(out, old);
+	strings_free(placement);
+	return err;
+}
+
+/* Why its file is not here. */
+static int missing(const char *dir, uint32_t rank, const char *file)
+{
+	struct snapshot *s = NULL;
+	int err = snapshot_load(dir, &s, NULL);
+
+	if (err)
+		return err;
+	if (s->local && rank < s->nr_ranks)
+		err = report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have "
+				  "mpirun start it there, or copy the file", rank, s->rank[rank].node,
+				  s->local);
+	else
+		err = report_fail(-ENOENT, "the snapshot is not complete: %s", file);
+	snapshot_free(s);
+	return err;
+}
+
+int relaunch_rank_file(const char *dir, char **file)
 {
 	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv(RELAUNCH_VARIABLE);
+	int err;
 
+	*file = NULL;
 	if (!rank || !job || strcmp(job, dir))
-		return NULL;
-	return snapshot_rank_path(dir, strtoul(rank, NULL, 10));
+		return 0;
+	*file = snapshot_rank_path(dir, strtoul(rank, NULL, 10));
+	if (!*file)
+		return report_fail(-ENOMEM, "no memory");
+	if (!access(*file, F_OK))
+		return 0;
+	err = missing(dir, strtoul(rank, NULL, 10), *file);
+	free(*file);
+	*file = NULL;
+	return err;
 }

@@ -15,9 +15,16 @@
 int relaunch_job(const char *dir, const char *self, char **overrides);
 
 /*
- * For a process started so: the context file of its rank (malloc()ed), NULL:
- * this is none of them.
+ * The options that a later restart of this job is to begin from: `now` are those of
+ * its mpirun, restarted from `dir`, whose own were `old`.  Where relaunch_job() has
+ * placed the ranks by itself, the user's choice is put back.  0 or -ENOMEM.
  */
-char *relaunch_rank_file(const char *dir);
+int relaunch_options(const char *dir, char **old, char **now, char ***out);
+
+/*
+ * For a process started so: the context file of its rank (malloc()ed) in *file; NULL:
+ * this is none of them.  0, or -errno with a message: the file is not here.
+ */
+int relaunch_rank_file(const char *dir, char **file);
 
 #endif /* MPI_JOB_RELAUNCH_H */

@@ -108,6 +108,8 @@ char *job_request_format(const struct job_request *request)
 	cJSON_AddNumberToObject(json, "signal", request->signal);
 	cJSON_AddNumberToObject(json, "timeout", request->timeout_s);
 	cJSON_AddNumberToObject(json, "keep", request->keep);
+	if (request->local)
+		cJSON_AddStringToObject(json, "local", request->local);
 	arguments = cJSON_AddArrayToObject(json, "arguments");
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		cJSON_AddItemToArray(arguments, cJSON_CreateString(request->argument[i]));
@@ -127,11 +129,13 @@ int job_request_parse(const char *line, struct job_request *out)
 	out->signal = get_number(json, "signal");
 	out->timeout_s = get_number(json, "timeout");
 	out->keep = get_number(json, "keep");
+	out->local = get_string(json, "local");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
 		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
 			out->argument[out->nr_arguments++] = strdup(item->valuestring);
 	if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "checkpoint") || !out->path ||
-	    *out->path != '/' || out->signal < 0 || out->signal > 64 || !out->keep) {
+	    *out->path != '/' || (out->local && *out->local != '/') || out->signal < 0 ||
+	    out->signal > 64 || !out->keep) {
 		cJSON_Delete(json);
 		job_request_free(out);
 		return -EINVAL;
@@ -143,6 +147,7 @@ int job_request_parse(const char *line, struct job_request *out)
 void job_request_free(struct job_request *request)
 {
 	free(request->path);
+	free(request->local);
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		free(request->argument[i]);
 	memset(request, 0, sizeof(*request));

@@ -4,7 +4,7 @@
  * coordinator in there (mpi-plugin/coordinator/).  A connection carries one
  * request and one answer, each a line of JSON:
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
- *	 "keep":1,"arguments":["--compress=lz4"]}
+ *	 "keep":1,"local":"/scratch","arguments":["--compress=lz4"]}
  *	{"code":0,"path":…,"ranks":4,"bytes":…,"gate_ms":…,"drain_ms":…,
  *	 "dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
  * The socket has an abstract name, so nothing is left behind; both ends look at
@@ -23,6 +23,7 @@
 
 struct job_request {
 	char *path;			/* absolute, ends in ".kcr" */
+	char *local;			/* folder on every node for its ranks' files, or NULL */
 	int signal;			/* for every rank afterwards; 0: none */
 	unsigned int timeout_s;		/* 0: no limit */
 	unsigned int keep;		/* snapshots of this name, from 1 on */

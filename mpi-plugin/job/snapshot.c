@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +15,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "mpi-plugin/job/folder.h"
+#include "mpi-plugin/job/local.h"
 #include "mpi-plugin/job/manifest.h"
 #include "report/report.h"
 
@@ -24,36 +24,27 @@
 
 /* ---- names ------------------------------------------------------------------------ */
 
-static char *join(const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	return text;
-}
-
 char *snapshot_rank_path(const char *dir, uint32_t rank)
 {
-	return join("%s/rank.%" PRIu32 ".ctx", dir, rank);
+	char *local = folder_path("%s/" LOCAL_LINK, dir);
+	struct stat st;
+	bool is_local = local && !lstat(local, &st);
+
+	free(local);
+	return folder_path("%s%s/rank.%" PRIu32 ".ctx", dir, is_local ? "/" LOCAL_LINK : "", rank);
 }
 
 char *snapshot_name(const char *path)
 {
-	size_t length = strlen(path), end = strlen(SNAPSHOT_SUFFIX);
-	char cwd[PATH_MAX] = "";
-	const char *suffix;
+	size_t end = strlen(SNAPSHOT_SUFFIX), length;
+	char *name = folder_absolute(path), *full;
 
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	suffix = length > end && !strncmp(path + length - end, SNAPSHOT_SUFFIX, end) ?
-		 "" : SNAPSHOT_SUFFIX;
-	if (*path != '/' && !getcwd(cwd, sizeof(cwd)))
-		return NULL;
-	return join("%s%s%.*s%s", cwd, *path == '/' ? "" : "/", (int)length, path, suffix);
+	length = name ? strlen(name) : 0;
+	if (!name || (length > end && !strcmp(name + length - end, SNAPSHOT_SUFFIX)))
+		return name;
+	full = folder_path("%s" SNAPSHOT_SUFFIX, name);
+	free(name);
+	return full;
 }
 
 static char *trimmed(const char *dir)
@@ -85,7 +76,7 @@ static unsigned long kept_number(const char *entry, const char *base)
 static unsigned long find_kept(const char *path, bool newest, unsigned int *count)
 {
 	const char *slash = strrchr(path, '/');
-	char *parent = slash ? join("%.*s/", (int)(slash - path), path) : strdup(".");
+	char *parent = slash ? folder_path("%.*s/", (int)(slash - path), path) : strdup(".");
 	DIR *dir = parent ? opendir(parent) : NULL;
 	unsigned long found = 0;
 	struct dirent *entry;
@@ -108,7 +99,7 @@ static unsigned long find_kept(const char *path, bool newest, unsigned int *coun
 
 bool snapshot_is(const char *dir)
 {
-	char *name = trimmed(dir), *manifest = name ? join("%s/" SNAPSHOT_MANIFEST, name) : NULL;
+	char *name = trimmed(dir), *manifest = name ? folder_path("%s/" SNAPSHOT_MANIFEST, name) : NULL;
 	bool is = manifest && !access(manifest, F_OK);
 	unsigned int count = 0;
 
@@ -123,10 +114,12 @@ bool snapshot_is(const char *dir)
 
 static int load_from(const char *dir, struct snapshot **out)
 {
-	char *path = join("%s/" SNAPSHOT_MANIFEST, dir);
+	char *path = folder_path("%s/" SNAPSHOT_MANIFEST, dir);
 	int err = path ? manifest_read(path, out) : -ENOMEM;
 
 	free(path);
+	if (!err)
+		(*out)->local = local_folder(dir);
 	return err;
 }
 
@@ -142,7 +135,7 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found)
 	err = load_from(name, out);
 	newest = err == -ENOENT ? find_kept(name, true, &count) : 0;
 	if (newest) {
-		char *kept = join("%s.~%lu~", name, newest);
+		char *kept = folder_path("%s.~%lu~", name, newest);
 
 		free(name);
 		name = kept;
@@ -201,14 +194,18 @@ static int check_rank(const char *path, const struct snapshot_rank *rank, bool s
 	return 0;
 }
 
-int snapshot_check(const char *dir, const struct snapshot *s, bool sums)
+int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_t *elsewhere)
 {
 	int err = 0;
 
+	*elsewhere = 0;
 	for (uint32_t i = 0; i < s->nr_ranks && !err; i++) {
 		char *path = snapshot_rank_path(dir, i);
 
-		err = path ? check_rank(path, &s->rank[i], sums) : -ENOMEM;
+		if (s->local && path && access(path, F_OK))
+			++*elsewhere;
+		else
+			err = path ? check_rank(path, &s->rank[i], sums) : -ENOMEM;
 		free(path);
 	}
 	return err;
@@ -216,28 +213,42 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums)
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-void snapshot_remove(const char *dir)
+void snapshot_remove(const char *dir, char ***gone)
 {
-	DIR *stream = opendir(dir);
-	struct dirent *entry;
+	char *folder = local_folder(dir), *gathered = folder_path("%s/" LOCAL_LINK, dir);
 
-	while (stream && (entry = readdir(stream)))
-		unlinkat(dirfd(stream), entry->d_name, 0);
-	if (stream)
-		closedir(stream);
-	rmdir(dir);
+	if (folder)
+		strings_add(gone, folder);
+	else if (gathered)
+		folder_remove(gathered);
+	free(gathered);
+	free(folder);
+	folder_remove(dir);
 }
 
-int snapshot_begin(const char *path, char **partial)
+static int make_partial(const char *name, const char *local)
 {
-	char *name = join("%s.partial", path);
+	int err;
+
+	if (mkdir(name, 0700))
+		return -errno;
+	err = local ? local_link(name, local) : 0;
+	if (err)
+		rmdir(name);
+	return err;
+}
+
+int snapshot_begin(const char *path, const char *local, char **partial, char ***gone)
+{
+	char *name = folder_path("%s.partial", path);
 	int err;
 
 	if (!name)
 		return report_fail(-ENOMEM, "no memory");
-	snapshot_remove(name);		/* of a job that died meanwhile */
-	if (mkdir(name, 0700)) {
-		err = report_errno(-errno, "cannot create %s", name);
+	snapshot_remove(name, gone);	/* of a job that died meanwhile */
+	err = make_partial(name, local);
+	if (err) {
+		err = report_errno(err, "cannot create %s", name);
 		free(name);
 		return err;
 	}
@@ -245,28 +256,20 @@ int snapshot_begin(const char *path, char **partial)
 	return 0;
 }
 
-static int sync_folder(const char *dir)
+/* A node for each rank, in their order: mpirun's --map-by seq puts them there. */
+static int write_hosts(const char *partial, const struct snapshot *s)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = fd < 0 || fsync(fd) ? -errno : 0;
+	char *path = folder_path("%s/" SNAPSHOT_HOSTS, partial);
+	FILE *out = path ? fopen(path, "wxe") : NULL;
+	int err = out ? 0 : -errno;
 
-	if (fd >= 0)
-		close(fd);
-	/* Not every file system can. */
-	return err == -EINVAL || err == -EROFS ? 0 : err;
-}
-
-static int sync_parent(const char *path)
-{
-	char *parent = strdup(path);
-	char *slash = parent ? strrchr(parent, '/') : NULL;
-	int err = slash ? 0 : -ENOMEM;
-
-	if (slash) {
-		slash[slash == parent] = '\0';
-		err = sync_folder(parent);
-	}
-	free(parent);
+	for (uint32_t i = 0; out && i < s->nr_ranks; i++)
+		fprintf(out, "%s\n", s->rank[i].node);
+	if (out && (fflush(out) || fsync(fileno(out))))
+		err = -errno;
+	if (out && fclose(out) && !err)
+		err = -errno;
+	free(path);
 	return err;
 }
 
@@ -282,7 +285,7 @@ static int exchange(const char *path, const char *partial, const char *aside)
 	return rename(partial, path) ? -errno : 0;
 }
 
-static int give_name(const char *path, const char *partial)
+static int give_name(const char *path, const char *partial, char ***gone)
 {
 	struct snapshot *old = NULL;
 	char *aside = NULL;
@@ -293,26 +296,26 @@ static int give_name(const char *path, const char *partial)
 	err = load_from(path, &old);
 	if (err)
 		return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
-	aside = join("%s.~%" PRIu32 "~", path, old->interval ? old->interval : 1);
+	aside = folder_path("%s.~%" PRIu32 "~", path, old->interval ? old->interval : 1);
 	snapshot_free(old);
 	if (!aside)
 		return -ENOMEM;
-	snapshot_remove(aside);		/* of an earlier life of the job */
+	snapshot_remove(aside, gone);	/* of an earlier life of the job */
 	err = exchange(path, partial, aside);
 	free(aside);
 	return err;
 }
 
-static void forget_oldest(const char *path, unsigned int keep)
+static void forget_oldest(const char *path, unsigned int keep, char ***gone)
 {
 	unsigned long oldest;
 	unsigned int count;
 
 	while ((oldest = find_kept(path, false, &count)) && count > keep - 1) {
-		char *name = join("%s.~%lu~", path, oldest);
+		char *name = folder_path("%s.~%lu~", path, oldest);
 
 		if (name)
-			snapshot_remove(name);
+			snapshot_remove(name, gone);
 		if (!name || !access(name, F_OK)) {
 			free(name);
 			return;
@@ -322,20 +325,22 @@ static void forget_oldest(const char *path, unsigned int keep)
 }
 
 int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
-		    unsigned int keep)
+		    unsigned int keep, char ***gone)
 {
-	char *manifest = join("%s/" SNAPSHOT_MANIFEST, partial);
+	char *manifest = folder_path("%s/" SNAPSHOT_MANIFEST, partial);
 	int err = manifest ? manifest_write(manifest, s) : -ENOMEM;
 
 	free(manifest);
+	if (!err && s->local)
+		err = write_hosts(partial, s);
 	if (!err)
-		err = sync_folder(partial);
+		err = folder_sync(partial);
 	if (!err)
-		err = give_name(path, partial);
+		err = give_name(path, partial, gone);
 	if (err)
 		return report_errno(err, "cannot complete %s", path);
-	sync_parent(path);
-	forget_oldest(path, keep);
+	folder_sync_parent(path);
+	forget_oldest(path, keep, gone);
 	return 0;
 }
 
@@ -349,6 +354,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->openmpi);
 	free(s->kcr);
 	free(s->cwd);
+	free(s->local);
 	strings_free(s->options);
 	strings_free(s->program);
 	strings_free(s->environment);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The global snapshot of an MPI job: a folder NAME.kcr with manifest.json and
- * one context file per rank, rank.N.ctx.  It is complete or not there: made as
+ * one context file per rank, rank.N.ctx, in there or on the disk of the rank's node
+ * (local.h).  It is complete or not there: made as
  * NAME.kcr.partial, renamed once everything is on the disk.  Of those that were
  * there before, some are kept as NAME.kcr.~K~, K being their interval number.
  */
@@ -16,6 +17,7 @@
 
 #define SNAPSHOT_SUFFIX		".kcr"
 #define SNAPSHOT_MANIFEST	"manifest.json"
+#define SNAPSHOT_HOSTS		"hosts"	/* a node per line and rank, if their files are there */
 #define SNAPSHOT_FORMAT		1
 
 struct snapshot_rank {
@@ -35,10 +37,11 @@ struct snapshot {
 	char **environment;		/* OMPI_MCA_*, PMIX_MCA_* of mpirun; NULL-terminated */
 	uint32_t nr_ranks;
 	struct snapshot_rank *rank;
+	char *local;			/* their files' folder on every node; NULL: in here */
 	struct job_answer times;	/* only the *_ms; how long the phases took */
 };
 
-/* "dir/rank.N.ctx", malloc()ed. */
+/* "dir/rank.N.ctx" or "dir/local/rank.N.ctx", malloc()ed. */
 char *snapshot_rank_path(const char *dir, uint32_t rank);
 
 /* Appends SNAPSHOT_SUFFIX where it is missing, makes it absolute; malloc()ed or NULL. */
@@ -54,24 +57,31 @@ bool snapshot_is(const char *dir);
  */
 int snapshot_load(const char *dir, struct snapshot **out, char **found);
 
-/* Are all files there, with the sizes, and if `sums` the checksums, of the manifest? */
-int snapshot_check(const char *dir, const struct snapshot *s, bool sums);
+/*
+ * Are all files there, with the sizes, and if `sums` the checksums, of the manifest?
+ * *elsewhere: so many are on the disks of other nodes, for all one can see.
+ */
+int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_t *elsewhere);
 
 /* The XXH64 and the size of a file. */
 int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum);
 
-/* Makes the empty folder that the ranks' files go to; its name in *partial (malloc()ed). */
-int snapshot_begin(const char *path, char **partial);
+/*
+ * Makes the empty folder that the ranks' files go to, or, if `local` is not NULL,
+ * only the link to that one; its name in *partial (malloc()ed).  *gone here and below
+ * gets the nodes' folders (strings_add()) that nothing refers to any more.
+ */
+int snapshot_begin(const char *path, const char *local, char **partial, char ***gone);
 
 /*
  * Writes the manifest into `partial`, has all on the disk, gives it its name,
  * keeps `keep` - 1 older ones.  A failure leaves what was there before.
  */
 int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
-		    unsigned int keep);
+		    unsigned int keep, char ***gone);
 
-/* Removes a folder of a snapshot, complete or not. */
-void snapshot_remove(const char *dir);
+/* Removes a folder of a snapshot, complete or not; without memory, *gone is not all. */
+void snapshot_remove(const char *dir, char ***gone);
 
 void snapshot_free(struct snapshot *s);
 

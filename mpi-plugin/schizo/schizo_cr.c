@@ -23,6 +23,7 @@
 #include "mpi-plugin/coordinator/node.h"
 #include "mpi-plugin/coordinator/root.h"
 #include "mpi-plugin/coordinator/wire.h"
+#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/snapshot.h"
 #include "report/report.h"
@@ -32,7 +33,7 @@
 #define ROOT_ROOM	1024		/* of all addresses of mpirun's machine */
 
 static int enable, keep = 1;
-static char *signal_name, *file;
+static char *signal_name, *file, *local;
 static char root_address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 static char node_name[NODE_NAME_MAX];
 
@@ -46,7 +47,7 @@ static const char *const rank_settings[][2] = {
 	{ "OMPI_MCA_sharedfp", "^sm" },
 };
 
-/* ---- what a snapshot says of the job ----------------------------------------------------- */
+/* ---- what a snapshot says of the job -------------------------------------------------- */
 
 static bool worth_keeping(const char *assignment)
 {
@@ -71,17 +72,34 @@ static int describe_command(struct snapshot *job, opal_cmd_line_t *line)
 /* A restarted job's program and count of snapshots are those of its first life. */
 static int describe_restart(struct snapshot *job, const char *dir)
 {
+	char **options = NULL;
 	struct snapshot *old;
 	int err = snapshot_load(dir, &old, NULL);
 
 	if (err)
 		return err;
+	err = relaunch_options(dir, old->options, job->options, &options);
+	strings_free(job->options);
+	job->options = options;
 	strings_free(job->program);
 	job->program = NULL;
 	job->interval = old->interval;
 	for (char **each = old->program; each && *each && !err; each++)
 		err = strings_add(&job->program, *each);
 	snapshot_free(old);
+	return err;
+}
+
+/* As the user gave it: mpirun has added its options to its own by now. */
+static int describe_environment(struct snapshot *job)
+{
+	char **given = process_environment(getpid());
+	int err = given ? 0 : -ENOMEM;
+
+	for (char **each = given; each && *each && !err; each++)
+		if (worth_keeping(*each))
+			err = strings_add(&job->environment, *each);
+	free(given);
 	return err;
 }
 
@@ -94,9 +112,8 @@ static struct snapshot *describe_job(opal_cmd_line_t *line)
 
 	if (!err && restarted)
 		err = describe_restart(job, restarted);
-	for (char **each = environ; *each && !err; each++)
-		if (worth_keeping(*each))
-			err = strings_add(&job->environment, *each);
+	if (!err)
+		err = describe_environment(job);
 	if (err) {
 		snapshot_free(job);
 		return NULL;
@@ -109,7 +126,7 @@ static struct snapshot *describe_job(opal_cmd_line_t *line)
 	return job;
 }
 
-/* ---- in mpirun ------------------------------------------------------------------------------ */
+/* ---- in mpirun ------------------------------------------------------------------------ */
 
 /* The signal that saves the job, if the user has named one. */
 static int begin_trigger(void)
@@ -130,10 +147,13 @@ static int begin_trigger(void)
 static int begin_root(opal_cmd_line_t *line)
 {
 	struct snapshot *job = describe_job(line);
+	const char *folder = local && *local ? local : NULL;
 	int err = job ? begin_trigger() : -ENOMEM;
 
+	if (!err && folder && *folder != '/')
+		err = report_fail(-EINVAL, "schizo_cr_local is a path from / on, not %s", folder);
 	if (!err)
-		err = root_start(job, root_address, sizeof(root_address), secret);
+		err = root_start(job, folder, root_address, sizeof(root_address), secret);
 	if (err) {
 		fprintf(stderr, "KCR: this job cannot be checkpointed: %s\n",
 			report_message() ? report_message() : strerror(-err));
@@ -160,7 +180,7 @@ static int parse_env(char *path, opal_cmd_line_t *line, char **source, char ***o
 	return ORTE_SUCCESS;
 }
 
-/* ---- in mpirun and the orteds ------------------------------------------------------------------ */
+/* ---- in mpirun and the orteds --------------------------------------------------------- */
 
 static const char *value_of(char **environment, const char *name)
 {
@@ -217,7 +237,7 @@ static orte_schizo_base_module_t module = {
 	.finalize = finalize,
 };
 
-/* ---- the component --------------------------------------------------------------------------------- */
+/* ---- the component -------------------------------------------------------------------- */
 
 /*
  * Runs before the runtime opens the parts that these settings are for: no
@@ -254,6 +274,8 @@ static int register_parameters(void)
 		      MCA_BASE_VAR_TYPE_STRING, &signal_name);
 	add_parameter("file", "Snapshot that the signal makes (context.PID)",
 		      MCA_BASE_VAR_TYPE_STRING, &file);
+	add_parameter("local", "Folder on every node for the ranks' files of such a snapshot",
+		      MCA_BASE_VAR_TYPE_STRING, &local);
 	add_parameter("keep", "Snapshots of that name that stay",
 		      MCA_BASE_VAR_TYPE_INT, &keep);
 	return ORTE_SUCCESS;

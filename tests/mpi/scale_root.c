@@ -58,7 +58,8 @@ static void coordinate(int out)
 	static struct snapshot job;
 	struct access access;
 	int err = setrlimit(RLIMIT_NOFILE, &scale_files) ? -errno :
-		  root_start(&job, access.address, sizeof(access.address), access.secret);
+		  root_start(&job, NULL, access.address, sizeof(access.address),
+			     access.secret);
 
 	errno = -err;
 	if (err || write(out, &access, sizeof(access)) != sizeof(access))

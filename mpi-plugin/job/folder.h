@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Folders of files, as snapshots are: paths, removing, having them on the disk. */
+#ifndef MPI_JOB_FOLDER_H
+#define MPI_JOB_FOLDER_H
+
+/* A formatted path, malloc()ed; NULL: no memory. */
+char *folder_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* `path` as seen from "/", without slashes at its end; malloc()ed or NULL. */
+char *folder_absolute(const char *path);
+
+/* Removes it with the files and links in it, not with folders. */
+void folder_remove(const char *path);
+
+/* fsync(2); 0 where the file system has none.  0 or -errno. */
+int folder_sync(const char *path);
+
+/* The same with the folder that `path` is in. */
+int folder_sync_parent(const char *path);
+
+#endif /* MPI_JOB_FOLDER_H */
