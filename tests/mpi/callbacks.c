@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * callbacks STEPS: the program `job` in small, with callbacks of libcr in thread and
+ * callbacks STEPS [FILE]: the program `job` in small, with callbacks of libcr in thread and
  * in signal context; another thread never stops to ask for a variable of the
  * environment.  Each rank says how often its callbacks saw it go on and restart.
+ * Rank 0 waits in the middle until there is FILE.
  */
 #include <libcr.h>
 
@@ -63,7 +64,9 @@ int main(int argc, char **argv)
 		MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 		if (i == 0 && rank == 0)
 			fprintf(stderr, "running\n");
-		usleep(10000);
+		do
+			usleep(10000);
+		while (rank == 0 && i == steps / 2 && argc > 2 && access(argv[2], F_OK));
 	}
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);

@@ -110,10 +110,13 @@ static void restart(void)
 	meeting->length[own] = control->address_get(meeting->address[own], MCA_BTL_CR_ADDRESS_MAX);
 	check(meeting->length[own], "address_get");
 	meet();
+	if (meeting->kind == 'l')	/* nobody listens there any more */
+		check(control->reconnect(20), "reconnect to where the peers were");
 	for (int i = 0; i < ranks; i++)
 		if (i != own)
 			check(control->address_set(i, meeting->address[i], meeting->length[i]),
 			      "address_set");
+	check(control->reconnect(PATIENCE), "reconnect");
 }
 
 static void go_through(void)
@@ -136,7 +139,7 @@ static void go_through(void)
 	if (took > result.worst_ms)
 		result.worst_ms = took;
 	result.continued += meeting->kind == 'c';
-	result.restarted += meeting->kind == 'r';
+	result.restarted += meeting->kind == 'r' || meeting->kind == 'l';
 	result.moved += meeting->kind == 'm';
 	result.given_up += meeting->kind == 'g';
 }

@@ -5,8 +5,9 @@ need mpirun
 [ "$patience" -ge 90 ] || patience=90	# mpirun starts slowly, its ranks spin
 need jq
 [ -e "$KCR_TOP/build/mpi/mca_btl_cr.so" ] || skip "the components for Open MPI are not built"
-components=$(ompi_info --path pkglibdir --parsable | sed 's/.*:pkglibdir://')
+components=${KCR_OPEN_MPI:-$(ompi_info --path pkglibdir --parsable | sed 's/.*:pkglibdir://')}
 export OMPI_MCA_mca_base_component_path=$KCR_TOP/build/mpi:$components
+export HWLOC_PLUGINS_PATH=/nonexistent	# OpenCL's, with all of LLVM, takes seconds to load
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export PATH=$KCR_TESTS/mpi:$PATH
@@ -20,14 +21,18 @@ fi
 job() {
 	local np=$1
 	shift
-	rm -f job.out
 	start job cr_mpirun ${MPIRUN:-} -np "$np" "$@"
 	job=$pid
 	wait_until job_runs
 }
 
+# uninterrupted NP STEPS: what the program `job` has to print, to `expected`.
+uninterrupted() {
+	try command job -s "$1" "$2" > expected
+}
+
 job_runs() {
-	grep -q running job.out || ended "$job"
+	says running job.out || ended "$job"
 }
 
 # kill_job: mpirun and everything below it, wholesale.
@@ -37,7 +42,7 @@ kill_job() {
 
 # Does the process take requests for the job (is it an mpirun that has begun)?
 takes_requests() {
-	grep -q "@kcr-mpi.$1\$" /proc/net/unix || ended "$1"
+	says "@kcr-mpi.$1"$'\n' /proc/net/unix || ended "$1"
 }
 
 # accepted: mpirun refuses until all ranks are back.

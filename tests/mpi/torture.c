@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traffic of all kinds with every byte checked, for SECONDS, by THREADS threads
- * per rank: torture SECONDS [THREADS].  With a driver (driver.h) checkpoints go
+ * Traffic of all kinds with every byte checked, for SECONDS, or until there is a
+ * FILE (with a slash in its name), by THREADS threads per rank:
+ * torture SECONDS|FILE [THREADS].  With a driver (driver.h) checkpoints go
  * on underneath.  Fails on a wrong byte, and if the driver never came round.
+ * One-sided communication takes part where osc/pt2pt is chosen, without threads and
+ * driver.
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +24,14 @@
 
 static int rank, size;
 static double seconds;
+static const char *file;	/* instead of them */
 static atomic_ulong bad, steps;
+
+/* One thread's, if there are windows at all: the neighbour's bytes, all ranks' count. */
+static bool windows;
+static MPI_Win bytes, counter;
+static unsigned char *written;
+static uint64_t *count;
 
 struct worker {
 	pthread_t thread;
@@ -233,6 +244,80 @@ static void collectives(struct worker *w)
 	MPI_Barrier(w->comm);
 }
 
+static void make_windows(void)
+{
+	MPI_Win_allocate(LONGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &written, &bytes);
+	MPI_Win_allocate(sizeof(*count), sizeof(*count), MPI_INFO_NULL, MPI_COMM_WORLD, &count,
+			 &counter);
+	*count = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The next rank is written to, between fences, under a lock, or as it has posted. */
+static void put(const unsigned char *data, int length, int how)
+{
+	MPI_Group all, to, from;
+
+	switch (how) {
+	case 0:
+		MPI_Win_fence(MPI_MODE_NOPRECEDE, bytes);
+		MPI_Put(data, length, MPI_BYTE, next(), 0, length, MPI_BYTE, bytes);
+		MPI_Win_fence(MPI_MODE_NOSUCCEED, bytes);
+		break;
+	case 1:
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next(), 0, bytes);
+		MPI_Put(data, length, MPI_BYTE, next(), 0, length, MPI_BYTE, bytes);
+		MPI_Win_unlock(next(), bytes);
+		break;
+	case 2:
+		MPI_Comm_group(MPI_COMM_WORLD, &all);
+		MPI_Group_incl(all, 1, (int []){ previous() }, &from);
+		MPI_Group_incl(all, 1, (int []){ next() }, &to);
+		MPI_Win_post(from, 0, bytes);
+		MPI_Win_start(to, 0, bytes);
+		MPI_Put(data, length, MPI_BYTE, next(), 0, length, MPI_BYTE, bytes);
+		MPI_Win_complete(bytes);
+		MPI_Win_wait(bytes);
+		MPI_Group_free(&to);
+		MPI_Group_free(&from);
+		MPI_Group_free(&all);
+		break;
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What was written is there and can be read back; all add to the count of one rank. */
+static void one_sided(struct worker *w)
+{
+	int length = length_of(w, 7), root = w->step % size;
+	uint64_t one = 1, before = 0, now = 0;
+
+	fill(w->out[0], length, seed_of(w, rank, next()));
+	put(w->out[0], length, w->step % 3);
+	MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, bytes);
+	verify(written, length, seed_of(w, previous(), rank), "put");
+	MPI_Win_unlock(rank, bytes);
+	memset(w->in[0], 0, length);
+	MPI_Win_lock_all(0, bytes);
+	MPI_Get(w->in[0], length, MPI_BYTE, next(), 0, length, MPI_BYTE, bytes);
+	MPI_Win_flush_all(bytes);
+	MPI_Win_unlock_all(bytes);
+	verify(w->in[0], length, seed_of(w, rank, next()), "get");
+
+	MPI_Win_lock(MPI_LOCK_SHARED, root, 0, counter);
+	MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, root, 0, MPI_SUM, counter);
+	MPI_Win_unlock(root, counter);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock(MPI_LOCK_SHARED, root, 0, counter);
+	MPI_Get(&now, 1, MPI_UINT64_T, root, 0, 1, MPI_UINT64_T, counter);
+	MPI_Win_unlock(root, counter);
+	if (before >= now || now != (uint64_t)size * ((w->step - root) / size + (root > 0))) {
+		fprintf(stderr, "rank %d: the count is wrong\n", rank);
+		bad++;
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void *work(void *argument)
 {
 	struct worker *w = argument;
@@ -246,8 +331,10 @@ static void *work(void *argument)
 		scattered(w);
 		stream_of_short(w);
 		collectives(w);
+		if (windows)
+			one_sided(w);
 		steps++;
-		go = MPI_Wtime() - start < seconds;
+		go = file ? access(file, F_OK) != 0 : MPI_Wtime() - start < seconds;
 		MPI_Bcast(&go, 1, MPI_INT, 0, w->comm);
 	}
 	return NULL;
@@ -273,10 +360,15 @@ int main(int argc, char **argv)
 	struct worker *workers;
 
 	seconds = argc > 1 ? atof(argv[1]) : 5;
+	file = argc > 1 && strchr(argv[1], '/') ? argv[1] : NULL;
 	MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
 			&provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	windows = threads == 1 && !getenv("KCR_MPI_DRIVER") &&
+		  strstr(getenv("OMPI_MCA_osc") ?: "", "pt2pt");
+	if (windows)
+		make_windows();
 	workers = calloc(threads, sizeof(*workers));
 	driven = driver_start(rank, size);
 	for (int i = 0; i < threads; i++)
@@ -289,6 +381,10 @@ int main(int argc, char **argv)
 
 	mine = bad;
 	MPI_Allreduce(&mine, &wrong, 1, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+	if (windows) {
+		MPI_Win_free(&bytes);
+		MPI_Win_free(&counter);
+	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (driven)
 		driver_stop(&result);
