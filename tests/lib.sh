@@ -8,7 +8,7 @@
 # head that tests/run reads: `# timeout: SECONDS`.
 set -u
 PATH=$KCR_BIN:$KCR_TESTS:$PATH
-patience=${KCR_PATIENCE:-30}	# seconds that anything may take
+patience=${KCR_PATIENCE:-60}	# seconds that anything may take
 
 # A sleep without starting a program, which costs 70 ms in the emulated machine.
 nap() {
@@ -49,11 +49,19 @@ wait_until() {
 	return 0		# not the nap's, which ends by a time-out
 }
 
+# says TEXT FILE: is it in there?
+says() {
+	local all=
+	{ IFS= read -r -d "" all < "$2"; } 2> /dev/null
+	[[ $all = *"$1"* ]]
+}
+
 # start NAME COMMAND...: in the background, in a session of its own; output in
 # NAME.out, number in $pid.
 start() {
 	local name=$1
 	shift
+	: > "$name.out"	# what an earlier one wrote is gone when this returns
 	setsid "$@" < /dev/null > "$name.out" 2>&1 &
 	pid=$!
 }
@@ -69,7 +77,7 @@ start_ready() {
 	*) command=("$KCR_TESTS/$program") ;;
 	esac
 	name=${command[-1]##*/}
-	rm -f ready go
+	[ ! -e ready ] && [ ! -e go ] || rm -f ready go
 	start "$name" "${command[@]}" "$PWD/ready" "$PWD/go" "$@"
 	wait_until ready_or_dead "$pid"
 	[ -e ready ] && return
@@ -93,10 +101,14 @@ state_of() {
 
 # tree_of PID: the process and all that descend from it.
 tree_of() {
-	local child
+	local file child children
 	echo "$1"
-	for child in $(cat "/proc/$1/task/"*/children 2> /dev/null); do
-		tree_of "$child"
+	for file in "/proc/$1/task/"*/children; do
+		children=()
+		{ read -r -a children < "$file"; } 2> /dev/null
+		for child in "${children[@]}"; do
+			tree_of "$child"
+		done
 	done
 }
 
@@ -112,6 +124,30 @@ checkpoint() {
 	local target=$1
 	shift
 	try timeout "$patience" cr_checkpoint --clobber --file image "$@" "$target"
+}
+
+# checkpoint_again [OPTION...]: of the program that was just restarted, as soon as
+# it can be.
+checkpoint_again() {
+	wait_until can_be_saved "$@"
+}
+
+can_be_saved() {
+	local status
+	timeout "$patience" cr_checkpoint --clobber --file image "$@" "$pid" > again.out 2>&1
+	status=$?
+	case $status in
+	0) return 0 ;;
+	3 | 16) ! ended "$restarted" && return 1 ;;	# it is still being made
+	esac
+	fail "status $status from cr_checkpoint"
+}
+
+# flip_bit FILE AT: one bit of the byte there, which is another byte then whatever it was.
+flip_bit() {
+	local old
+	old=$(od -An -tu1 -N1 -j "$2" "$1")
+	printf "\\x$(printf %x $((old ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # kill_tree PID: with SIGKILL, and until every number is free again.
@@ -134,9 +170,9 @@ checkpoint_and_kill() {
 }
 
 # restart [OPTION...]: from the file `image`, in the background; cr_restart's own
-# number in $restarted,
-# output in restart.out.
+# number in $restarted, output in restart.out.
 restart() {
+	: > restart.out
 	setsid cr_restart "$@" --file image < /dev/null > restart.out 2>&1 &
 	restarted=$!
 }
@@ -168,7 +204,7 @@ survives() {
 	kill_tree "$pid"
 	# shellcheck disable=SC2086
 	restart ${RESTART:-}
-	touch go
+	: > go
 	finish "$restarted"
 }
 
@@ -182,7 +218,7 @@ refused_memory() {
 	case $said in *"$pid"*"$2"*) ;; *) fail "message: $said" ;; esac
 	[ "$(echo "$said" | wc -l)" = 1 ] || fail "more than one line: $said"
 	[ -z "$(find . -name '*image*')" ] || fail "files are left"
-	touch go
+	: > go
 	finish "$pid"
 }
 
@@ -191,7 +227,7 @@ unharmed() {
 	start_ready "$@"
 	# shellcheck disable=SC2086
 	checkpoint "$pid" ${CHECKPOINT:-}
-	touch go
+	: > go
 	finish "$pid"
 }
 
