@@ -235,7 +235,7 @@ static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 
 static int open_inside(struct rebuild *r, const Kcr__File *file)
 {
-	int master, unlock = 0, on = 1, err = 0;
+	int master, unlock = 0, on = 1, packets = 0, err = 0;
 
 	master = open_master(file->terminal);
 	if (master < 0)
@@ -249,13 +249,14 @@ static int open_inside(struct rebuild *r, const Kcr__File *file)
 		err = open_side(r, f, master);
 		if (!err && !f->terminal->pty_master)
 			err = set_modes(f, r->file_fd[i]);
-		if (!err && f->terminal->packet_mode)
-			ioctl(master, TIOCPKT, &on);
+		packets |= f->terminal->packet_mode;
 	}
 	if (!err)
 		err = set_modes(file, master);
 	if (!err)
 		err = fill_queues(r, file, master);
+	if (!err && packets)	/* last: its reader would be told of all that was set */
+		ioctl(master, TIOCPKT, &on);
 	if (!err && file->terminal->locked)
 		ioctl(master, TIOCSPTLCK, &on);
 	close(master);

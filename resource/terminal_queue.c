@@ -17,6 +17,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define LINE_ROOM	4096	/* bytes: of the line discipline; no line is longer */
+#define ARRIVAL_MS	500	/* for all that was put back, if the machine is busy */
+
 /* Input goes through as it is, except that ends of lines count in canonical mode. */
 static struct termios2 quiet_input(const struct termios2 *modes)
 {
@@ -31,31 +34,47 @@ static struct termios2 quiet_input(const struct termios2 *modes)
 	return quiet;
 }
 
-static struct termios2 raw_input(const struct termios2 *modes)
+/* An incomplete line can be read too, and reading does not wait. */
+static struct termios2 without_lines(const struct termios2 *modes)
 {
-	struct termios2 raw = quiet_input(modes);
+	struct termios2 plain = *modes;
 
-	raw.c_lflag = 0;
-	raw.c_cc[VMIN] = raw.c_cc[VTIME] = 0;
-	return raw;
+	plain.c_lflag &= ~ICANON;
+	plain.c_cc[VMIN] = plain.c_cc[VTIME] = 0;
+	return plain;
 }
 
-static int take(int fd, ProtobufCBinaryData *data)
+static bool ends_line(uint8_t c, const struct termios2 *modes)
 {
-	int length = 0;
-	ssize_t got;
+	return c == '\n' || (c && (c == modes->c_cc[VEOL] || c == modes->c_cc[VEOL2]));
+}
 
-	data->len = 0;
-	data->data = NULL;
-	if (ioctl(fd, FIONREAD, &length) || length <= 0)
-		return 0;
-	data->data = malloc(length);
-	if (!data->data)
-		return -ENOMEM;
-	got = read(fd, data->data, length);
-	if (got < 0)
-		return -errno;
-	data->len = got;
+/*
+ * All that can be read, appended to *data.  Asked with poll(2), not FIONREAD: when
+ * nothing is there it waits for what is still on its way inside of the terminal.
+ * `lines`: the modes, if they make the reader see lines; what the end of a file has
+ * ended gets a NUL.
+ */
+static int take(int fd, const struct termios2 *lines, ProtobufCBinaryData *data)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	while (poll(&p, 1, 0) > 0 && p.revents & POLLIN) {
+		uint8_t *grown = realloc(data->data, data->len + LINE_ROOM + 1);
+		ssize_t got;
+
+		if (!grown)
+			return -ENOMEM;
+		data->data = grown;
+		got = read(fd, data->data + data->len, LINE_ROOM);
+		if (got < 0)
+			return -errno;
+		if (!got && (!lines || p.revents & POLLHUP))
+			break;
+		data->len += got;
+		if (lines && (!got || !ends_line(data->data[data->len - 1], lines)))
+			data->data[data->len++] = '\0';
+	}
 	return 0;
 }
 
@@ -72,11 +91,36 @@ static int put(int fd, const uint8_t *data, size_t length)
 	return 0;
 }
 
-/* What was written to the other side arrives in the background: poll(2) waits for that. */
-static void settle(int fd)
+/* What FIONREAD tells when all of it has arrived: whole lines, without ends of files. */
+static size_t readable(const ProtobufCBinaryData *data, const struct termios2 *modes)
+{
+	size_t ended = 0, ends = 0, marks = 0;
+
+	if (!(modes->c_lflag & ICANON))
+		return data->len;
+	for (size_t i = 0; i < data->len; i++) {
+		marks += !data->data[i];
+		if (data->data[i] && !ends_line(data->data[i], modes))
+			continue;
+		ended = i + 1;
+		ends = marks;
+	}
+	return ended - ends;
+}
+
+/*
+ * What was written to the other side arrives in the background; an incomplete line
+ * can only be given time, and what exceeds the room of the line discipline waits for
+ * its reader.
+ */
+static void settle(int fd, size_t expected)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int count = 0;
 
+	for (int i = 0; i < ARRIVAL_MS && !ioctl(fd, FIONREAD, &count) &&
+	     (size_t)count < expected && count < LINE_ROOM - 1; i++)
+		usleep(1000);
 	for (int i = 0; i < 3; i++)
 		if (poll(&p, 1, 1) > 0)
 			usleep(1000);
@@ -97,7 +141,7 @@ static int fill_slave(int master, int slave, const struct termios2 *modes,
 		if (!copy[i])
 			copy[i] = modes->c_cc[VEOF];
 	err = ioctl(slave, TCSETS2, &quiet) ? -errno : put(master, copy, data->len);
-	settle(slave);
+	settle(slave, readable(data, modes));
 	ioctl(slave, TCSETS2, modes);
 	free(copy);
 	return err;
@@ -126,19 +170,42 @@ int terminal_queue_fill(int master, int slave, bool of_master, const ProtobufCBi
 			   fill_slave(master, slave, &modes, data);
 }
 
+/*
+ * Whole lines first, under the modes that they were written for: nothing is on its way
+ * any more once these change.
+ */
 static int save_slave(int master, int slave, ProtobufCBinaryData *data)
 {
-	struct termios2 modes, raw;
-	int err;
+	struct termios2 modes, plain;
+	int err = 0;
 
 	if (ioctl(slave, TCGETS2, &modes))
 		return -errno;
-	raw = raw_input(&modes);
-	if (ioctl(slave, TCSETS2, &raw))
+	if (modes.c_lflag & ICANON)
+		err = take(slave, &modes, data);
+	plain = without_lines(&modes);
+	if (!err && ioctl(slave, TCSETS2, &plain))
 		return -errno;
-	err = take(slave, data);
+	if (!err)
+		err = take(slave, NULL, data);
 	ioctl(slave, TCSETS2, &modes);
 	return err ?: terminal_queue_fill(master, slave, false, data);
+}
+
+/* In packet mode every read would begin with a byte about the state. */
+static int save_master(int master, int slave, ProtobufCBinaryData *data)
+{
+	int packets = 0, off = 0, err;
+
+	ioctl(master, TIOCGPKT, &packets);
+	if (packets)
+		ioctl(master, TIOCPKT, &off);
+	err = take(master, NULL, data);
+	if (!err)
+		err = terminal_queue_fill(master, slave, true, data);
+	if (packets)
+		ioctl(master, TIOCPKT, &packets);
+	return err;
 }
 
 int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data)
@@ -146,15 +213,11 @@ int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryDa
 	sigset_t all, before;
 	int err;
 
+	data->len = 0;
+	data->data = NULL;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	if (of_master) {
-		err = take(master, data);
-		if (!err)
-			err = terminal_queue_fill(master, slave, true, data);
-	} else {
-		err = save_slave(master, slave, data);
-	}
+	err = of_master ? save_master(master, slave, data) : save_slave(master, slave, data);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

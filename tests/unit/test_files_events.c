@@ -314,7 +314,6 @@ static void make_busy_pty(void)
 	must(!tcsetattr(11, TCSANOW, &modes));
 	must(write(10, "one\rtwo\npart", 12) == 12);
 	must(write(11, "out\n", 4) == 4);
-	usleep(20000);
 }
 
 static bool reads(int fd, const char *text)
@@ -327,18 +326,73 @@ static bool reads(int fd, const char *text)
 
 static void use_busy_pty(void)
 {
+	struct pollfd output = { .fd = 10, .events = POLLIN };
 	int n;
 
-	usleep(10000);
-	must(!ioctl(10, FIONREAD, &n) && n == 5);
+	must(poll(&output, 1, 10000) == 1);
 	must(reads(11, "one\n") && reads(11, "two\n") && reads(10, "out\r\n"));
 	must(!ioctl(11, FIONREAD, &n) && n == 0);
 	must(write(10, "ial\n", 4) == 4 && reads(11, "partial\n"));
 }
 
+/* Its program is in packet mode and has ended an input, which is in two parts. */
+static void make_ended_pty(void)
+{
+	int on = 1;
+
+	make_busy_pty();
+	must(!ioctl(10, TIOCPKT, &on));
+	must(write(10, "ial\nend\4\4", 9) == 9 && write(10, "next\n", 5) == 5);
+}
+
+static void use_ended_pty(void)
+{
+	char packet[8];
+
+	must(read(10, packet, 8) == 6 && !memcmp(packet, "\0out\r\n", 6));
+	must(reads(11, "one\n") && reads(11, "two\n") && reads(11, "partial\n"));
+	must(reads(11, "end") && reads(11, "") && reads(11, "next\n"));
+}
+
+/* More comes at the last moment, and is still on its way when it is saved. */
+static void write_more(struct file_table *t, pid_t pid)
+{
+	int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	int master = syscall(SYS_pidfd_getfd, pidfd, 10, 0);
+
+	(void)t;
+	assert_int_equal(write(master, "c", 1), 1);
+	assert_int_equal(write(master, "d\n", 2), 2);
+	close(master);
+	close(pidfd);
+}
+
+static void make_raw_pty(void)
+{
+	make_pty();
+	must(write(10, "ab", 2) == 2);
+}
+
+static void use_raw_pty(void)
+{
+	must(reads(11, "abcd\n"));
+}
+
+static void use_more(void)
+{
+	must(reads(11, "one\n") && reads(11, "two\n") && reads(11, "partcd\n"));
+}
+
 static void test_pty(void **state)
 {
 	(void)state;
+	files_cycle(&(struct files_test){ .make = make_ended_pty, .use = use_ended_pty });
+	for (int i = 0; i < 20; i++) {
+		files_cycle(&(struct files_test){ .make = make_raw_pty, .use = use_raw_pty,
+						  .before_save = write_more });
+		files_cycle(&(struct files_test){ .make = make_busy_pty, .use = use_more,
+						  .before_save = write_more });
+	}
 	files_cycle(&(struct files_test){ .make = make_busy_pty, .use = use_busy_pty });
 	files_cycle(&(struct files_test){ .make = make_pty, .use = use_pty });
 }
