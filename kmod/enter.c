@@ -154,6 +154,14 @@ static void install(struct callback_head *work)
 	kcr_job_put(job);
 }
 
+bool kcr_enter_follows(const struct callback_head *work)
+{
+	while ((work = work->next))
+		if (work->func == install)
+			return true;
+	return false;
+}
+
 /* ---- validation -------------------------------------------------------------- */
 
 static int check_restart_block(const struct kcr_restart_block *block)

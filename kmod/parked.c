@@ -20,6 +20,7 @@
 #include "compat/wait.h"
 #include "lookup.h"
 #include "park.h"
+#include "restart.h"
 #include "syscall.h"
 
 struct kcr_call {
@@ -109,7 +110,7 @@ static bool inside_system_call(struct pt_regs *regs)
 }
 
 /* Comes to rest, if it may: true if the thread shall sleep. */
-static bool arrive(struct kcr_parked *parked)
+static bool arrive(struct kcr_parked *parked, bool entering)
 {
 	struct kcr_job *job = parked->job;
 	struct kcr_member *member;
@@ -124,7 +125,8 @@ static bool arrive(struct kcr_parked *parked)
 	} else if (current->mm != member->mm) {
 		job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
-	} else if (inside_system_call(current_pt_regs()) || runs_for_parent(member, current)) {
+	} else if (entering || inside_system_call(current_pt_regs()) ||
+		   runs_for_parent(member, current)) {
 		set_state(parked, KCR_RETRY);
 	} else {
 		if (parked->state == KCR_STOPPED)
@@ -181,7 +183,7 @@ static void run_work(struct callback_head *head)
 	spin_unlock(&works_lock);
 
 	kcr_hide_eintr(current_pt_regs());
-	if (arrive(parked))
+	if (arrive(parked, kcr_enter_follows(head)))
 		rest(parked);
 	put_parked(parked);
 }

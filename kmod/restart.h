@@ -12,6 +12,7 @@
 
 #include <linux/list.h>
 #include <linux/pid.h>
+#include <linux/types.h>
 
 #include "job.h"
 
@@ -49,5 +50,11 @@ struct kcr_restart {
  * -ENOMEM).  May sleep.
  */
 struct kcr_restart *kcr_restart_get(struct kcr_job *job);
+
+/*
+ * Does a thread that runs this work have its saved registers still to come, by a work
+ * that was queued before?  What it has now is of the code that rebuilt it.
+ */
+bool kcr_enter_follows(const struct callback_head *work);
 
 #endif /* KCR_RESTART_H */

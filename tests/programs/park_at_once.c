@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * `park_at_once PID`: stops a process as soon as it may be saved after a restart, that
+ * is once no descriptor of /dev/kcr is in it, and looks whether all of its threads have
+ * their own registers then: none is in ioctl(2), where those are that rebuild it.
+ */
+#include <dirent.h>
+#include <linux/kcr.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "check.h"
+
+#define MAX_THREADS	400
+#define ORIG_RAX	15	/* in struct user_regs_struct */
+
+/* Its descriptor of /dev/kcr, -1: it has none or does not exist. */
+static int descriptor(int pid)
+{
+	char path[80], link[80];
+	struct dirent *entry;
+	int number = -1;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && number < 0 && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		if (!strcmp(link, "/dev/kcr"))
+			number = atoi(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return number;
+}
+
+/* Waits until it has had one. */
+static void wait_for(int pid)
+{
+	char path[80], link[80];
+	int number;
+
+	while ((number = descriptor(pid)) < 0)
+		;
+	do {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+		while (readlink(path, link, sizeof(link)) > 0)
+			;
+		number = descriptor(pid);	/* it may have another number now */
+	} while (number >= 0);
+}
+
+/* Returns a job with it, stopped; -1: it may not be saved yet. */
+static int stop(int pid)
+{
+	struct kcr_add add = { .size = sizeof(add), .pid = pid };
+	struct kcr_park park = { .size = sizeof(park) };
+	int job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	char path[32];
+
+	NEED(job >= 0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	add.mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (ioctl(job, KCR_IOC_ADD, &add) || ioctl(job, KCR_IOC_PARK, &park) ||
+	    descriptor(pid) >= 0) {
+		close(job);
+		job = -1;
+	}
+	close(add.mem_fd);
+	return job;
+}
+
+int main(int argc, char **argv)
+{
+	struct kcr_info info = { .size = sizeof(info) };
+	struct kcr_release release = { .size = sizeof(release) };
+	struct kcr_threads threads = { .size = sizeof(threads), .count = MAX_THREADS };
+	int job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+
+	NEED(argc == 2 && job >= 0 && !ioctl(job, KCR_IOC_INFO, &info));
+	close(job);
+	threads.pid = atoi(argv[1]);
+	threads.stride = (sizeof(struct kcr_thread) + info.xstate_size + 7) & ~7u;
+	threads.buffer = (uintptr_t)calloc(threads.count, threads.stride);
+	wait_for(threads.pid);
+	do {
+		job = stop(threads.pid);
+	} while (job < 0);
+	NEED(!ioctl(job, KCR_IOC_THREADS, &threads));
+	for (unsigned int i = 0; i < threads.count; i++) {
+		const struct kcr_thread *t = (void *)(threads.buffer + i * threads.stride);
+
+		CHECK(t->regs[ORIG_RAX] != SYS_ioctl);
+	}
+	CHECK(threads.count > 1);
+	CHECK(!ioctl(job, KCR_IOC_RELEASE, &release));
+	return !!check_failures;
+}
