@@ -295,20 +295,28 @@ int stop_verify(struct checkpoint *c)
 	return 0;
 }
 
+static void send_signal(const struct checkpoint *c, int signal)
+{
+	for (size_t i = 0; i < c->nr_members; i++)
+		kill(c->member[i].pid, signal);
+}
+
 int stop_release(struct checkpoint *c, int signal)
 {
 	int err = clients_finish(c);
+	bool by_us;
 
 	if (err)
 		return err;
 	clients_stop_again(c);
 	/* Those that only happen to be stopped with the others get no signal. */
-	if (signal && (c->outsiders || c->released)) {
-		for (size_t i = 0; i < c->nr_members; i++)
-			kill(c->member[i].pid, signal);
-		signal = 0;
-	}
-	if (c->released)
-		return 0;
-	return device_release(c->job, signal, &c->result->stopped_ns);
+	by_us = signal && (c->outsiders || c->released);
+	/* Who is continued before the release seems to have been so by somebody else. */
+	if (by_us && signal != SIGCONT)
+		send_signal(c, signal);
+	if (!c->released)
+		err = device_release(c->job, by_us ? 0 : signal, &c->result->stopped_ns);
+	if (by_us && signal == SIGCONT && !err)
+		send_signal(c, signal);
+	return err;
 }

@@ -311,15 +311,15 @@ long kcr_ioc_release(struct kcr_job *job, void __user *argp)
 
 	list_for_each_entry(member, &job->processes, node) {
 		kcr_fork_unwatch(&member->watch);
-		if (request.signal) {
-			ret = kill_pid(member->pid, request.signal, 0);
-			if (ret && ret != -ESRCH && !err)
-				err = ret;
-		}
 		spin_lock(&job->list_lock);
 		torn |= member->continued;
 		member->continued = false;
 		spin_unlock(&job->list_lock);
+		if (request.signal) {	/* last, as SIGCONT continues it */
+			ret = kill_pid(member->pid, request.signal, 0);
+			if (ret && ret != -ESRCH && !err)
+				err = ret;
+		}
 	}
 	kcr_parked_release_all(job);
 	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
