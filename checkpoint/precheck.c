@@ -146,7 +146,15 @@ static int check_program(const struct scope_process *p)
 	return err;
 }
 
-/* Threads share descriptors and folders: some take that back (unshare(2)). */
+static bool differs(pid_t thread, pid_t tid, int what)
+{
+	return syscall(SYS_kcmp, thread, tid, what, 0, 0) > 0;
+}
+
+/*
+ * Threads share descriptors and folders: some take that back (unshare(2)).  One that
+ * is ending has none, but gives up its memory before, which is looked at last.
+ */
 static int check_threads(const struct scope_process *p)
 {
 	char path[32];
@@ -160,8 +168,8 @@ static int check_threads(const struct scope_process *p)
 		pid_t tid = atoi(entry->d_name);
 
 		if (tid > 0 && tid != p->pid && tid != p->thread &&
-		    (syscall(SYS_kcmp, p->thread, tid, KCMP_FILES, 0, 0) > 0 ||
-		     syscall(SYS_kcmp, p->thread, tid, KCMP_FS, 0, 0) > 0))
+		    (differs(p->thread, tid, KCMP_FILES) || differs(p->thread, tid, KCMP_FS)) &&
+		    !differs(p->thread, tid, KCMP_VM))
 			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors or a "
 					  "working folder of its own, which cannot be saved",
 					  p->pid, tid);
@@ -283,38 +291,48 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	return err;
 }
 
+/* Has it ended since it was listed, or the thread that speaks for it? */
+static bool has_left(const struct scope_process *p)
+{
+	struct scope_process now;
+
+	return scope_look(p->pid, &now) || now.zombie || now.exiting || now.thread != p->thread;
+}
+
 /* The processes of the scope and what they have open. */
 static int check_scope(struct checkpoint *c)
 {
 	struct file_table *files = file_table_new(c->options->skip_unsupported);
-	int err = 0;
+	int err = 0, left = 0;
 
 	if (!files)
 		return -ENOMEM;
 	for (size_t i = 0; !err && i < c->scope.count; i++) {
 		const struct scope_process *p = &c->scope.process[i];
 
-		if (!p->zombie && !is_excluded(c, p->pid))
-			err = check_process(c, files, p);
+		if (p->zombie || is_excluded(c, p->pid))
+			continue;
+		err = check_process(c, files, p);
+		if (err && has_left(p)) {	/* the others are looked at all the same */
+			report_clear();
+			err = 0;
+			left = p->pid;
+		}
 	}
 	if (!err)
 		err = file_table_check(files);
+	if (!err && left)
+		err = report_fail(-ESRCH, "process %d has ended", left);
 	file_table_free(files);
 	return err;
 }
 
-/* Has one of them ended since they were listed, or the thread that speaks for it? */
+/* Has one of them? */
 static bool somebody_left(const struct checkpoint *c)
 {
-	struct scope_process now;
-
-	for (size_t i = 0; i < c->scope.count; i++) {
-		const struct scope_process *p = &c->scope.process[i];
-
-		if (!p->zombie && (scope_look(p->pid, &now) || now.zombie || now.exiting ||
-				   now.thread != p->thread))
+	for (size_t i = 0; i < c->scope.count; i++)
+		if (!c->scope.process[i].zombie && has_left(&c->scope.process[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -359,7 +377,7 @@ int precheck(struct checkpoint *c)
 		int err = precheck_once(c);
 
 		/* What fails because a process ended meanwhile is no failure. */
-		if (!err || !somebody_left(c))
+		if (!err || !somebody_left(c) || (err == -EOPNOTSUPP && try == MAX_TRIES - 1))
 			return err;
 		report_clear();
 	}
