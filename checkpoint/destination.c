@@ -201,7 +201,7 @@ int destination_rewind(struct destination *d)
 
 int destination_sync(struct destination *d)
 {
-	if (!d->sync || d->start < 0 || !fsync(d->fd) || errno == EINVAL || errno == EROFS)
+	if (!d->sync || d->start < 0 || !fsync(d->fd) || errno == EINVAL)
 		return 0;
 	return report_errno(-errno, "cannot write the context file");
 }
