@@ -178,7 +178,7 @@ static int explain(int err, const struct restorer_status *status)
 			     status->pid, status->label);
 	}
 	report_errno(err, "a process could not be rebuilt");
-	return report_error();
+	return report_error() ?: err;	/* 0: who began to write its record was killed */
 }
 
 static size_t leader_index(const struct context *c)

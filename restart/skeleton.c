@@ -225,7 +225,7 @@ static size_t make_group_leaders(size_t i, pid_t *helpers)
 			known |= helpers[h] == number;
 		if (known)
 			continue;
-		pid = fork_as(number, SIGCHLD);
+		pid = fork_patiently(number, SIGCHLD);
 		if (pid == 0) {
 			setpgid(0, 0);
 			await(&k.meeting->grouped);
