@@ -136,10 +136,10 @@ static void run_request(struct cri_request *request)
 	if (run.callbacks.count)
 		cri_hook_run(CR_HOOK_CONT_THREAD_CONTEXT, request);
 	cri_signal_finish();
+	cri_sections_open();		/* who goes on then finds them so */
 	done.code = request->code;
 	ioctl(cri.client, KCR_IOC_CLIENT_DONE, &done);
 	cri_callbacks_free(&run.callbacks);
-	cri_sections_open();
 }
 
 int cri_service_forward(int scope, pid_t target)
