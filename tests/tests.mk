@@ -75,7 +75,7 @@ FUZZ_OBJ := $(FUZZ_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%
 UNIT_CC = $(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 FUZZ_CC = $(CLANG) $(filter-out -Werror,$(KCR_CFLAGS)) -w $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 
-$(T)/asan/gen/%.o: $(B)/gen/%.c
+$(T)/asan/gen/%.o: $(B)/gen/%.c | $(PROTO_HDR)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(UNIT_CC) -c -o $@ $<
@@ -85,7 +85,7 @@ $(T)/asan/%.o: %.c | $(PROTO_HDR)
 	$(call say,CC)
 	$(Q)$(UNIT_CC) $(FILE_CFLAGS) -c -o $@ $<
 
-$(T)/cov/gen/%.o: $(B)/gen/%.c
+$(T)/cov/gen/%.o: $(B)/gen/%.c | $(PROTO_HDR)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link -c -o $@ $<

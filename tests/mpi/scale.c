@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PINGS	2001
+#define PINGS	401
 #define PING	16		/* bytes: a message's header */
 
 static int per_node = 64, rounds = 9;

@@ -17,7 +17,7 @@
 
 /* Shared by the processes. */
 static struct shared {
-	atomic_int parent, child, forwarded, error;
+	atomic_int parent, child, forwarded, error, known;
 } *shared;
 
 static pid_t forward_to;
@@ -76,12 +76,15 @@ static void client_child(bool forward)
 		setsid();
 		NEED(cr_init() == 0);
 		NEED(cr_register_callback(count, &shared->child, CR_THREAD_CONTEXT) >= 0);
+		while (!shared->known)
+			usleep(1000);
 		check_ready();
 		wait_for_go();
 		_exit(check_end());
 	}
 	if (forward)
 		forward_to = pid;
+	shared->known = 1;
 	wait_for_go();
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 	if (prohibited)

@@ -28,8 +28,7 @@ static int callback(void *arg)
 	CHECK(ret >= 0);
 	for (int i = 0; i < NR_THREADS; i++)
 		before[i] = counter[i];
-	for (int i = 0; i < 300; i++)
-		usleep(1000);
+	usleep(300000);
 	for (int i = 0; i < NR_THREADS; i++)
 		CHECK((counter[i] == before[i]) == !!(hold[i] & held));
 	dprintf(log_fd, "%s\n", ret > 0 ? "restarted" : "continued");

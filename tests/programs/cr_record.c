@@ -138,8 +138,8 @@ int main(int argc, char **argv)
 		if (kcr_restarted(NULL, NULL, 0) == count)
 			continue;
 		count++;
-		tell(count);
 		check_child(count);
+		tell(count);		/* last: then it is saved, alone */
 	}
 	return check_end();
 }

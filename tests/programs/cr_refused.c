@@ -100,7 +100,7 @@ static void pending(int null)
 	CHECK(cr_leave_cs(cr_init()) == 0);
 	CHECK(cr_poll_checkpoint(&first, NULL) == 1);
 	NEED(cr_enter_cs(cr_init()) == 0);
-	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 1) == 0);
+	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 5) == 0);
 	outcome(ETIMEDOUT);
 	CHECK(cr_leave_cs(cr_init()) == 0);
 }

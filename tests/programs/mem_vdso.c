@@ -22,8 +22,8 @@ int main(int argc, char **argv)
 	CHECK(after.tv_sec > before.tv_sec ||
 	      (after.tv_sec == before.tv_sec && after.tv_nsec >= before.tv_nsec));
 	CHECK(!clock_gettime(CLOCK_REALTIME, &real) && !gettimeofday(&day, NULL));
-	CHECK(day.tv_sec - real.tv_sec <= 1 && day.tv_sec >= real.tv_sec);
-	CHECK(time(NULL) >= real.tv_sec);
+	CHECK(day.tv_sec - real.tv_sec < 60 && day.tv_sec >= real.tv_sec);
+	CHECK(time(NULL) >= real.tv_sec - 1);	/* of the last tick */
 	CHECK(sched_getcpu() >= 0);
 	return check_end();
 }

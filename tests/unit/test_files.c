@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -107,7 +108,8 @@ static void share_offset(void)
 
 static void see_offset(void)
 {
-	usleep(50000);
+	for (int i = 0; i < 30000 && lseek(10, 0, SEEK_CUR) != 6; i++)
+		usleep(1000);
 	must(lseek(10, 0, SEEK_CUR) == 6);
 }
 
@@ -231,7 +233,10 @@ static void add_mapped(struct file_table *t, pid_t pid)
 
 static void change_mapped(void)
 {
+	const struct timespec times[] = { { 0, UTIME_OMIT }, { 1, 0 } };
+
 	put("m", "napped");
+	must(!utimensat(AT_FDCWD, files_path("m"), times, 0));	/* clocks can be coarse */
 }
 
 static void test_mapped(void **state)
@@ -266,20 +271,22 @@ static void make_locks(void)
 static void use_locks(void)
 {
 	struct flock range = { .l_type = F_WRLCK, .l_len = 10 };
-	int fd = open(files_path("l1"), O_RDWR);
+	int fd = open(files_path("l1"), O_RDWR), status;
+	pid_t child;
 
 	must(flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK);
 	must(fcntl(10, F_GETOWN) == getpid() && fcntl(10, F_GETSIG) == SIGRTMIN);
 	fd = open(files_path("l2"), O_RDWR);
 	must(!fcntl(fd, F_OFD_GETLK, &range) && range.l_type == F_WRLCK && range.l_start == 2 &&
 	     range.l_len == 3 && range.l_pid == -1);
-	if (!fork()) {
+	child = fork();
+	if (!child) {
 		range = (struct flock){ .l_type = F_WRLCK, .l_len = 10 };
 		must(!fcntl(12, F_GETLK, &range) && range.l_type == F_WRLCK &&
 		     range.l_start == 2 && range.l_len == 3 && range.l_pid == getppid());
 		_exit(0);
 	}
-	usleep(50000);
+	must(waitpid(child, &status, 0) == child && !status);
 }
 
 static void test_locks(void **state)

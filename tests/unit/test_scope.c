@@ -47,6 +47,7 @@ static void *idle(void *arg)
 static void be_parent(int nr_threads)
 {
 	pthread_t thread;
+	siginfo_t end;
 	pid_t child;
 
 	setsid();
@@ -71,6 +72,7 @@ static void be_parent(int nr_threads)
 	child = fork();
 	if (!child)
 		_exit(3);
+	waitid(P_PID, child, &end, WEXITED | WNOWAIT);
 	family[ZOMBIE] = child;
 	sleep_forever();
 }
@@ -173,7 +175,6 @@ static void run(int (*look)(void), int nr_threads)
 	pid_t parent = start_family(nr_threads), cousin;
 	int status;
 
-	usleep(50000);			/* the zombie's end */
 	cousin = fork();
 	if (!cousin) {
 		int line = look();
