@@ -10,8 +10,9 @@
  *	bookmarks   how much was sent to and received from each peer; every rank
  *	            learns how much its peers have sent to it
  *	drain       for each of those peers: what was sent has been received
- *	suspend     what must not be in an image is gone
- *	---- a barrier of the whole job, then the dump ----
+ *	---- a barrier of the whole job ----
+ *	suspend     what must not be in an image is gone; then the dump
+ *	---- a barrier of each node ----
  *	resume      in a process that goes on; or, in a restored one,
  *	restart     all channels are new: address_get, an exchange of addresses
  *	            with all ranks, address_set for each of them, reconnect
@@ -74,8 +75,9 @@ struct mca_btl_cr_control {
 	/*
 	 * Lets go of everything that must not be in an image: shared memory and
 	 * its descriptors.  Sockets stay; in an image they count for nothing.
-	 * Must be called by all ranks before any of them resumes (that is the
-	 * barrier).  -EBUSY: something is not drained.
+	 * All ranks must have drained before any of them calls it, and of the
+	 * ranks of a node all or none must have called it before any resumes or
+	 * opens its gate.  -EBUSY: something is not drained.
 	 */
 	int (*suspend)(void);
 

@@ -33,6 +33,8 @@ struct member {				/* a rank of this node */
 	struct wire wire;
 	uint32_t rank;			/* WIRE_ALL: it has not said yet */
 	int32_t top;
+	bool suspends;			/* was told to, and has not answered */
+	bool wanted;			/* is to be dumped then */
 	bool waits;			/* for its turn to be dumped */
 	bool owes;			/* an answer */
 	struct dump dump;
@@ -46,6 +48,7 @@ static struct {
 	size_t nr_owing;
 	size_t at_once;			/* dumps, as many as there are processors */
 	uint32_t id;			/* of the checkpoint under way */
+	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
 	struct wire_dump *order;
 	char *argument[MAX_ARGUMENTS + 1];
 	uint32_t *saved;		/* the ranks this checkpoint has saved here */
@@ -165,6 +168,13 @@ static int take_order(const uint8_t *data, size_t length)
 	return node.order->local ? local_make(node.order->strings) : 0;
 }
 
+/* All ranks have drained their channels: this one may let go of its own. */
+static void begin_member(struct member *m)
+{
+	m->suspends = m->wanted = true;
+	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node.id, NULL, 0);
+}
+
 static void dump_all(const uint8_t *data, size_t length)
 {
 	int err = take_order(data, length);
@@ -181,16 +191,15 @@ static void dump_all(const uint8_t *data, size_t length)
 
 		if (m->rank != WIRE_ALL && m->dump.fd >= 0)
 			tell_failure(m->rank, EBUSY, "the last attempt to save it has not ended");
-		else
-			m->waits = m->rank != WIRE_ALL;
+		else if (m->rank != WIRE_ALL)
+			begin_member(m);
 	}
-	dump_more();
 }
 
 static void cancel_dumps(void)
 {
 	for (size_t i = 0; i < node.nr_members; i++) {
-		node.member[i]->waits = false;
+		node.member[i]->wanted = node.member[i]->waits = false;
 		dump_cancel(&node.member[i]->dump);
 	}
 }
@@ -273,6 +282,35 @@ static void pass_down(const struct wire_header *h, const uint8_t *data)
 	}
 }
 
+static bool somebody_suspends(void)
+{
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->suspends)
+			return true;
+	return false;
+}
+
+/* CONTINUE, once nobody is about to suspend. */
+static void let_go_on(void)
+{
+	struct wire_header h = node.go_on;
+
+	if (!h.type || somebody_suspends())
+		return;
+	node.go_on.type = 0;
+	pass_down(&h, NULL);
+}
+
+/* It has, or cannot, or is gone. */
+static void has_suspended(struct member *m, bool well)
+{
+	m->suspends = false;
+	m->waits = m->wanted && well;
+	m->wanted = false;
+	dump_more();
+	let_go_on();
+}
+
 static void from_root(const struct wire_header *h, const uint8_t *data)
 {
 	switch (h->type) {
@@ -290,11 +328,15 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_PREPARE:
 		node.id = h->id;
-		pass_down(h, data);
+		if (node.go_on.type)
+			tell_failure(WIRE_ALL, EBUSY, "a rank has not come back from the last attempt");
+		else
+			pass_down(h, data);
 		break;
 	case WIRE_CONTINUE:
 		cancel_dumps();
-		pass_down(h, data);
+		node.go_on = *h;
+		let_go_on();
 		break;
 	default:
 		pass_down(h, data);
@@ -310,8 +352,14 @@ static void from_member(struct member *m, const struct wire_header *h, const uin
 		m->rank = h->rank;
 		m->top = hello.top;
 	}
+	if (m->suspends && h->type == WIRE_SUSPENDED) {
+		has_suspended(m, true);
+		return;
+	}
 	if (m->rank != WIRE_ALL)
 		pass_up(m, h, data);
+	if (m->suspends && h->type == WIRE_FAILED)
+		has_suspended(m, false);
 }
 
 /* Its messages; -errno: the connection is done with. */
@@ -378,9 +426,11 @@ static void lose_member(struct member *m)
 	set_owing(m, false);
 	if (m->rank != WIRE_ALL)
 		wire_send(&node.root, WIRE_GONE, m->rank, node.id, NULL, 0);
-	m->waits = false;
+	m->wanted = m->waits = false;
 	dump_cancel(&m->dump);
 	wire_close(&m->wire);
+	if (m->suspends)
+		has_suspended(m, false);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */

@@ -5,13 +5,15 @@
  *
  *	root → ranks	ranks → root	meanwhile in the rank
  *	PREPARE		BOOKMARKS	gate closed
- *	DRAIN		DRAINED		what others sent is taken in; suspended
+ *	DRAIN		DRAINED		what others sent is taken in
  *	DUMP (to the daemons, which answer DUMPED for each rank: it lies in read())
+ *	    SUSPEND	SUSPENDED	between daemon and rank: shared memory let go
  *	CONTINUE	CONTINUED	resumed, gate open
  *	SUM (to the daemons, which answer SUMMED for each rank), then the commit
  *
- * and each answer may be FAILED instead; then all get CONTINUE at once.  If the
- * ranks are to get a signal, SUM and commit come before SIGNAL and CONTINUE.  After
+ * and each answer may be FAILED instead; then all get CONTINUE at once, those of a
+ * node once all that were told to suspend have done so: nobody resumes while another
+ * is about to let go of the memory that they share.  If the ranks are to get a signal, SUM and commit come before SIGNAL and CONTINUE.  After
  * a restart every rank says HELLO with its address and waits for ADDRESSES,
  * which come when all have: that is the barrier before anything is sent.
  *
@@ -45,6 +47,8 @@ enum wire_type {
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
 	WIRE_DUMP,		/* root → daemon: struct wire_dump */
+	WIRE_SUSPEND,		/* daemon → rank */
+	WIRE_SUSPENDED,		/* rank → daemon */
 	WIRE_DUMPED,
 	WIRE_SUM,		/* root → daemon */
 	WIRE_SUMMED,		/* daemon → root: struct wire_summed */

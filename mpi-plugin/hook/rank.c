@@ -166,14 +166,21 @@ static void drain(uint32_t id, const uint8_t *data, size_t length)
 		memcpy(&mark, data + at, sizeof(mark));
 		err = drain_peer(&mark);
 	}
-	if (!err && self.btl) {
-		err = self.btl->suspend();
-		self.suspended = !err;
-	}
 	if (err)
 		send_failure(id, err, "cannot take in what its peers have sent");
 	else
 		send_message(WIRE_DRAINED, id, NULL, 0);
+}
+
+static void suspend(uint32_t id)
+{
+	int err = self.gate_closed ? self.btl->suspend() : 0;
+
+	self.suspended = self.gate_closed && !err;
+	if (err)
+		send_failure(id, err, "cannot let go of the memory that it shares");
+	else
+		send_message(WIRE_SUSPENDED, id, NULL, 0);
 }
 
 static void take_addresses(const uint8_t *data, size_t length)
@@ -241,6 +248,9 @@ static void act(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_DRAIN:
 		drain(h->id, data, h->length);
+		break;
+	case WIRE_SUSPEND:
+		suspend(h->id);
 		break;
 	case WIRE_CONTINUE:
 		err = go_on();
