@@ -257,6 +257,9 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 	if (parked->state != KCR_QUEUED || !(task_is_stopped(task) || task_is_traced(task)) ||
 	    kcr_task_on_cpu(task))
 		return;
+	/* A debugger holds it inside of a system call, with which it will go on. */
+	if (task_is_traced(task) && inside_system_call(task_pt_regs(task)))
+		return;
 	if (READ_ONCE(task->mm) != parked->member->mm) {
 		parked->job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
