@@ -57,22 +57,25 @@ static struct kcr_run *current_run(struct mover *m)
 {
 	u32 i;
 
-	while (m->run < m->nr_runs && !m->runs[m->run].nr_pages)
-		m->run++;
-	if (m->run < m->nr_runs)
-		return &m->runs[m->run];
-	if (!m->runs_left)
-		return NULL;
-	m->nr_runs = min(m->runs_left, RUNS);
-	if (copy_from_user(m->runs, m->next_runs, m->nr_runs * sizeof(*m->runs)))
-		return ERR_PTR(-EFAULT);
-	for (i = 0; i < m->nr_runs; i++)
-		if (!run_is_valid(&m->runs[i]))
-			return ERR_PTR(-EINVAL);
-	m->next_runs += m->nr_runs;
-	m->runs_left -= m->nr_runs;
-	m->run = 0;
-	return current_run(m);
+	for (;;) {
+		while (m->run < m->nr_runs && !m->runs[m->run].nr_pages)
+			m->run++;
+		if (m->run < m->nr_runs)
+			return &m->runs[m->run];
+		if (!m->runs_left)
+			return NULL;
+		if (fatal_signal_pending(current))
+			return ERR_PTR(-EINTR);
+		m->nr_runs = min(m->runs_left, RUNS);
+		if (copy_from_user(m->runs, m->next_runs, m->nr_runs * sizeof(*m->runs)))
+			return ERR_PTR(-EFAULT);
+		for (i = 0; i < m->nr_runs; i++)
+			if (!run_is_valid(&m->runs[i]))
+				return ERR_PTR(-EINVAL);
+		m->next_runs += m->nr_runs;
+		m->runs_left -= m->nr_runs;
+		m->run = 0;
+	}
 }
 
 static long take(struct mover *m, struct kcr_run *run)

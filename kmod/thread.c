@@ -113,7 +113,7 @@ static int read_if_at_rest(struct kcr_parked *parked, struct kcr_thread *record)
 	int ret;
 
 	/* It has told us that it sleeps, but its FPU and FS/GS may still be on its CPU. */
-	while (kcr_task_on_cpu(parked->task)) {
+	while (READ_ONCE(parked->state) != KCR_GONE && kcr_task_on_cpu(parked->task)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		usleep_range(10, 20);
