@@ -85,6 +85,7 @@ static void forked(struct kcr_fork_watch *watch, struct task_struct *child)
 	doomed = job->restart->aborted;
 	if (birth->half) {
 		birth->half->pid = get_pid(task_pid(child));
+		birth->half->exec_id = READ_ONCE(child->self_exec_id);
 		if (birth->shares_mm) {
 			birth->half->mm = child->mm;
 			mmgrab(child->mm);

@@ -259,6 +259,7 @@ static struct kcr_half *join(struct kcr_job *job, struct kcr_restart *restart)
 		half = fresh;
 		fresh = NULL;
 		half->pid = get_pid(pid);
+		half->exec_id = READ_ONCE(current->self_exec_id);
 		list_add_tail(&half->node, &restart->processes);
 	}
 	spin_unlock(&job->list_lock);

@@ -354,6 +354,20 @@ struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)
 	return mm;
 }
 
+/* But one that has called exec is another program now, which may be a set-user-ID one. */
+static void kill_half(struct kcr_half *half)
+{
+	struct task_struct *task;
+	bool is_half;
+
+	rcu_read_lock();
+	task = pid_task(half->pid, PIDTYPE_TGID);
+	is_half = task && READ_ONCE(task->self_exec_id) == half->exec_id;
+	rcu_read_unlock();
+	if (is_half)
+		kill_pid(half->pid, SIGKILL, 1);
+}
+
 void kcr_restart_abort(struct kcr_job *job)
 {
 	struct kcr_half *half;
@@ -363,7 +377,7 @@ void kcr_restart_abort(struct kcr_job *job)
 	if (job->restart && !job->restart->resumed) {
 		WRITE_ONCE(job->restart->aborted, true);
 		list_for_each_entry(half, &job->restart->processes, node)
-			kill_pid(half->pid, SIGKILL, 1);
+			kill_half(half);
 	}
 	spin_unlock(&job->list_lock);
 	end_hold(job);

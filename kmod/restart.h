@@ -19,6 +19,7 @@
 struct kcr_half {
 	struct list_head node;		/* restart->processes */
 	struct pid *pid;		/* of the group leader, referenced */
+	u64 exec_id;			/* its self_exec_id: another one after exec */
 	struct mm_struct *mm;		/* mm_count reference; with CLONE_VM from birth
 					 * on, else once a thread entered */
 	struct file *exe;		/* becomes /proc/PID/exe, or NULL */
