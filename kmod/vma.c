@@ -286,11 +286,23 @@ static int exe_path(struct mm_struct *mm, struct path *path, int *mode)
 	return 0;
 }
 
+/*
+ * Shared memory (System V, memfd) has inodes that anybody may write to: only its owner
+ * gets a file of what was mapped to read, as he could open that file again to write.
+ */
+static bool may_open(const struct path *path, int mode)
+{
+	return mode == O_RDWR || !(path->mnt->mnt_flags & MNT_INTERNAL) ||
+	       uid_eq(current_fsuid(), d_inode(path->dentry)->i_uid) || capable(CAP_IPC_OWNER);
+}
+
 static long open_path(struct path *path, int mode)
 {
 	struct file *file;
 	int fd;
 
+	if (!may_open(path, mode))
+		return -EACCES;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
@@ -330,7 +342,11 @@ long kcr_ioc_mapped_file(struct kcr_job *job, void __user *argp)
 	mmput(mm);
 	if (err)
 		return err;
-	err = open_path(&path, mode);
+	/* Of one's own, only segments just attached: opening needs no permission here. */
+	if (!req.pid && (mode != O_RDWR || !(path.mnt->mnt_flags & MNT_INTERNAL)))
+		err = -EACCES;
+	else
+		err = open_path(&path, mode);
 	path_put(&path);
 	return err;
 }

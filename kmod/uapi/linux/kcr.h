@@ -295,8 +295,10 @@ struct kcr_vmas {
 
 /*
  * Returns a new close-on-exec descriptor of the very file mapped at address
- * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself.
- * ENOENT: no file there.
+ * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, of shared
+ * memory that it may write to.
+ * ENOENT: no file there.  EACCES: pid 0 and something else, or shared memory of
+ * another user that was mapped to read.
  */
 struct kcr_mapped_file {
 	__u32 size;
@@ -332,6 +334,7 @@ struct kcr_run {
 /*
  * Finds the pages worth saving in [start, end), at most max_pages of them and
  * max_runs runs.  The range lies in one VMA.  next < end: there is more.
+ * EOPNOTSUPP: memory of memfd_secret(2).
  */
 struct kcr_scan {
 	__u32 size;
