@@ -52,6 +52,8 @@ static long mapped_file(struct kcr_job *job, void __user *argp)
 		return ret;
 	if (!request.pid)
 		return kcr_ioc_mapped_file(job, argp);
+	if (task_tgid(current) != job->owner)
+		return -EPERM;
 	if (mutex_lock_killable(&job->lock))
 		return -EINTR;
 	ret = READ_ONCE(job->dead) ? -ECANCELED : kcr_ioc_mapped_file(job, argp);
@@ -119,6 +121,9 @@ static long run_locked(struct kcr_job *job, const struct command *command, void 
 {
 	long ret;
 
+	/* Half-made processes have the descriptor too, and others could take it from them. */
+	if (task_tgid(current) != job->owner)
+		return -EPERM;
 	if (mutex_lock_killable(&job->lock))
 		return -EINTR;
 	ret = READ_ONCE(job->dead) ? -ECANCELED : command->run(job, argp);

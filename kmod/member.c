@@ -201,6 +201,9 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 	spin_lock(&job->list_lock);
 	/* A parked thread that forks does so for us: a snapshot. */
 	maker = kcr_parked_find(job, current);
+	/* Who called exec is not what ADD was allowed for, nor is what it forks. */
+	if (current->mm != parent->mm)
+		goto out;
 	if (job->dead || (maker && kcr_parked_rests(maker)) || child->flags & KCR_PF_WORKER)
 		goto out;
 	if (child->signal == current->signal) {
@@ -442,7 +445,7 @@ static bool describe(struct kcr_job *job, struct kcr_member *member, struct kcr_
 	}
 	if (process->flags & KCR_PROCESS_LEADERLESS)
 		process->leader_exit = member->leader->exit_code;
-	process->dumpable = kcr_task_dumpable(task);
+	process->dumpable = kcr_task_dumpable(task, member->mm);
 	process->mm_id = shared_id(job, task, offsetof(struct task_struct, mm));
 	process->files_id = shared_id(job, task, offsetof(struct task_struct, files));
 	process->fs_id = shared_id(job, task, offsetof(struct task_struct, fs));

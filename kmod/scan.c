@@ -267,6 +267,8 @@ static int scan_vma(struct scan *s, const struct kcr_scan *req)
 	}
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		return 0;
+	if (kcr_vma_is_secret(vma))
+		return -EOPNOTSUPP;	/* there is no looking at its pages, nor saving them */
 	/* New since the bits were cleared, or of a kind that is never cleared. */
 	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
 		s->dirty_only = false;

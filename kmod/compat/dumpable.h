@@ -17,8 +17,8 @@
 #define KCR_HAVE_EXEC_STATE 0
 #endif
 
-/* As PR_GET_DUMPABLE, of a task that holds its mm. */
-static inline u32 kcr_task_dumpable(struct task_struct *task)
+/* As PR_GET_DUMPABLE; mm is the task's, which has none any more when it is killed. */
+static inline u32 kcr_task_dumpable(struct task_struct *task, struct mm_struct *mm)
 {
 #if KCR_HAVE_EXEC_STATE
 	u32 dumpable;
@@ -28,7 +28,7 @@ static inline u32 kcr_task_dumpable(struct task_struct *task)
 	rcu_read_unlock();
 	return dumpable;
 #else
-	return get_dumpable(task->mm);
+	return get_dumpable(mm);
 #endif
 }
 

@@ -8,6 +8,8 @@
 #ifndef KCR_COMPAT_MM_H
 #define KCR_COMPAT_MM_H
 
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
@@ -29,6 +31,22 @@
 #endif
 /* 6.7: get_file_rcu() takes the pointer's address and is exported (0ede61d8589c). */
 #define KCR_HAVE_FILE_RCU_PTR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
+
+/* 5.14: memfd_secret(2), whose pages the kernel itself has not mapped. */
+#ifdef SECRETMEM_MAGIC
+#define KCR_HAVE_SECRETMEM	1
+#else
+#define KCR_HAVE_SECRETMEM	0
+#endif
+
+static inline bool kcr_vma_is_secret(const struct vm_area_struct *vma)
+{
+#if KCR_HAVE_SECRETMEM
+	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC;
+#else
+	return false;
+#endif
+}
 
 #if KCR_HAVE_VMA_ITERATOR
 #define kcr_for_each_vma(mm, vma)					\

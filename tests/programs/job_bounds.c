@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a job does not give: `child` a process that a member has made after it called
+ * exec, `killed` trouble when a stopped member is killed while it is asked for, `secret`
+ * the pages of memfd_secret(2), `other` anything to another process than its owner.
+ */
+#include <linux/kcr.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret	447
+#endif
+#define BIG	(200ul << 20)
+
+static int job;
+
+static int add(pid_t pid)
+{
+	struct kcr_add add = { .size = sizeof(add), .pid = pid };
+	char path[32];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	add.mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	NEED(add.mem_fd >= 0);
+	ret = ioctl(job, KCR_IOC_ADD, &add);
+	close(add.mem_fd);
+	return ret;
+}
+
+static int park(void)
+{
+	struct kcr_park park = { .size = sizeof(park) };
+
+	return ioctl(job, KCR_IOC_PARK, &park);
+}
+
+static int list(void)
+{
+	struct kcr_process process[4];
+	struct kcr_list list = { .size = sizeof(list), .count = 4, .processes = (uintptr_t)process };
+
+	return ioctl(job, KCR_IOC_LIST, &list) ? -errno : (int)list.count;
+}
+
+static void wait_for_byte(int fd)
+{
+	char byte;
+
+	NEED(read(fd, &byte, 1) == 1);
+}
+
+/* The second life of the member: makes a child, says its number and sleeps. */
+static void live_again(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	NEED(write(1, &pid, sizeof(pid)) == sizeof(pid));
+	for (;;)
+		pause();
+}
+
+static void child(void)
+{
+	int go[2], back[2];
+	struct kcr_descriptor ask = { .size = sizeof(ask), .fd = 1 };
+	pid_t member, made;
+
+	NEED(!pipe(go) && !pipe(back));
+	member = fork();
+	if (!member) {
+		wait_for_byte(go[0]);
+		dup2(back[1], 1);
+		execl("/proc/self/exe", "job_bounds", "again", NULL);
+		_exit(2);
+	}
+	NEED(!add(member) && write(go[1], "", 1) == 1);
+	NEED(read(back[0], &made, sizeof(made)) == sizeof(made));
+	ask.pid = made;
+	CHECK(ioctl(job, KCR_IOC_DESCRIPTOR, &ask) == -1 && errno == ESRCH);
+	CHECK(park() == -1 && errno == EAGAIN);
+	CHECK(park() == -1 && errno == ESRCH);
+	kill(made, SIGKILL);
+	kill(member, SIGKILL);
+	waitpid(member, NULL, 0);
+}
+
+static void killed(void)
+{
+	int ready[2], count;
+	pid_t member;
+
+	NEED(!pipe(ready));
+	member = fork();
+	if (!member) {
+		char *memory = mmap(NULL, BIG, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		NEED(memory != MAP_FAILED);
+		memset(memory, 1, BIG);
+		NEED(write(ready[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	wait_for_byte(ready[0]);
+	NEED(!kill(member, SIGSTOP) && waitpid(member, NULL, WUNTRACED) == member);
+	NEED(!add(member) && !park());
+	CHECK(list() == 1);
+	kill(member, SIGKILL);
+	do {
+		count = list();
+	} while (count > 0 && waitpid(member, NULL, WNOHANG) != member);
+}
+
+static void secret(void)
+{
+	int fd = syscall(SYS_memfd_secret, 0), ready[2];
+	struct kcr_run run[4];
+	struct kcr_scan scan = {
+		.size = sizeof(scan), .count = 4, .max_pages = 4, .runs = (uintptr_t)run,
+	};
+	char *page;
+	pid_t member;
+
+	if (fd < 0)
+		return;			/* off by default before 6.5 */
+	NEED(!ftruncate(fd, 4096) && !pipe(ready));
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	NEED(page != MAP_FAILED);
+	member = fork();
+	if (!member) {
+		*page = 1;
+		NEED(write(ready[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	wait_for_byte(ready[0]);
+	NEED(!add(member) && !park());
+	scan.pid = member;
+	scan.start = (uintptr_t)page;
+	scan.end = scan.start + 4096;
+	CHECK(ioctl(job, KCR_IOC_SCAN, &scan) == -1 && errno == EOPNOTSUPP);
+	kill(member, SIGKILL);
+	waitpid(member, NULL, 0);
+}
+
+static void other(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		CHECK(list() == -EPERM);
+		_exit(check_failures);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(list() == -EINVAL);	/* not stopped: but the owner is heard */
+}
+
+int main(int argc, char **argv)
+{
+	NEED(argc == 2);
+	if (!strcmp(argv[1], "again"))
+		live_again();
+	job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	NEED(job >= 0);
+	if (!strcmp(argv[1], "child"))
+		child();
+	else if (!strcmp(argv[1], "killed"))
+		killed();
+	else if (!strcmp(argv[1], "secret"))
+		secret();
+	else
+		other();
+	return !!check_failures;
+}
