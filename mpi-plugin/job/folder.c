@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 char *folder_path(const char *format, ...)
@@ -36,15 +37,34 @@ char *folder_absolute(const char *path)
 	return folder_path("%s%s%.*s", cwd, *path == '/' ? "" : "/", (int)length, path);
 }
 
+static bool is_own(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && st->st_uid == geteuid();
+}
+
+bool folder_is_own(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && is_own(&st);
+}
+
 void folder_remove(const char *path)
 {
-	DIR *stream = opendir(path);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct dirent *entry;
+	struct stat st;
+	DIR *stream;
 
-	while (stream && (entry = readdir(stream)))
+	stream = fd >= 0 && !fstat(fd, &st) && is_own(&st) ? fdopendir(fd) : NULL;
+	if (!stream) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(stream)))
 		unlinkat(dirfd(stream), entry->d_name, 0);
-	if (stream)
-		closedir(stream);
+	closedir(stream);
 	rmdir(path);
 }
 

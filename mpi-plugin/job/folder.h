@@ -3,13 +3,18 @@
 #ifndef MPI_JOB_FOLDER_H
 #define MPI_JOB_FOLDER_H
 
+#include <stdbool.h>
+
 /* A formatted path, malloc()ed; NULL: no memory. */
 char *folder_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* `path` as seen from "/", without slashes at its end; malloc()ed or NULL. */
 char *folder_absolute(const char *path);
 
-/* Removes it with the files and links in it, not with folders. */
+/* A folder, not a link to one, of the user that this process runs as? */
+bool folder_is_own(const char *path);
+
+/* Removes it with the files and links in it, not with folders; only if it is one's own. */
 void folder_remove(const char *path);
 
 /* fsync(2); 0 where the file system has none.  0 or -errno. */

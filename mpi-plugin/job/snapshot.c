@@ -215,8 +215,12 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_
 
 void snapshot_remove(const char *dir, char ***gone)
 {
-	char *folder = local_folder(dir), *gathered = folder_path("%s/" LOCAL_LINK, dir);
+	char *folder, *gathered;
 
+	if (!folder_is_own(dir))
+		return;			/* where others may write, they may have made it */
+	folder = local_folder(dir);
+	gathered = folder_path("%s/" LOCAL_LINK, dir);
 	if (folder)
 		strings_add(gone, folder);
 	else if (gathered)
@@ -276,13 +280,24 @@ static int write_hosts(const char *partial, const struct snapshot *s)
 /* What had the name goes to `aside`; the new one takes it in the same instant, where that works. */
 static int exchange(const char *path, const char *partial, const char *aside)
 {
-	if (!renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE))
-		return rename(partial, aside) ? -errno : 0;
+	int err = 0;
+
+	if (!renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE)) {
+		if (rename(partial, aside)) {
+			err = -errno;
+			renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE);
+		}
+		return err;
+	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	if (rename(path, aside))
 		return -errno;
-	return rename(partial, path) ? -errno : 0;
+	if (rename(partial, path)) {
+		err = -errno;
+		rename(aside, path);
+	}
+	return err;
 }
 
 static int give_name(const char *path, const char *partial, char ***gone)
