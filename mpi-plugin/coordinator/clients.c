@@ -120,21 +120,31 @@ static void read_client(struct client *c)
 		take_request(c);
 }
 
+/* A free place, or that of somebody who may not ask and has not been told so yet. */
+static struct client *find_place(void)
+{
+	struct client *stranger = NULL;
+
+	for (size_t i = 0; i < CLIENTS_MAX; i++) {
+		if (clients[i].fd < 0)
+			return &clients[i];
+		if (!clients[i].allowed)
+			stranger = &clients[i];
+	}
+	if (stranger)
+		drop(stranger);
+	return stranger;
+}
+
 static void accept_client(void)
 {
 	int fd = descriptors_accept(listener);
+	struct client *c = fd >= 0 ? find_place() : NULL;
 
-	if (fd < 0)
-		return;
-	for (size_t i = 0; i < CLIENTS_MAX; i++) {
-		struct client *c = &clients[i];
-
-		if (c->fd >= 0)
-			continue;
+	if (c)
 		*c = (struct client){ .fd = fd, .allowed = job_peer_allowed(fd) };
-		return;
-	}
-	close(fd);
+	else if (fd >= 0)
+		close(fd);
 }
 
 void clients_serve(const struct pollfd *p, size_t count)

@@ -19,6 +19,8 @@
 #include "mpi-plugin/coordinator/node.h"
 #include "mpi-plugin/coordinator/root_internal.h"
 
+#define INTRODUCTION_MAX	4096	/* bytes of a daemon that has not shown the secret */
+#define ADDRESS_ROOM		24	/* of one address with its port and comma */
 #define RANKS_MAX	(1u << 22)
 
 struct root root;
@@ -147,6 +149,8 @@ static void serve_node(struct root_node *n, short events)
 		if (!n->name && err)
 			break;
 	}
+	if (!n->name && n->wire.in_end - n->wire.in_begin > INTRODUCTION_MAX)
+		err = -EPROTO;		/* a stranger, who would have us keep it */
 	if (err || got < 0)
 		node_gone(n);
 }
@@ -245,7 +249,8 @@ static void format_addresses(unsigned short port, char *out, size_t room)
 	*out = '\0';
 	if (getifaddrs(&list))
 		list = NULL;
-	for (struct ifaddrs *each = list; each && length < room; each = each->ifa_next) {
+	for (struct ifaddrs *each = list; each && length + 2 * ADDRESS_ROOM < room;
+	     each = each->ifa_next) {
 		char text[INET_ADDRSTRLEN];
 
 		if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET ||
@@ -256,8 +261,7 @@ static void format_addresses(unsigned short port, char *out, size_t room)
 		length += snprintf(out + length, room - length, "%s:%hu,", text, port);
 	}
 	freeifaddrs(list);
-	if (length < room)
-		snprintf(out + length, room - length, "127.0.0.1:%hu", port);
+	snprintf(out + length, room - length, "127.0.0.1:%hu", port);
 }
 
 static int make_secret(char *out)
