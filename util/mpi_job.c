@@ -23,6 +23,8 @@
 #include "resource/attribute.h"
 #include "util/progress.h"
 
+#define ANSWER_PATIENCE_S	15	/* for mpirun to say that the time is over */
+
 /* ---- checkpoint ------------------------------------------------------------------ */
 
 /* What each rank's cr_checkpoint is to be told, too. */
@@ -131,6 +133,9 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 	}
 	if (fd < 0)
 		return false;
+	/* mpirun watches the time; this is for one that does not answer at all. */
+	if (o->timeout_s)
+		alarm(o->timeout_s + ANSWER_PATIENCE_S);
 	request.path = o->path ? snapshot_name(o->path) : NULL;
 	*err = check_options(o, request.path);
 	if (!*err && job->local && !(request.local = folder_absolute(job->local)))
@@ -157,10 +162,12 @@ static void print_words(const char *title, char **words)
 static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewhere)
 {
 	time_t created = s->created;
+	struct tm *local = localtime(&created);		/* NULL: no year has so many digits */
 	uint64_t bytes = 0;
 	char when[32] = "";
 
-	strftime(when, sizeof(when), "%F %T", localtime(&created));
+	if (local)
+		strftime(when, sizeof(when), "%F %T", local);
 	for (uint32_t i = 0; i < s->nr_ranks; i++)
 		bytes += s->rank[i].bytes;
 	printf("%-12s%s\n%-12s%s\n%-12s%" PRIu32 "\n", "snapshot", dir, "created", when,

@@ -98,9 +98,10 @@ static int go_on(void)
 
 	if (self.suspended)
 		err = self.btl->resume();
+	self.suspended = self.suspended && err;
 	if (self.gate_closed && !err)
 		err = self.btl->gate_open();
-	self.suspended = self.gate_closed = false;
+	self.gate_closed = self.gate_closed && err;
 	runtime_expect_loss(false);
 	return err;
 }
