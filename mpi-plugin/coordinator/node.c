@@ -32,12 +32,13 @@
 struct member {				/* a rank of this node */
 	struct wire wire;
 	uint32_t rank;			/* WIRE_ALL: it has not said yet */
-	int32_t top;
+	int32_t pid, top;		/* its own, and that of what the daemon started for it */
 	bool suspends;			/* was told to, and has not answered */
 	bool wanted;			/* is to be dumped then */
 	bool waits;			/* for its turn to be dumped */
 	bool owes;			/* an answer */
 	struct dump dump;
+	uint32_t dump_id;		/* of the checkpoint that it belongs to */
 };
 
 static struct {
@@ -49,12 +50,16 @@ static struct {
 	size_t at_once;			/* dumps, as many as there are processors */
 	uint32_t id;			/* of the checkpoint under way */
 	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
+	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
+	uint32_t next_asker;		/* what came with it */
 	struct wire_dump *order;
 	char *argument[MAX_ARGUMENTS + 1];
 	uint32_t *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
 	char **useless;			/* folders to remove once nothing is written any more */
 } node;
+
+static void begin_next(void);
 
 int thread_start(void *(*function)(void *), void *argument)
 {
@@ -73,7 +78,7 @@ int thread_start(void *(*function)(void *), void *argument)
 
 /* ---- saving ---------------------------------------------------------------------- */
 
-static void tell_failure(uint32_t rank, int code, const char *text)
+static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
 {
 	size_t length = sizeof(struct wire_failed) + strlen(text) + 1;
 	uint8_t *data = malloc(length);
@@ -82,7 +87,7 @@ static void tell_failure(uint32_t rank, int code, const char *text)
 		return;
 	memcpy(data, &(struct wire_failed){ code }, sizeof(struct wire_failed));
 	strcpy((char *)data + sizeof(struct wire_failed), text);
-	wire_send(&node.root, WIRE_FAILED, rank, node.id, data, length);
+	wire_send(&node.root, WIRE_FAILED, rank, id, data, length);
 	free(data);
 }
 
@@ -92,8 +97,9 @@ static void dump_member(struct member *m)
 	int err = path ? dump_start(&m->dump, m->top, path, node.argument) : -ENOMEM;
 
 	m->waits = false;
+	m->dump_id = node.id;
 	if (err)
-		tell_failure(m->rank, -err, err == -ENOENT ?
+		tell_failure(node.id, m->rank, -err, err == -ENOENT ?
 			     "cr_checkpoint is not in the PATH of mpirun" :
 			     "cannot start cr_checkpoint");
 	free(path);
@@ -117,11 +123,18 @@ static size_t dump_more(void)
 	return running;
 }
 
-static void remove_useless(void)
+static bool somebody_dumps(void)
 {
 	for (size_t i = 0; i < node.nr_members; i++)
 		if (node.member[i]->dump.fd >= 0)
-			return;
+			return true;
+	return false;
+}
+
+static void remove_useless(void)
+{
+	if (somebody_dumps())
+		return;
 	for (char **each = node.useless; each && *each; each++)
 		local_remove(*each);
 	strings_free(node.useless);
@@ -134,15 +147,16 @@ static void dump_ended(struct member *m)
 	int err = dump_finish(&m->dump, &message);
 
 	if (err) {
-		tell_failure(m->rank, -err, message ? message : "cannot be saved");
+		tell_failure(m->dump_id, m->rank, -err, message ? message : "cannot be saved");
 	} else {
 		node.saved[node.nr_saved++] = m->rank;
-		wire_queue(&node.root, WIRE_DUMPED, m->rank, node.id, NULL, 0);
+		wire_queue(&node.root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
 	}
 	free(message);
 	if (!dump_more())
 		wire_flush(&node.root);
 	remove_useless();
+	begin_next();
 }
 
 /* The order, and the folder if it is this node's. */
@@ -183,17 +197,12 @@ static void dump_all(const uint8_t *data, size_t length)
 	if (err) {
 		snprintf(text, sizeof(text), "cannot create %s: %s",
 			 node.order ? node.order->strings : "", strerror(-err));
-		tell_failure(WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
+		tell_failure(node.id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
 		return;
 	}
-	for (size_t i = 0; i < node.nr_members; i++) {
-		struct member *m = node.member[i];
-
-		if (m->rank != WIRE_ALL && m->dump.fd >= 0)
-			tell_failure(m->rank, EBUSY, "the last attempt to save it has not ended");
-		else if (m->rank != WIRE_ALL)
-			begin_member(m);
-	}
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->rank != WIRE_ALL)
+			begin_member(node.member[i]);
 }
 
 static void cancel_dumps(void)
@@ -216,9 +225,9 @@ static void sum_all(void)
 
 		free(path);
 		if (err)
-			tell_failure(node.saved[i], -err, "its context file cannot be read back");
+			tell_failure(node.id, node.saved[i], -err, "its context file cannot be read back");
 		else if (synced)
-			tell_failure(node.saved[i], -synced, "its folder cannot be written");
+			tell_failure(node.id, node.saved[i], -synced, "its folder cannot be written");
 		else
 			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
 	}
@@ -239,9 +248,16 @@ static void signal_all(const uint8_t *data, size_t length)
 	if (length != sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->rank != WIRE_ALL)
-			kill(node.member[i]->top, number);
+	/* The rank first: what started it may end the job when it ends. */
+	for (size_t i = 0; i < node.nr_members; i++) {
+		const struct member *m = node.member[i];
+
+		if (m->rank == WIRE_ALL)
+			continue;
+		kill(m->pid, number);
+		if (m->top != m->pid)
+			kill(m->top, number);
+	}
 }
 
 /* ---- messages ---------------------------------------------------------------------- */
@@ -274,7 +290,8 @@ static void pass_down(const struct wire_header *h, const uint8_t *data)
 	for (size_t i = 0; i < node.nr_members; i++) {
 		struct member *m = node.member[i];
 
-		if (m->rank == WIRE_ALL || (h->rank != WIRE_ALL && h->rank != m->rank))
+		if (m->wire.fd < 0 || m->rank == WIRE_ALL ||
+		    (h->rank != WIRE_ALL && h->rank != m->rank))
 			continue;
 		if (h->type == WIRE_PREPARE || h->type == WIRE_DRAIN || h->type == WIRE_CONTINUE)
 			set_owing(m, true);
@@ -299,6 +316,21 @@ static void let_go_on(void)
 		return;
 	node.go_on.type = 0;
 	pass_down(&h, NULL);
+	begin_next();
+}
+
+/*
+ * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
+ * on in the daemon while a file is written to the disk, or a rank is stopped.
+ */
+static void begin_next(void)
+{
+	struct wire_header h = node.next;
+
+	if (!h.type || node.go_on.type || somebody_dumps())
+		return;
+	node.next.type = 0;
+	pass_down(&h, (const uint8_t *)&node.next_asker);
 }
 
 /* It has, or cannot, or is gone. */
@@ -328,12 +360,14 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_PREPARE:
 		node.id = h->id;
-		if (node.go_on.type)
-			tell_failure(WIRE_ALL, EBUSY, "a rank has not come back from the last attempt");
-		else
-			pass_down(h, data);
+		if (h->length > sizeof(node.next_asker))
+			break;
+		node.next = *h;
+		memcpy(&node.next_asker, data, h->length);
+		begin_next();
 		break;
 	case WIRE_CONTINUE:
+		node.next.type = 0;
 		cancel_dumps();
 		node.go_on = *h;
 		let_go_on();
@@ -350,6 +384,7 @@ static void from_member(struct member *m, const struct wire_header *h, const uin
 	if (h->type == WIRE_HELLO && h->length >= sizeof(hello)) {
 		memcpy(&hello, data, sizeof(hello));
 		m->rank = h->rank;
+		m->pid = hello.pid;
 		m->top = hello.top;
 	}
 	if (m->suspends && h->type == WIRE_SUSPENDED) {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "report/report.h"
 
 #define ABORT_PATIENCE_NS	10000000000ull	/* for ranks that do not answer any more */
+#define RESUME_PATIENCE_NS	10000000000ull	/* for those that are saved and are to go on */
 
 static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length);
 
@@ -207,6 +209,19 @@ static void begin_dump(void)
 	free(order);
 }
 
+/* As the request has it; 0: none. */
+static uint64_t request_deadline(void)
+{
+	return root.request.timeout_s ?
+		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
+}
+
+static void resume_all(void)
+{
+	root.deadline_ns = root_now() + RESUME_PATIENCE_NS;
+	next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+}
+
 static void after_sum(void)
 {
 	int32_t number = root.request.signal;
@@ -223,7 +238,9 @@ static void after_sum(void)
 		return;
 	}
 	root_broadcast(WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
-	next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+	resume_all();
+	if (number == SIGSTOP)		/* they answer when somebody continues them */
+		finish();
 }
 
 /* Ranks that are to get a signal get it before they go on; others need not wait. */
@@ -243,10 +260,11 @@ static void phase_done(void)
 		if (root.request.signal)
 			next_phase(PHASE_SUM, WIRE_SUM, NULL, 0);
 		else
-			next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+			resume_all();
 		break;
 	case PHASE_RESUME:
 		root.answer.stopped_ms = since_ms(root.begun_ns);
+		root.deadline_ns = request_deadline();
 		if (root.committed)
 			finish();
 		else
@@ -411,6 +429,11 @@ static int ready(const char **why)
 			*why = text;
 			return -ESRCH;
 		}
+		if (!root.rank[i].node && root.rank[i].home) {
+			snprintf(text, sizeof(text), "rank %" PRIu32 " has ended", i);
+			*why = text;
+			return -ESRCH;
+		}
 		if (!root.rank[i].node) {
 			snprintf(text, sizeof(text), "rank %" PRIu32 " has not been through "
 				 "MPI_Init yet, try again", i);
@@ -460,8 +483,7 @@ int phases_begin(struct job_request *request, const char **why)
 	root.committed = false;
 	root.id++;
 	root.begun_ns = root_now();
-	root.deadline_ns = root.request.timeout_s ?
-		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
+	root.deadline_ns = request_deadline();
 	next_phase(PHASE_GATE, WIRE_PREPARE, &root.asker, sizeof(root.asker));
 	return 0;
 }
@@ -494,6 +516,8 @@ void phases_timeout(void)
 		return;
 	if (root.phase == PHASE_ABORT)
 		finish();
+	else if (root.phase == PHASE_RESUME)
+		phase_done();
 	else
 		phases_abort(ETIMEDOUT, "not done in the time given by --time");
 }

@@ -36,6 +36,7 @@
 #define WIRE_ROOT_VARIABLE	"KCR_MPI_ROOT"
 #define WIRE_SECRET_VARIABLE	"KCR_MPI_SECRET"
 
+/* Ranks that were restarted may be older than the rest: new ones come at the end. */
 enum wire_type {
 	WIRE_NODE = 1,		/* daemon → root: secret, node's name */
 	WIRE_HELLO,		/* rank → root: struct wire_hello, address */
@@ -47,8 +48,6 @@ enum wire_type {
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
 	WIRE_DUMP,		/* root → daemon: struct wire_dump */
-	WIRE_SUSPEND,		/* daemon → rank */
-	WIRE_SUSPENDED,		/* rank → daemon */
 	WIRE_DUMPED,
 	WIRE_SUM,		/* root → daemon */
 	WIRE_SUMMED,		/* daemon → root: struct wire_summed */
@@ -60,6 +59,8 @@ enum wire_type {
 	WIRE_ASK,		/* rank → root: struct wire_ask; it is answered when all is done */
 	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is of no use any more */
 	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
+	WIRE_SUSPEND,		/* daemon → rank */
+	WIRE_SUSPENDED,		/* rank → daemon */
 };
 
 struct wire_header {

@@ -5,7 +5,8 @@
  * Preloaded into the ranks of an MPI job, stops rank 1 in the middle of a checkpoint, if
  * there is a file `late`: when it takes in what its peers have sent, if the file holds
  * `drain`, or when it lets go of the memory that it shares, if it holds `suspend`.  The
- * file is gone then.
+ * file is gone then.  Preloaded into cr_checkpoint, has a disk that takes eight seconds
+ * once, if there is a file `slow`.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -58,4 +59,17 @@ int open(const char *path, int flags, ...)
 	if (!strcmp(path, "/dev/null") && is_wanted("suspend"))
 		stop();
 	return syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+}
+
+int fsync(int fd)
+{
+	sigset_t all, old;
+
+	if (!unlink("slow")) {
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, &old);
+		sleep(8);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+	}
+	return syscall(SYS_fsync, fd);
 }
