@@ -175,6 +175,12 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 
 	if (v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR))
 		return 0;
+	/*
+	 * It may be zero at any time, and in a process that goes on where another did it
+	 * has to be: random numbers are made from it (getrandom in the vdso).
+	 */
+	if (v->flags & KCR_VMA_DROPPABLE)
+		return 0;
 	if (is_anonymous(v, path)) {
 		add_region(space, mm, v, v->end, SAVE_TOUCHED);
 		return 0;

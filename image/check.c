@@ -23,7 +23,7 @@
 #define XSTATE_MIN		576	/* legacy area and header */
 #define XSTATE_HEADER		512
 #define XSTATE_RESERVED		48	/* bytes at the header's offset 16 */
-#define VMA_KNOWN		((KCR_VMA_SEALED << 1) - 1)
+#define VMA_KNOWN		((KCR_VMA_DROPPABLE << 1) - 1)
 
 static bool valid_pid(int32_t pid)
 {

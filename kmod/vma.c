@@ -61,6 +61,7 @@ static const struct {
 	{ VM_IO | VM_PFNMAP,	KCR_VMA_IO },
 	{ KCR_VM_UFFD,		KCR_VMA_UFFD },
 	{ KCR_VM_SEALED,	KCR_VMA_SEALED },
+	{ KCR_VM_DROPPABLE,	KCR_VMA_DROPPABLE },
 };
 
 /* Files of the kernel's own tmpfs and hugetlbfs mounts are named by their kind. */

@@ -117,6 +117,11 @@ static inline struct file *kcr_mm_exe_file(struct mm_struct *mm)
 #define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP)
 #endif
 
+#ifdef VM_DROPPABLE		/* 6.11 (9651fcedf7b9) */
+#define KCR_VM_DROPPABLE	VM_DROPPABLE
+#else
+#define KCR_VM_DROPPABLE	0UL
+#endif
 #ifdef VM_SEALED		/* 6.10 (8be7258aad44) */
 #define KCR_VM_SEALED	VM_SEALED
 #else

@@ -264,6 +264,7 @@ struct kcr_mm {
 #define KCR_VMA_SYSV		(1ULL << 23)	/* System V shared memory */
 #define KCR_VMA_SHMEM		(1ULL << 24)	/* tmpfs, memfd, shared anonymous */
 #define KCR_VMA_SEALED		(1ULL << 25)	/* mseal(2) */
+#define KCR_VMA_DROPPABLE	(1ULL << 26)	/* MAP_DROPPABLE */
 
 struct kcr_vma {
 	__u64 start;
