@@ -119,44 +119,36 @@ static void unmap_ring(struct cr_ring_end *end)
 	memset(end, 0, sizeof(*end));
 }
 
-/* A new inbox at the descriptor where, or at any for -1. */
-static int make_inbox(int where)
+/* Makes an empty inbox of the memfd, which has no content. */
+static int lay_out(int fd)
 {
-	int fd = memfd_create("kcr-btl", MFD_CLOEXEC), rc;
 	void *at;
+	int rc;
 
-	if (fd < 0)
-		return -errno;
 	if (ftruncate(fd, directory_size()))
-		goto err;
+		return -errno;
 	at = mmap(NULL, directory_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		goto err;
-	if (where >= 0) {
-		rc = dup3(fd, where, O_CLOEXEC);
-		close(fd);
-		fd = where;
-		if (rc < 0) {
-			rc = -errno;
-			munmap(at, directory_size());
-			return rc;
-		}
+	if (at == MAP_FAILED) {
+		rc = -errno;
+		return ftruncate(fd, 0) ? -errno : rc;
 	}
 	inbox = at;
 	inbox->key = cr_address_own.key;
 	inbox->ring_size = cr_param.ring_size;
 	__atomic_store_n(&inbox->magic, INBOX_MAGIC, __ATOMIC_RELEASE);
-	cr_address_own.inbox = fd;
 	return 0;
-err:
-	rc = -errno;
-	close(fd);
-	return rc;
 }
 
 int cr_ring_open(void)
 {
-	return make_inbox(-1);
+	int fd = memfd_create("kcr-btl", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : lay_out(fd);
+
+	if (!rc)
+		cr_address_own.inbox = fd;
+	else if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static void unmap_all(void)
@@ -185,35 +177,28 @@ void cr_ring_drop(cr_endpoint *ep)
 		ep->channel = CR_CHANNEL_NONE;
 }
 
-/* The descriptor keeps its number, so that the address stays what it is. */
+/*
+ * The memfd stays, without content: the address stays what it is, and there is no
+ * descriptor to be had that a program at its limit would not have.
+ */
 int cr_ring_suspend(void)
 {
-	int null;
+	int rc = cr_ring_accept();	/* slots that somebody took in vain count as well */
 
-	if (!inbox)
-		return 0;
+	if (!inbox || rc < 0)
+		return inbox ? rc : 0;
 	if (known != atomic_load(&inbox->taken))
 		return -EBUSY;
 	for (unsigned int i = 0; i < cr_ring_count; i++)
 		if (is_there(&readers[i]))
 			return -EBUSY;
-	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null < 0)
-		return -errno;
-	if (dup3(null, cr_address_own.inbox, O_CLOEXEC) < 0) {
-		close(null);
-		return -errno;
-	}
-	close(null);
 	unmap_all();
-	return 0;
+	return ftruncate(cr_address_own.inbox, 0) ? -errno : 0;
 }
 
 int cr_ring_resume(void)
 {
-	if (inbox || cr_address_own.inbox < 0)
-		return 0;
-	return make_inbox(cr_address_own.inbox);
+	return inbox || cr_address_own.inbox < 0 ? 0 : lay_out(cr_address_own.inbox);
 }
 
 /* ---- writing ---------------------------------------------------------------- */

@@ -54,11 +54,11 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 	return next(fds, count, timeout);
 }
 
-int open(const char *path, int flags, ...)
+int ftruncate(int fd, off_t length)
 {
-	if (!strcmp(path, "/dev/null") && is_wanted("suspend"))
+	if (!length && is_wanted("suspend"))
 		stop();
-	return syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+	return syscall(SYS_ftruncate, fd, length);
 }
 
 int fsync(int fd)
