@@ -145,12 +145,19 @@ static void advise(const Kcr__Vma *vma, struct script *s)
 					vma->end - vma->start, advices[i].advice, 0, 0, 0);
 }
 
+/*
+ * The first lock puts no pages in place, so it fails for the limit only.  The
+ * other fails where not all pages can be there (no access at all, the end of
+ * the file), as for the program, but makes the same lock all the same.
+ */
 static void lock(const Kcr__Vma *vma, struct script *s)
 {
 	if (vma->flags & KCR_VMA_LOCKED)
 		script_call(s, "mlock (the limit of locked memory is too low?)", SYS_mlock2,
-			    vma->start, vma->end - vma->start,
-			    vma->flags & KCR_VMA_LOCKONFAULT ? MLOCK_ONFAULT : 0, 0, 0, 0);
+			    vma->start, vma->end - vma->start, MLOCK_ONFAULT, 0, 0, 0);
+	if ((vma->flags & KCR_VMA_LOCKED) && !(vma->flags & KCR_VMA_LOCKONFAULT))
+		script_call_try(s, "mlock", SYS_mlock2, vma->start, vma->end - vma->start,
+				0, 0, 0, 0);
 	if (vma->flags & KCR_VMA_SEALED)
 		script_call_try(s, "mseal", SYS_mseal, vma->start, vma->end - vma->start,
 				0, 0, 0, 0);
@@ -210,8 +217,8 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 
 uint64_t memory_script_size(const Kcr__Mm *mm)
 {
-	/* Per VMA: the mapping, perhaps two pieces of advice, a lock and a seal. */
-	uint64_t size = mm->n_vma * (5 * sizeof(struct restorer_op) + RESTORER_LABEL);
+	/* Per VMA: the mapping, perhaps two pieces of advice, two locks and a seal. */
+	uint64_t size = mm->n_vma * (6 * sizeof(struct restorer_op) + RESTORER_LABEL);
 
 	return size + mm->vdso_text.len + mm->auxv.len + 4096;
 }
