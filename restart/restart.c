@@ -30,6 +30,7 @@
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
 #define HOLD_MS			5000		/* threads that a callback may wait for */
 #define WAIT_MS			100		/* between looks at all of them */
+#define END_MS			10000		/* for processes that are not our children yet */
 
 static uint64_t now_ns(void)
 {
@@ -326,6 +327,26 @@ static void finish(struct rebuild *r)
 		munmap(r->new_pid, (r->context->nr_processes + 1) * sizeof(*r->new_pid));
 }
 
+/*
+ * Waits for the end of what was made, and for nothing else: whoever executed
+ * cr_restart may have had children.  Those of a process that has ended become
+ * ours.
+ */
+static void reap_all(const struct rebuild *r)
+{
+	uint64_t end = now_ns() + END_MS * 1000000ull;
+
+	for (size_t i = 0; i < r->context->nr_processes; i++) {
+		pid_t pid = r->new_pid[i];
+
+		/* The number of a sharer is known before anybody has it. */
+		if (!pid || process_is_sharer(r->context->process[i]))
+			continue;
+		while (waitpid(pid, NULL, __WALL) < 0 && !kill(pid, 0) && now_ns() < end)
+			usleep(1000);
+	}
+}
+
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result)
 {
@@ -348,9 +369,8 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
 	close(r.job);			/* ends what is not running by now */
-	if (err)
-		while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-			;
+	if (err && r.new_pid && r.new_pid != MAP_FAILED)
+		reap_all(&r);
 	report_relay();
 	if (r.context)
 		finish(&r);
