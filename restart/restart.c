@@ -91,10 +91,23 @@ static int prepare(struct rebuild *r, const struct context *c,
 	return 0;
 }
 
+/* A file that is gone again when all is done (a deleted one) must not be left. */
+static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	err = step(r);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 /* Opens files and takes their contents; *item becomes the first other section. */
 static int open_files(struct rebuild *r, struct context_reader *reader, struct context_item *item)
 {
-	int err = files_open(r), more;
+	int err = undisturbed(files_open, r), more;
 
 	if (err)
 		return err;
@@ -107,7 +120,7 @@ static int open_files(struct rebuild *r, struct context_reader *reader, struct c
 	}
 	if (more < 0)
 		return more;
-	err = files_complete(r);
+	err = undisturbed(files_complete, r);
 	return err ? err : more;
 }
 
@@ -310,6 +323,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	report_relay();
+	if (options->commit)
+		options->commit();
 	err = let_go(r, options->signal);
 	if (err)
 		return err;

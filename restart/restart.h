@@ -21,6 +21,7 @@ struct restart_options {
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */
+	void (*commit)(void);	/* called just before the processes are let go; or NULL */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };
@@ -39,7 +40,8 @@ struct restart_result {
  * Rebuilds everything in `context` (just loaded from `reader`) and lets it
  * run.  Roots of the saved tree become children of the caller.  On an error
  * (-errno, message recorded with report_fail()) every process made has been
- * killed and reaped.  The caller must be single-threaded.
+ * killed and reaped.  The caller must be single-threaded.  It may be killed
+ * at any time: what it has made dies with it, until options->commit is called.
  */
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result);

@@ -334,11 +334,8 @@ static void become(size_t i)
 		.module_clones = k.module_clones,
 		.stopped = stopped && k.options->signal != SIGCONT,
 	};
-	sigset_t all;
 	int err;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	err = files_install(k.rebuild, p->n_descriptor ? p : files_of(p));
 	for (size_t a = 0; attributes[a] && !err; a++)
 		if (attributes[a]->rebuild)
@@ -369,7 +366,11 @@ static void live(size_t i)
 {
 	pid_t *helpers = calloc(k.context->nr_processes, sizeof(*helpers));
 	size_t nr_helpers;
+	sigset_t all;
 
+	/* What is sent to it meanwhile, by the end of a child too, comes later. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (!helpers)
 		give_up(-ENOMEM, "cannot be made", i);
 	nr_helpers = take_place(i, helpers);

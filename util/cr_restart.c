@@ -350,12 +350,13 @@ int main(int argc, char **argv)
 	}
 	name_source(fd, source, sizeof(source));
 	a.restart.source = source;
+	a.restart.commit = follow_commit;
 	follow_begin();
 	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
 	close(fd);
 	free(rank_file);
 	if (err) {
-		follow_end();
+		follow_fail();
 		status_done(-err, 0);
 		return fail(hook_class(err), -err & 0xff);
 	}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static sigset_t old_mask;
@@ -21,11 +22,30 @@ void follow_begin(void)
 	static const int own[] = {	/* faults of our own, and the terminal's brakes */
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 	};
+	static const int giving_up[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP };
+	sigset_t early;
 
 	sigfillset(&followed);
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		sigdelset(&followed, own[i]);
-	sigprocmask(SIG_BLOCK, &followed, &old_mask);
+	early = followed;
+	for (size_t i = 0; i < sizeof(giving_up) / sizeof(*giving_up); i++)
+		sigdelset(&early, giving_up[i]);
+	sigprocmask(SIG_BLOCK, &early, &old_mask);
+}
+
+void follow_commit(void)
+{
+	sigprocmask(SIG_BLOCK, &followed, NULL);
+}
+
+void follow_fail(void)
+{
+	const struct timespec now = { 0, 0 };
+
+	while (sigtimedwait(&followed, NULL, &now) > 0)
+		;
+	follow_end();
 }
 
 void follow_end(void)

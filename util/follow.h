@@ -10,9 +10,16 @@
 
 /*
  * Blocks the signals that follow_leader() passes on; call before the restart
- * so that none is lost meanwhile.  The old mask is kept for follow_end().
+ * so that none is lost meanwhile.  Those by which a user gives up act at once
+ * until follow_commit().  The old mask is kept for follow_end().
  */
 void follow_begin(void);
+
+/* From here on all wait for follow_leader(): the program is about to run. */
+void follow_commit(void);
+
+/* The program that the signals are for will not run: forgets them, as follow_end(). */
+void follow_fail(void);
 
 /* Puts the signal mask back. */
 void follow_end(void);
