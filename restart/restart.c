@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -367,9 +368,10 @@ int restart_run(struct context_reader *reader, const struct context *context,
 {
 	struct rebuild r = { 0 };
 	struct kcr_info info;
-	int err;
+	int err, subreaper = 0;
 
 	memset(result, 0, sizeof(*result));
+	prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
 	err = check_architecture(context->preamble);
 	if (!err)
 		err = report_share();
@@ -386,6 +388,8 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	close(r.job);			/* ends what is not running by now */
 	if (err && r.new_pid && r.new_pid != MAP_FAILED)
 		reap_all(&r);
+	/* skeleton_make() made us adopt orphans; those of the programs go where they went. */
+	prctl(PR_SET_CHILD_SUBREAPER, subreaper);
 	report_relay();
 	if (r.context)
 		finish(&r);

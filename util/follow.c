@@ -74,6 +74,20 @@ static void pass_on(const siginfo_t *info, pid_t leader)
 		raise(SIGSTOP);
 }
 
+/*
+ * Others that are children here: further roots of the tree, and orphans from
+ * before the programs ran.  Returns the leader if it has ended just now.
+ */
+static pid_t reap_others(pid_t leader, int *status)
+{
+	pid_t got;
+
+	do
+		got = waitpid(-1, status, WNOHANG | __WALL);
+	while (got > 0 && got != leader);
+	return got;
+}
+
 int follow_leader(pid_t leader)
 {
 	for (;;) {
@@ -85,6 +99,8 @@ int follow_leader(pid_t leader)
 			return status;
 		if (got < 0 && errno != EINTR)
 			return -errno;
+		if (reap_others(leader, &status) == leader)
+			return status;
 		if (sigwaitinfo(&followed, &info) < 0)
 			continue;
 		if (info.si_signo != SIGCHLD)
