@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory of rebuilt processes comes straight from the context file: the
- * module reads raw pages into place; compressed ones pass through a buffer of
- * one chunk here.  No process runs before all of it has been verified.
+ * module reads raw pages into place; compressed ones, and those that cannot be
+ * read a second time, pass through a buffer of one chunk here.  No process runs before all of it has been verified.
  */
 #include "restart/fill.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "report/report.h"
@@ -44,12 +45,22 @@ static int fill_decoded(struct rebuild *r, struct context_reader *reader,
 	return err ? err : device_store(r->job, pid, buffer, item->runs, item->nr_runs, &sum);
 }
 
+/*
+ * Only a file has its pages at once.  When the module waits for a pipe, it is
+ * interrupted as soon as we are stopped, and what it has read is lost.
+ */
+static bool module_reads(const struct context_reader *reader, const struct context_item *item)
+{
+	return item->compression == CONTEXT_RAW &&
+	       lseek(context_reader_fd(reader), 0, SEEK_CUR) >= 0;
+}
+
 static int fill_one(struct rebuild *r, struct context_reader *reader,
 		    const struct context_item *item, void **buffer)
 {
 	pid_t pid = current_pid(r, item->pid);
 
-	if (item->compression == CONTEXT_RAW)
+	if (module_reads(reader, item))
 		return fill_raw(r, reader, item, pid);
 	if (!*buffer)
 		*buffer = malloc((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE);

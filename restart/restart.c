@@ -127,7 +127,7 @@ static int open_files(struct rebuild *r, struct context_reader *reader, struct c
 
 /*
  * Has process i entered? 0, -EAGAIN: not yet, -ECHILD: it died (no message:
- * others know more), -EINTR.
+ * others know more).
  */
 static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 {
@@ -143,7 +143,8 @@ static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 	}
 	if (!ioctl(r->job, KCR_IOC_WAIT, &wait))
 		return 0;
-	return errno == ETIMEDOUT ? -EAGAIN : -errno;
+	/* EINTR: we were stopped, frozen or traced. */
+	return errno == ETIMEDOUT || errno == EINTR ? -EAGAIN : -errno;
 }
 
 /*
@@ -243,6 +244,18 @@ static bool has_clients(const struct context *c)
 	return false;
 }
 
+/* As device_finish(), also if we are stopped, frozen or traced meanwhile. */
+static int finish_patiently(const struct rebuild *r, unsigned int timeout_ms, int *code, pid_t *pid)
+{
+	int err = device_finish(r->job, timeout_ms, code, pid);
+
+	while (err == -EINTR) {
+		report_clear();
+		err = device_finish(r->job, timeout_ms, code, pid);
+	}
+	return err;
+}
+
 /*
  * Waits for callbacks (libcr), the other threads still asleep: but not for ever,
  * as a callback may need a lock that one of these has.
@@ -250,13 +263,13 @@ static bool has_clients(const struct context *c)
 static int finish_callbacks(const struct rebuild *r)
 {
 	pid_t pid;
-	int code, err = device_finish(r->job, HOLD_MS, &code, &pid);
+	int code, err = finish_patiently(r, HOLD_MS, &code, &pid);
 
 	if (err == -ETIMEDOUT) {
 		report_clear();
 		err = device_resume(r->job, false, NULL);
 		if (!err)
-			err = device_finish(r->job, 0, &code, &pid);
+			err = finish_patiently(r, 0, &code, &pid);
 	}
 	if (err || !code)
 		return err;
