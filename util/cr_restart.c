@@ -115,7 +115,8 @@ static int fail(enum hook class, int code)
 
 	if (status > 0)
 		return status;
-	report_print(-code);
+	if (code != EXIT_USAGE)		/* said already, and no errno */
+		report_print(-code);
 	return code;
 }
 
