@@ -149,12 +149,21 @@ static pid_t fork_patiently(pid_t number, int exit_signal)
 	return pid;
 }
 
+/* The signal by which the parent learns of the end; who adopts it gets SIGCHLD. */
+static int exit_signal(size_t i)
+{
+	const Kcr__Process *p = saved(i);
+
+	if (!p->has_exit_signal || k.plan[i].parent == FAMILY_OUTSIDE)
+		return SIGCHLD;
+	return (int)p->exit_signal;
+}
+
 /* 0 or -errno, in the caller only. */
 static int make(size_t i)
 {
 	const Kcr__Process *p = saved(i);
-	pid_t pid = fork_patiently(k.options->restore_pid ? p->pid : 0,
-				   p->has_exit_signal ? (int)p->exit_signal : SIGCHLD);
+	pid_t pid = fork_patiently(k.options->restore_pid ? p->pid : 0, exit_signal(i));
 
 	if (pid == 0)
 		live(i);
@@ -289,18 +298,22 @@ static void end_as_zombie(const Kcr__Process *p)
 	_exit(WEXITSTATUS(status));
 }
 
-/* Zombies must be dead, and their SIGCHLD forgotten, before the parent runs. */
+/* Zombies must be dead, and their signals forgotten, before the parent runs. */
 static void settle_children(size_t i)
 {
 	const struct timespec now = { 0, 0 };
 	siginfo_t info;
 	sigset_t set;
 
-	for (size_t c = 0; c < k.context->nr_processes; c++)
-		if (k.plan[c].parent == i && saved(c)->state == KCR__PROCESS__STATE__ZOMBIE)
-			waitid(P_PID, (id_t)new_pid(c), &info, WEXITED | WNOWAIT);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
+	for (size_t c = 0; c < k.context->nr_processes; c++) {
+		if (k.plan[c].parent != i || saved(c)->state != KCR__PROCESS__STATE__ZOMBIE)
+			continue;
+		waitid(P_PID, (id_t)new_pid(c), &info, WEXITED | WNOWAIT | __WALL);
+		if (exit_signal(c))
+			sigaddset(&set, exit_signal(c));
+	}
 	while (sigtimedwait(&set, NULL, &now) > 0)
 		;
 }
