@@ -2,7 +2,8 @@
 /*
  * The memory of rebuilt processes comes straight from the context file: the
  * module reads raw pages into place; compressed ones, and those that cannot be
- * read a second time, pass through a buffer of one chunk here.  No process runs before all of it has been verified.
+ * read a second time, pass through a buffer of one chunk here.  No process runs
+ * before all of it has been verified.
  */
 #include "restart/fill.h"
 
