@@ -263,8 +263,12 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 	return 0;
 }
 
+/*
+ * An epoll watches the file that has the number when it is added, and other kinds
+ * put another one there: epolls come after all of these.
+ */
 static int install_kinds(struct rebuild *r, const Kcr__Process *process,
-			 Kcr__Descriptor *const *table, size_t count)
+			 Kcr__Descriptor *const *table, size_t count, bool epolls)
 {
 	int err = 0;
 
@@ -272,7 +276,8 @@ static int install_kinds(struct rebuild *r, const Kcr__Process *process,
 		const Kcr__File *file = context_file(r->context, table[i]->file_id);
 		const struct file_kind *kind = file_kind_of(file->kind_case);
 
-		if (r->file_fd[file->id - 1] < 0)
+		if (r->file_fd[file->id - 1] < 0 ||
+		    (file->kind_case == KCR__FILE__KIND_EPOLL) != epolls)
 			continue;
 		if (kind && kind->install)
 			err = kind->install(r, process, table[i]->fd, file);
@@ -297,7 +302,9 @@ int files_install(struct rebuild *r, const Kcr__Process *process)
 	if (!err)
 		err = install_table(r, table, count);
 	if (!err)
-		err = install_kinds(r, process, table, count);
+		err = install_kinds(r, process, table, count, false);
+	if (!err)
+		err = install_kinds(r, process, table, count, true);
 	free(table);
 	return err;
 }

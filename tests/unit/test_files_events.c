@@ -227,10 +227,43 @@ static void use_pidfds(void)
 	syscall(SYS_pidfd_send_signal, 10, SIGCONT, NULL, 0);
 }
 
+static void make_nothing(void)
+{
+}
+
+/* Numbers in the order that an event loop makes them: the epoll is the first. */
+static void watch_parent(void)
+{
+	files_at(epoll_create1(0), 10);
+	files_at(syscall(SYS_pidfd_open, getppid(), 0), 11);
+	files_at(openat(AT_FDCWD, "/proc/self/mounts", O_RDONLY), 12);
+	watch(10, 11, EPOLLIN, 1);
+	watch(10, 12, EPOLLPRI | EPOLLET, 2);
+}
+
+static void end_soon(void)
+{
+	usleep(50000);
+}
+
+static void use_watched_parent(void)
+{
+	struct epoll_event event;
+	int ready;
+
+	do
+		ready = epoll_wait(10, &event, 1, 5000);
+	while (ready == 1 && event.data.u64 == 2);
+	must(ready == 1 && event.data.u64 == 1);
+	must(!epoll_ctl(10, EPOLL_CTL_DEL, 11, NULL) && !epoll_ctl(10, EPOLL_CTL_DEL, 12, NULL));
+}
+
 static void test_pidfd(void **state)
 {
 	(void)state;
 	files_cycle(&(struct files_test){ .make = make_pidfds, .use = use_pidfds });
+	files_cycle(&(struct files_test){ .make = make_nothing, .make_child = watch_parent,
+					  .use = end_soon, .use_child = use_watched_parent });
 }
 
 static void make_inotify(void)
