@@ -3,21 +3,25 @@
  * POSIX message queues (mq_overview(7)): limits, mode and the messages.  These
  * can only be looked at by receiving them: they are sent again at once, in the
  * same order, while the programs are stopped.  A queue that none of the saved
- * programs reads belongs to others: after a restart it keeps what is in it.
+ * programs reads belongs to others: it is left alone, and after a restart it
+ * keeps what is in it.
  */
 #include "resource/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "report/report.h"
 
 #define MQUEUE_MAGIC	0x19800202	/* linux/ipc/mqueue.c has it to itself */
+#define WAITING_MAX	256		/* messages of others that come while we look */
 
 static bool match(const struct file_probe *probe)
 {
@@ -76,10 +80,11 @@ static int take_message(int fd, size_t size, Kcr__MessageQueue *queue)
 	return 0;
 }
 
-static int send_messages(int fd, const Kcr__MessageQueue *queue)
+/* *next: the first message that has not been sent. */
+static int send_from(int fd, const Kcr__MessageQueue *queue, size_t *next)
 {
-	for (size_t i = 0; i < queue->n_message; i++) {
-		const Kcr__Message *m = queue->message[i];
+	for (; *next < queue->n_message; ++*next) {
+		const Kcr__Message *m = queue->message[*next];
 
 		if (mq_send(fd, (const char *)m->data.data, m->data.len, m->priority))
 			return -errno;
@@ -87,17 +92,84 @@ static int send_messages(int fd, const Kcr__MessageQueue *queue)
 	return 0;
 }
 
+/* A process of its own, which holds nothing but the queue and waits for its readers. */
+static void wait_and_send(int fd, const Kcr__MessageQueue *queue, size_t next)
+{
+	struct mq_attr waits = { };
+	sigset_t none;
+
+	setsid();
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (fd > 0)
+		close_range(0, fd - 1, 0);
+	close_range(fd + 1, ~0u, 0);
+	mq_setattr(fd, &waits, NULL);
+	send_from(fd, queue, &next);
+	_exit(0);
+}
+
+static int leave_to_child(int fd, const Kcr__MessageQueue *queue, size_t next)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		child = fork();	/* nobody's child: it may take long */
+		if (!child)
+			wait_and_send(fd, queue, next);
+		_exit(child < 0 ? errno : 0);
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return -WEXITSTATUS(status);
+}
+
+/*
+ * Somebody outside who had been waiting for room may have got it.  The rest goes in
+ * behind as the readers make room again: in another order perhaps, but all of it.
+ */
+static int send_back(int fd, const Kcr__MessageQueue *queue)
+{
+	size_t next = 0;
+	int err = send_from(fd, queue, &next);
+
+	return err == -EAGAIN ? leave_to_child(fd, queue, next) : err;
+}
+
+/*
+ * All that come: for each one that is taken, the kernel lets somebody outside who waits
+ * for room put another one in.
+ */
 static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
 {
 	int err = 0, sent;
 
+	count += WAITING_MAX;
 	queue->message = calloc(count, sizeof(*queue->message));
 	if (!queue->message)
 		return -ENOMEM;
 	while (!err && queue->n_message < count)
 		err = take_message(fd, queue->message_size, queue);
-	sent = send_messages(fd, queue);
+	sent = send_back(fd, queue);
 	return err && err != -EAGAIN ? err : sent;
+}
+
+/* Can one of the programs receive from it? */
+static bool has_reader(const struct file_table *t, const struct file_probe *probe)
+{
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (p->st.st_dev == probe->st.st_dev && p->st.st_ino == probe->st.st_ino &&
+		    (p->flags & O_ACCMODE) != O_WRONLY)
+			return true;
+	}
+	return false;
 }
 
 /* By a description of our own that may read and never waits. */
@@ -115,7 +187,7 @@ static int save_messages(struct file_table *t, const struct file_probe *probe, s
 		close(fd);
 		return file_unsupported(t, "a message queue with a notification (mq_notify)");
 	}
-	if (count && !file_table_is_dry(t)) {
+	if (count && !file_table_is_dry(t) && has_reader(t, probe)) {
 		err = look_at_messages(fd, count, queue);
 		if (err)
 			err = file_save_error(probe, err, "cannot save its messages");
@@ -212,7 +284,7 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 	if (!fresh && !is_read(r, file->id))
 		return 0;
 	drain(fd, attr.mq_msgsize);
-	err = send_messages(fd, queue);
+	err = send_back(fd, queue);
 	return err ? rebuild_error(file, err, "cannot send its messages") : 0;
 }
 

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -118,6 +120,68 @@ static void use_sender(void)
 	mq_unlink(queue_name);
 }
 
+/* Full, and somebody who is not saved waits to send one more. */
+static void make_full(void)
+{
+	make_queue();
+	give(10, "fourth", 1);
+}
+
+static pid_t waiting;
+
+static void wait_for_room(struct file_table *t, pid_t pid)
+{
+	char path[64], state[64] = "", expected[16];
+	int fd;
+
+	(void)t;
+	(void)pid;
+	waiting = fork();
+	if (!waiting) {
+		give(mq_open(queue_name, O_WRONLY), "of others", 3);
+		_exit(0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/syscall", waiting);
+	snprintf(expected, sizeof(expected), "%d ", SYS_mq_timedsend);
+	for (int i = 0; i < 5000 && strncmp(state, expected, strlen(expected)); i++) {
+		usleep(1000);
+		fd = open(path, O_RDONLY);
+		must(fd >= 0 && read(fd, state, sizeof(state) - 1) >= 0);
+		close(fd);
+	}
+}
+
+/* The program that was saved and ran on has lost none of them. */
+static void count_messages(void)
+{
+	mqd_t queue = mq_open(queue_name, O_RDWR | O_NONBLOCK);
+	char buffer[32];
+	int count = 0;
+
+	must(queue >= 0);
+	for (int i = 0; i < 5000 && count < 5; i++) {
+		if (mq_receive(queue, buffer, sizeof(buffer), NULL) >= 0)
+			count++;
+		else
+			usleep(1000);
+	}
+	must(count == 5 && mq_receive(queue, buffer, sizeof(buffer), NULL) < 0);
+	mq_close(queue);
+}
+
+static void use_full(void)
+{
+	struct mq_attr waits = { };
+
+	must(!mq_setattr(10, &waits, NULL));
+	expect(10, "of others", 3);
+	expect(10, "high", 2);
+	expect(10, "low", 1);
+	expect(10, "low too", 1);
+	expect(10, "fourth", 1);
+	mq_unlink(queue_name);
+}
+
 static void make_notified(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_NONE };
@@ -142,6 +206,10 @@ static void test_message_queue(void **state)
 	files_cycle(&(struct files_test){ .make = make_nameless, .use = use_queue });
 	files_cycle(&(struct files_test){ .make = make_sender, .use = use_sender,
 					  .before_restart = change_queue });
+	files_cycle(&(struct files_test){ .make = make_full, .use = use_full,
+					  .before_save = wait_for_room,
+					  .before_restart = count_messages });
+	waitpid(waiting, NULL, 0);
 	files_cycle(&(struct files_test){ .make = make_queue, .use = use_nothing,
 					  .before_restart = other_limits,
 					  .expect_restart = -EEXIST });
