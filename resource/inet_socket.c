@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +121,21 @@ static bool is_wrapped(int fd)
 	return !getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &length) && length && name[0];
 }
 
+/*
+ * Hung up by its peer.  Its port may be that of the socket that accepted it, and what
+ * it has not read is still to be read.
+ */
+static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd };
+
+	s->has_peer_outside = s->peer_outside = true;
+	/* Not reset, or the program knows: what it reads is the end. */
+	if (poll(&p, 1, 0) >= 0 && !(p.revents & POLLERR))
+		s->state = TCP_TIME_WAIT;
+	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
+}
+
 static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct tcp_info info = { };
@@ -136,7 +152,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return 0;
 	}
 	if (info.tcpi_state == TCP_CLOSE)
-		return 0;
+		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
 	if (is_wrapped(probe->fd))
 		return file_unsupported(t, "a TCP connection with encryption in the kernel");
 	if (find_peer(t, probe, &peer))

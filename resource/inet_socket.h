@@ -18,6 +18,8 @@ union inet_address {
 /* What `peer`, which is in the tree too, has yet to read of this socket: into send_queue. */
 int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s);
+/* Of a closed socket: has there been a connection (that has not been dissolved)? */
+bool tcp_was_connected(int fd);
 /* What was unread here. */
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 

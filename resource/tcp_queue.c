@@ -59,6 +59,18 @@ static int get_info(int fd, struct tcp_info *info)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) ? -errno : 0;
 }
 
+/* A handshake leaves a round-trip time or options; a refused attempt does not. */
+bool tcp_was_connected(int fd)
+{
+	struct tcp_info info;
+	int unread = 0;
+
+	if (get_info(fd, &info))
+		return false;
+	return info.tcpi_rtt || info.tcpi_options || info.tcpi_bytes_received ||
+	       info.tcpi_bytes_acked || (!ioctl(fd, SIOCINQ, &unread) && unread > 0);
+}
+
 /* Bytes given to `from` that `to` has not got; the end of the stream counts as one there. */
 static int count_undelivered(int from, int to, int64_t *undelivered, uint64_t *received)
 {

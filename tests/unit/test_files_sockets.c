@@ -397,6 +397,49 @@ static void use_reset(void)
 	must(hears(11, "goodbye") && hears(11, ""));
 }
 
+/* Closed ones: reset by the peer, ended by both, refused. */
+static void make_closed(void)
+{
+	struct linger reset = { .l_onoff = 1 };
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(23457),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd;
+
+	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
+	must(!listen(10, 9));
+	fd = inet_connect(SOCK_STREAM, TEST_PORT);
+	files_at(accept(10, NULL, NULL), 11);
+	must(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) && !close(fd));
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 12);
+	fd = accept(10, NULL, NULL);
+	must(!shutdown(12, SHUT_WR));
+	must(hears(fd, ""));
+	say(fd, "answer");
+	close(fd);
+	files_at(socket(AF_INET, SOCK_STREAM, 0), 13);
+	must(connect(13, (struct sockaddr *)&a, sizeof(a)) == -1 && errno == ECONNREFUSED);
+	usleep(20000);
+}
+
+static void use_closed(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = TEST_PORT,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	char c;
+
+	must(recv(11, &c, 1, 0) == -1 && errno == ECONNRESET);
+	must(recv(11, &c, 1, 0) == 0);
+	must(send(12, "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	must(hears(12, "answer") && hears(12, ""));
+	must(!connect(13, (struct sockaddr *)&a, sizeof(a)) && accept(10, NULL, NULL) >= 0);
+}
+
+static void test_closed(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_closed, .use = use_closed });
+}
+
 static void test_inet(void **state)
 {
 	(void)state;
@@ -430,6 +473,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs), cmocka_unit_test(test_named),
 		cmocka_unit_test(test_outside), cmocka_unit_test(test_inet),
+		cmocka_unit_test(test_closed),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
