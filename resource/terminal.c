@@ -42,15 +42,18 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The number of a pseudo-terminal, -1: it is none. */
+/* The number of a pseudo-terminal, -1: it is none.  /dev/tty stands for another one. */
 static int pty_index(const struct file_probe *probe)
 {
+	dev_t dev = probe->st.st_rdev;
 	unsigned int index;
 
 	if (is_master(&probe->st))
 		return ioctl(probe->fd, TIOCGPTN, &index) ? -1 : (int)index;
-	if (major(probe->st.st_rdev) >= 136 && major(probe->st.st_rdev) <= 143)
-		return (major(probe->st.st_rdev) - 136) * 256 + minor(probe->st.st_rdev);
+	if (dev == makedev(5, 0) && !ioctl(probe->fd, TIOCGDEV, &index))
+		dev = index;
+	if (major(dev) >= 136 && major(dev) <= 143)
+		return (major(dev) - 136) * 256 + minor(dev);
 	return -1;
 }
 

@@ -416,6 +416,29 @@ static void use_more(void)
 	must(reads(11, "one\n") && reads(11, "two\n") && reads(11, "partcd\n"));
 }
 
+/* /dev/tty of a program in a terminal that is saved with it, unread input in it. */
+static void make_tty_inside(void)
+{
+	int master, slave;
+
+	must(setsid() > 0 && !openpty(&master, &slave, NULL, NULL, NULL));
+	files_at(master, 10);
+	must(!ioctl(slave, TIOCSCTTY, 0));
+	files_at(open("/dev/tty", O_RDWR), 11);
+	close(slave);
+	must(write(10, "in\n", 3) == 3);
+}
+
+static void use_tty_inside(void)
+{
+	char echo[8];
+
+	must(isatty(11) && reads(11, "in\n"));
+	must(read(10, echo, 8) == 4);
+	must(write(11, "out\n", 4) == 4 && reads(10, "out\r\n"));
+	must(write(10, "x\n", 2) == 2 && reads(11, "x\n"));
+}
+
 static void test_pty(void **state)
 {
 	(void)state;
@@ -428,6 +451,7 @@ static void test_pty(void **state)
 	}
 	files_cycle(&(struct files_test){ .make = make_busy_pty, .use = use_busy_pty });
 	files_cycle(&(struct files_test){ .make = make_pty, .use = use_pty });
+	files_cycle(&(struct files_test){ .make = make_tty_inside, .use = use_tty_inside });
 }
 
 static int outside_slave;
