@@ -136,12 +136,18 @@ static int open_epoll(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
-static int watch(int epoll, const Kcr__EpollEntry *entry, const Kcr__File *file)
+/* What cr_restart has instead of a terminal may be a file, which is never watched. */
+static int watch(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
+		 const Kcr__File *file)
 {
 	struct epoll_event event = { .events = entry->events, .data.u64 = entry->data };
 
 	if (!epoll_ctl(epoll, EPOLL_CTL_ADD, entry->fd, &event) || errno == EEXIST)
 		return 0;
+	if (errno == EPERM && r->borrowed[entry->file_id - 1]) {
+		report_verbose("descriptor %d is not watched: it is a file now", entry->fd);
+		return 0;
+	}
 	return rebuild_error(file, -errno, "cannot watch descriptor %d", entry->fd);
 }
 
@@ -158,7 +164,7 @@ static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry
 	if (entry->fd >= r->high_fd || dup2(r->file_fd[entry->file_id - 1], entry->fd) < 0)
 		err = rebuild_error(file, -EBADF, "cannot watch descriptor %d", entry->fd);
 	else
-		err = watch(epoll, entry, file);
+		err = watch(r, epoll, entry, file);
 	if (aside >= 0) {
 		dup3(aside, entry->fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 		close(aside);
@@ -193,7 +199,7 @@ static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		if (r->file_fd[entry->file_id - 1] < 0)
 			continue;	/* restored as closed */
 		if (process_has_number(process, entry->file_id, entry->fd))
-			err = watch(number, entry, file);
+			err = watch(r, number, entry, file);
 		else if (first && !has_pair(r, file->id, entry))
 			err = watch_gone(r, number, entry, file);
 	}

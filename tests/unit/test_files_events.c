@@ -493,6 +493,20 @@ static void with_terminal(void)
 	dup2(0, 2);
 }
 
+static void make_watched_tty(void)
+{
+	make_tty_outside();
+	files_at(epoll_create1(0), 11);
+	watch(11, 0, EPOLLIN, 1);
+}
+
+static void use_watched_tty(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	must(epoll_ctl(11, EPOLL_CTL_ADD, 0, &event) == -1 && errno == EPERM);
+}
+
 static void use_terminal(void)
 {
 	must(isatty(1) && isatty(10) && write(10, "x", 1) == 1);
@@ -507,6 +521,8 @@ static void test_tty(void **state)
 	must(!openpty(&master, &outside_slave, NULL, NULL, NULL));
 	must(!openpty(&other, &other_slave, NULL, NULL, NULL));
 	files_cycle(&(struct files_test){ .make = make_tty_outside, .use = use_no_terminal,
+					  .before_restart = no_terminal });
+	files_cycle(&(struct files_test){ .make = make_watched_tty, .use = use_watched_tty,
 					  .before_restart = no_terminal });
 	files_cycle(&(struct files_test){ .make = make_tty_outside, .use = use_terminal,
 					  .before_restart = with_terminal });
