@@ -8,6 +8,7 @@
 #include "resource/unix_socket.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -47,7 +48,10 @@ static bool close_passed(struct msghdr *m)
 	return any;
 }
 
-/* 1, 0: nothing (more), or -errno. */
+/*
+ * 1, 0: nothing (more), or -errno.  That the peer has closed with something unread is
+ * told before messages, and once.
+ */
 static int peek(int fd, size_t room, struct peeked *p)
 {
 	char control[CMSG_SPACE(253 * sizeof(int)) + 256];
@@ -57,14 +61,30 @@ static int peek(int fd, size_t room, struct peeked *p)
 		.msg_iov = &v, .msg_iovlen = 1,
 		.msg_control = control, .msg_controllen = sizeof(control),
 	};
-	ssize_t got = recvmsg(fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const int flags = MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+	ssize_t got = recvmsg(fd, &m, flags);
 
+	if (got < 0 && errno == ECONNRESET)
+		got = recvmsg(fd, &m, flags);
 	if (got < 0)
-		return errno == EAGAIN ? 0 : -errno;
+		return errno == EAGAIN || errno == ECONNRESET ? 0 : -errno;
 	p->length = got;
 	p->sender_length = m.msg_namelen;
 	p->descriptors = close_passed(&m);
 	return 1;
+}
+
+/* Of a stream no more than there is: behind it waits an error that is the program's to take. */
+static size_t room_for(const struct file_probe *probe, const Kcr__UnixSocket *u, size_t room)
+{
+	int unread = 0;
+
+	if (u->type != SOCK_STREAM)
+		return room;
+	if (ioctl(probe->fd, SIOCINQ, &unread) || unread <= (int)u->stream.len)
+		return 0;
+	unread -= u->stream.len;
+	return (size_t)unread < room ? (size_t)unread : room;
 }
 
 static bool set_offset(int fd, int offset)
@@ -112,14 +132,15 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 		    bool moves)
 {
 	struct peeked p = { };
-	size_t room = 1 << 18;
+	size_t room = 1 << 18, wanted;
 	int offset = 0, err = 0, more;
 
 	p.data = malloc(room);
 	if (!p.data)
 		return report_errno(-ENOMEM, "saving a socket");
 	while (!err) {
-		more = peek(probe->fd, room, &p);
+		wanted = room_for(probe, u, room);
+		more = wanted ? peek(probe->fd, wanted, &p) : 0;
 		if (more <= 0 || (!p.length && u->type == SOCK_STREAM)) {
 			err = more < 0 ? file_save_error(probe, more, "cannot read its queue") : 0;
 			break;

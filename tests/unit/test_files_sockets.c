@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -123,9 +124,41 @@ static void use_pairs(void)
 	must(hears(15, ""));
 }
 
+/* The peer has closed without having read all: an error waits behind what it sent. */
+static void make_abandoned(void)
+{
+	static const int type[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+	for (int i = 0; i < 2; i++) {
+		pair(type[i], 10 + i, 20);
+		say(10 + i, "unread");
+		say(20, "rest");
+		close(20);
+	}
+}
+
+/* The program that runs on still gets the error of its stream. */
+static void save_abandoned(struct file_table *t, pid_t pid)
+{
+	int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { .fd = syscall(SYS_pidfd_getfd, pidfd, 10, 0) };
+
+	assert_int_equal(file_table_save(t), 0);
+	assert_true(poll(&p, 1, 0) == 1 && p.revents & POLLERR);
+	close(p.fd);
+	close(pidfd);
+}
+
+static void use_abandoned(void)
+{
+	must(hears(10, "rest") && hears(10, "") && hears(11, "rest") && hears(11, ""));
+}
+
 static void test_pairs(void **state)
 {
 	(void)state;
+	files_cycle(&(struct files_test){ .make = make_abandoned, .use = use_abandoned,
+					  .before_save = save_abandoned });
 	files_cycle(&(struct files_test){ .make = make_pairs, .use = use_pairs });
 }
 
