@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,12 +159,28 @@ static int save_one(struct file_table *t, uint32_t id)
 				  e->probe.number, e->probe.link) : save_common(t, e);
 }
 
+/*
+ * Some kinds change what they look at and put it back: a signal that ends us has to wait
+ * until they have.
+ */
+static int save_undisturbed(struct file_table *t, uint32_t id)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	err = save_one(t, id);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
 int file_table_save(struct file_table *t)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < t->count && !err; i++)
-		err = save_one(t, i + 1);
+		err = t->dry ? save_one(t, i + 1) : save_undisturbed(t, i + 1);
 	return err;
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +183,37 @@ static void use_full(void)
 	mq_unlink(queue_name);
 }
 
+static int seen_queue = -1;
+static volatile sig_atomic_t interrupted, changed;
+
+static void look(int sig)
+{
+	struct mq_attr attr;
+
+	(void)sig;
+	interrupted = 1;
+	if (!mq_getattr(seen_queue, &attr) && attr.mq_curmsgs != 3)
+		changed = 1;
+}
+
+/* Whatever signal would end us finds all as the program had it. */
+static void save_interrupted(struct file_table *t, pid_t pid)
+{
+	struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { };
+	struct sigaction action = { .sa_handler = look, .sa_flags = SA_RESTART }, before;
+
+	(void)pid;
+	seen_queue = mq_open(queue_name, O_RDONLY);
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 2000 && !changed; i++)
+		assert_int_equal(file_table_save(t), 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	mq_close(seen_queue);
+	assert_true(interrupted && !changed);
+}
+
 static void make_notified(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_NONE };
@@ -204,6 +236,8 @@ static void test_message_queue(void **state)
 	files_cycle(&(struct files_test){ .make = make_queue, .use = use_queue,
 					  .before_restart = change_queue });
 	files_cycle(&(struct files_test){ .make = make_nameless, .use = use_queue });
+	files_cycle(&(struct files_test){ .make = make_queue, .use = use_queue,
+					  .before_save = save_interrupted });
 	files_cycle(&(struct files_test){ .make = make_sender, .use = use_sender,
 					  .before_restart = change_queue });
 	files_cycle(&(struct files_test){ .make = make_full, .use = use_full,
