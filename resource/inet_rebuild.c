@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,9 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/socket.h"
+
+#define ACCEPT_MS	500	/* for a connection made on this machine */
+#define LISTENERS_MAX	64	/* at one port */
 
 static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file)
 {
@@ -121,9 +125,11 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 
 /* ---- connections -------------------------------------------------------------------------- */
 
-/* The listening socket of the tree that accepts at this address; NULL: none. */
+/* The listening socket of the tree that accepts at this address, else port; NULL: none. */
 static const Kcr__File *find_listener(const struct rebuild *r, const Kcr__InetSocket *server)
 {
+	const ProtobufCBinaryData *at = &server->local;
+	const Kcr__File *found = NULL;
 	union inet_address local, a;
 
 	if (!to_address(&server->local, &local))
@@ -133,10 +139,14 @@ static const Kcr__File *find_listener(const struct rebuild *r, const Kcr__InetSo
 
 		if (f->kind_case == KCR__FILE__KIND_INET_SOCKET && f->inet_socket->listening &&
 		    f->inet_socket->family == server->family &&
-		    to_address(&f->inet_socket->local, &a) && *port_of(&a) == *port_of(&local))
-			return f;
+		    to_address(&f->inet_socket->local, &a) && *port_of(&a) == *port_of(&local)) {
+			if (f->inet_socket->local.len == at->len &&
+			    !memcmp(f->inet_socket->local.data, at->data, at->len))
+				return f;
+			found = found ?: f;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 /* A listening socket for one connection: at the old address or anywhere on loopback. */
@@ -193,21 +203,89 @@ static int connect_to(const Kcr__InetSocket *client, int listener, const union i
 	return err;
 }
 
-/* Accepts the connection of `client`; a stranger who came first has to come again. */
-static int accept_from(int listener, int client)
+/* Is `fd`, just accepted, the other end of `client`? */
+static bool is_end_of(int fd, int client)
 {
-	for (;;) {
-		union inet_address theirs = { }, ours = { };
-		socklen_t length = sizeof(theirs), our_length = sizeof(ours);
-		int fd = accept4(listener, &theirs.any, &length, SOCK_CLOEXEC);
+	union inet_address theirs = { }, ours = { };
+	socklen_t length = sizeof(theirs), our_length = sizeof(ours);
 
-		if (fd < 0)
-			return -errno;
-		if (getsockname(client, &ours.any, &our_length) ||
-		    *port_of(&theirs) == *port_of(&ours))
-			return fd;
-		close(fd);
+	return getpeername(fd, &theirs.any, &length) ||
+	       getsockname(client, &ours.any, &our_length) ||
+	       *port_of(&theirs) == *port_of(&ours);
+}
+
+/*
+ * Accepts the connection of `client` from whichever socket has got it; a stranger who
+ * came first has to come again.  -EAGAIN: it is not there, as with TCP_DEFER_ACCEPT.
+ */
+static int accept_from(struct pollfd *listener, size_t count, int client)
+{
+	int fd;
+
+	while (poll(listener, count, ACCEPT_MS) > 0) {
+		for (size_t i = 0; i < count; i++) {
+			if (!listener[i].revents)
+				continue;
+			fd = accept4(listener[i].fd, NULL, NULL, SOCK_CLOEXEC);
+			if (fd < 0)
+				return -errno;
+			if (is_end_of(fd, client))
+				return fd;
+			close(fd);
+		}
 	}
+	return -EAGAIN;
+}
+
+/* All sockets that listen at the port of this one: any of them may get a connection. */
+static size_t find_listeners(const struct rebuild *r, const Kcr__File *like,
+			     struct pollfd listener[LISTENERS_MAX])
+{
+	union inet_address a, b;
+	size_t count = 1;
+
+	listener[0] = (struct pollfd){ .fd = r->file_fd[like->id - 1], .events = POLLIN };
+	to_address(&like->inet_socket->local, &a);
+	for (size_t i = 0; i < r->context->nr_files && count < LISTENERS_MAX; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (f != like && f->kind_case == KCR__FILE__KIND_INET_SOCKET &&
+		    f->inet_socket->listening && r->file_fd[i] >= 0 &&
+		    to_address(&f->inet_socket->local, &b) && *port_of(&a) == *port_of(&b))
+			listener[count++] = (struct pollfd){ .fd = r->file_fd[i],
+							     .events = POLLIN };
+	}
+	return count;
+}
+
+static int connect_over(struct pollfd *listener, size_t count, const Kcr__InetSocket *client,
+			const union inet_address *to, socklen_t length, int out[2])
+{
+	const struct linger reset = { .l_onoff = 1 };
+
+	out[0] = connect_to(client, listener[0].fd, to, length);
+	if (out[0] < 0)
+		return out[0];
+	out[1] = accept_from(listener, count, out[0]);
+	if (out[1] < 0) {	/* the program shall not accept it later */
+		setsockopt(out[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(out[0]);
+	}
+	return out[1] < 0 ? out[1] : 0;
+}
+
+/* By a listening socket for this one connection. */
+static int connect_once(const Kcr__InetSocket *client, const Kcr__InetSocket *server,
+			const union inet_address *to, socklen_t length, int out[2])
+{
+	struct pollfd listener = { .fd = listen_once(server, !to), .events = POLLIN };
+	int err;
+
+	if (listener.fd < 0)
+		return listener.fd;
+	err = connect_over(&listener, 1, client, to, length, out);
+	close(listener.fd);
+	return err;
 }
 
 /* client and server: descriptors of a connection of these two. */
@@ -215,37 +293,23 @@ static int make_connection(struct rebuild *r, const Kcr__InetSocket *client,
 			   const Kcr__InetSocket *server, int out[2])
 {
 	const Kcr__File *listening = find_listener(r, server);
+	struct pollfd listener[LISTENERS_MAX];
 	union inet_address to;
 	socklen_t length = to_address(&client->remote, &to);
-	int listener = -1, err;
+	int err = listening && r->file_fd[listening->id - 1] < 0 ? open_single(r, listening) : 0;
 
-	if (listening) {
-		err = r->file_fd[listening->id - 1] < 0 ? open_single(r, listening) : 0;
-		if (err)
-			return err;
-		listener = r->file_fd[listening->id - 1];
-		out[0] = length ? connect_to(client, listener, &to, length) : -1;
-	}
-	if (!listening || out[0] < 0) {
-		listening = NULL;
-		listener = listen_once(server, false);
-		out[0] = listener >= 0 && length ? connect_to(client, listener, &to, length) : -1;
-	}
-	if (out[0] < 0) {
-		if (listener >= 0 && !listening)
-			close(listener);
-		listener = listen_once(server, true);
-		if (listener < 0)
-			return listener;
-		out[0] = connect_to(client, listener, NULL, 0);
+	if (err)
+		return err;
+	err = -EADDRNOTAVAIL;
+	if (listening && length)
+		err = connect_over(listener, find_listeners(r, listening, listener), client, &to,
+				   length, out);
+	if (err && length)
+		err = connect_once(client, server, &to, length, out);
+	if (err) {
+		err = connect_once(client, server, NULL, 0, out);
 		report_verbose("a TCP connection has got other addresses than before");
 	}
-	out[1] = out[0] < 0 ? out[0] : accept_from(listener, out[0]);
-	err = out[1] < 0 ? out[1] : 0;
-	if (err && out[0] >= 0)
-		close(out[0]);
-	if (!listening)
-		close(listener);
 	if (!err)
 		socket_options_set(out[1], server->option, server->n_option);
 	return err;
@@ -323,37 +387,29 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	const Kcr__InetSocket *s = file->inet_socket;
 	Kcr__InetSocket nobody = KCR__INET_SOCKET__INIT;
 	struct linger reset = { .l_onoff = 1 };
-	int listener, fd = -1, peer = -1, unsent, err;
+	int fd[2] = { -1, -1 }, unsent, err;
 
 	nobody.family = s->family;
 	nobody.type = SOCK_STREAM;
 	nobody.protocol = IPPROTO_TCP;
-	listener = listen_once(&nobody, true);
-	if (listener < 0)
-		return rebuild_error(file, listener, "it cannot be made");
-	peer = connect_to(&nobody, listener, NULL, 0);
-	fd = peer < 0 ? peer : accept_from(listener, peer);
-	err = fd < 0 ? rebuild_error(file, fd, "it cannot be made") : 0;
-	close(listener);
-	if (!err) {
-		socket_options_set(fd, s->option, s->n_option);
-		err = send_all(peer, &s->receive_queue, file);
-		for (int i = 0; !err && i < 1000 && !ioctl(peer, SIOCOUTQ, &unsent) && unsent; i++)
-			usleep(1000);	/* a reset takes what has not arrived */
-	}
+	err = connect_once(&nobody, &nobody, NULL, 0, fd);
+	if (err)
+		return rebuild_error(file, err, "it cannot be made");
+	socket_options_set(fd[1], s->option, s->n_option);
+	err = send_all(fd[0], &s->receive_queue, file);
+	for (int i = 0; !err && i < 1000 && !ioctl(fd[0], SIOCOUTQ, &unsent) && unsent; i++)
+		usleep(1000);	/* a reset takes what has not arrived */
 	if (!err && has_ended(s))
-		shutdown(fd, SHUT_WR);
+		shutdown(fd[1], SHUT_WR);
 	if (!err && s->state != TCP_CLOSE_WAIT && s->state != TCP_LAST_ACK &&
 	    s->state != TCP_CLOSING && s->state != TCP_TIME_WAIT)
-		setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	if (peer >= 0)
-		close(peer);
+		setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(fd[0]);
 	if (err) {
-		if (fd >= 0)
-			close(fd);
+		close(fd[1]);
 		return err;
 	}
-	return rebuild_put(r, file->id, fd);
+	return rebuild_put(r, file->id, fd[1]);
 }
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file)

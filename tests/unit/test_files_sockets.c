@@ -473,6 +473,71 @@ static void test_closed(void **state)
 	files_cycle(&(struct files_test){ .make = make_closed, .use = use_closed });
 }
 
+#define SHARED_PORT	htons(23458)
+
+/* Two that share a port: the kernel decides who gets which connection. */
+static void make_shared_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = SHARED_PORT,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct pollfd p[2];
+	int one = 1;
+
+	for (int i = 0; i < 2; i++) {
+		files_at(socket(AF_INET, SOCK_STREAM, 0), 10 + i);
+		must(!setsockopt(10 + i, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)));
+		must(!bind(10 + i, (struct sockaddr *)&a, sizeof(a)) && !listen(10 + i, 9));
+		p[i] = (struct pollfd){ .fd = 10 + i, .events = POLLIN };
+	}
+	for (int i = 0; i < 16; i += 2) {
+		files_at(inet_connect(SOCK_STREAM, SHARED_PORT), 20 + i);
+		must(poll(p, 2, 1000) == 1);
+		files_at(accept(p[0].revents ? 10 : 11, NULL, NULL), 21 + i);
+		say(20 + i, "hello");
+	}
+}
+
+static void use_shared_port(void)
+{
+	for (int i = 0; i < 16; i += 2) {
+		must(hears(21 + i, "hello"));
+		say(21 + i, "answer");
+		must(hears(20 + i, "answer") && port_of(21 + i) == SHARED_PORT);
+	}
+	for (int i = 10; i < 12; i++) {
+		must(!fcntl(i, F_SETFL, O_NONBLOCK));
+		must(accept(i, NULL, NULL) == -1 && errno == EAGAIN);
+	}
+}
+
+/* It gets a connection only with something in it. */
+static void make_deferred(void)
+{
+	int seconds = 30;
+
+	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
+	must(!setsockopt(10, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
+	must(!listen(10, 9));
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 11);
+	say(11, "hello");
+	files_at(accept(10, NULL, NULL), 12);
+	must(hears(12, "hello"));
+}
+
+static void use_deferred(void)
+{
+	say(11, "on");
+	must(hears(12, "on") && !fcntl(10, F_SETFL, O_NONBLOCK));
+	must(accept(10, NULL, NULL) == -1 && errno == EAGAIN);
+}
+
+static void test_listeners(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_shared_port, .use = use_shared_port });
+	files_cycle(&(struct files_test){ .make = make_deferred, .use = use_deferred });
+}
+
 static void test_inet(void **state)
 {
 	(void)state;
@@ -506,7 +571,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs), cmocka_unit_test(test_named),
 		cmocka_unit_test(test_outside), cmocka_unit_test(test_inet),
-		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_closed), cmocka_unit_test(test_listeners),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
