@@ -228,6 +228,23 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	return put(r, file, pair[0]);
 }
 
+/* The connection that we have just made; strangers who came first have to come again. */
+static int accept_own(int listener)
+{
+	for (;;) {
+		struct ucred peer = { };
+		socklen_t length = sizeof(peer);
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return -errno;
+		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
+		    peer.pid == getpid())
+			return fd;
+		close(fd);
+	}
+}
+
 /* `client` connects to a listening socket of the tree, which accepts: `server`. */
 static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 			      const Kcr__File *server, const Kcr__File *listener)
@@ -243,9 +260,9 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 	err = connect_name(r, listener, r->file_fd[client->id - 1], &listener->unix_socket->name);
 	if (err)
 		return rebuild_error(client, err, "it cannot be connected");
-	fd = accept4(r->file_fd[listener->id - 1], NULL, NULL, SOCK_CLOEXEC);
+	fd = accept_own(r->file_fd[listener->id - 1]);
 	if (fd < 0)
-		return rebuild_error(server, -errno, "it cannot be accepted");
+		return rebuild_error(server, fd, "it cannot be accepted");
 	return put(r, server, fd);
 }
 

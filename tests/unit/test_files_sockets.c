@@ -246,10 +246,50 @@ static void use_named(void)
 	unlink(files_path("sender"));
 }
 
+/* A client that is not saved connects again as soon as the name is there. */
+static void make_besieged(void)
+{
+	files_at(bound(SOCK_STREAM, "besieged"), 10);
+	must(!listen(10, 50));
+	for (int i = 20; i < 500; i++)	/* to be restored in between */
+		must(dup2(open("/dev/null", O_RDONLY), i) == i);
+	files_at(socket(AF_UNIX, SOCK_STREAM, 0), 600);
+	join(600, "besieged");
+	files_at(accept(10, NULL, NULL), 601);
+	say(600, "hello");
+}
+
+static void besiege(void)
+{
+	struct sockaddr_un a;
+	socklen_t length = address("besieged", &a);
+	int fd;
+	char c;
+
+	if (fork())
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	while (connect(fd, (struct sockaddr *)&a, length))
+		usleep(20);
+	_exit(read(fd, &c, 1) > 0);
+}
+
+static void use_besieged(void)
+{
+	struct pollfd p = { .fd = 601, .events = POLLIN };
+
+	must(poll(&p, 1, 5000) == 1 && hears(601, "hello"));
+	say(601, "answer");
+	must(hears(600, "answer"));
+	unlink(files_path("besieged"));
+}
+
 static void test_named(void **state)
 {
 	(void)state;
 	files_cycle(&(struct files_test){ .make = make_named, .use = use_named });
+	files_cycle(&(struct files_test){ .make = make_besieged, .use = use_besieged,
+					  .before_restart = besiege });
 }
 
 static int server;
