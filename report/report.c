@@ -172,6 +172,11 @@ void report_print(int err)
 		fprintf(stderr, "%s: %s\n", program, message ? message : strerror(-err));
 }
 
+int report_exit_code(int err)
+{
+	return -err & 0xff ?: 1;
+}
+
 int report_share(void)
 {
 	struct shared *page;

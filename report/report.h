@@ -35,6 +35,8 @@ const char *report_message(void);		/* recorded text, or NULL */
 void report_clear(void);
 /* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr (unless quiet). */
 void report_print(int err);
+/* What a tool ends with for a -errno: its low byte, but never 0. */
+int report_exit_code(int err);
 
 /*
  * Shares the record with processes forked from here (a MAP_SHARED page), so

@@ -420,13 +420,13 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 static int fail(const struct arguments *a, int err)
 {
 	if (a->json) {
-		printf("{\"event\":\"error\",\"code\":%d,\"message\":", -err & 0xff);
+		printf("{\"event\":\"error\",\"code\":%d,\"message\":", report_exit_code(err));
 		json_string(report_message() ? report_message() : strerror(-err));
 		puts("}");
 	}
 	report_print(err);
 	status_done(-err, 0);
-	return -err & 0xff;
+	return report_exit_code(err);
 }
 
 int main(int argc, char **argv)

@@ -171,5 +171,5 @@ int main(int argc, char **argv)
 	if (!err)
 		return 0;
 	report_print(err);
-	return -err & 0xff ? -err & 0xff : 1;
+	return report_exit_code(err);
 }

@@ -109,15 +109,15 @@ static void usage(FILE *out)
 }
 
 /* Runs the hook of a failure, whose status replaces ours if it is not zero. */
-static int fail(enum hook class, int code)
+static int fail(enum hook class, int err)
 {
 	int status = hook_run(class);
 
 	if (status > 0)
 		return status;
-	if (code != EXIT_USAGE)		/* said already, and no errno */
-		report_print(-code);
-	return code;
+	if (err != -EXIT_USAGE)		/* said already, and no errno */
+		report_print(err);
+	return report_exit_code(err);
 }
 
 static int bad_usage(void)
@@ -229,11 +229,11 @@ static int parse(int argc, char **argv, struct arguments *a)
 			return 0;
 		}
 		if (option == '?')
-			return fail(HOOK_FAIL_ARGS, bad_usage());
+			return fail(HOOK_FAIL_ARGS, -bad_usage());
 		if (parse_one(option, optarg, a)) {
 			report_print(-EINVAL);
 			report_clear();
-			return fail(HOOK_FAIL_ARGS, bad_usage());
+			return fail(HOOK_FAIL_ARGS, -bad_usage());
 		}
 	}
 	if (optind < argc && !a->file)
@@ -242,7 +242,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		report_fail(-EINVAL, "name one context file, or a descriptor with -F");
 		report_print(-EINVAL);
 		report_clear();
-		return fail(HOOK_FAIL_ARGS, bad_usage());
+		return fail(HOOK_FAIL_ARGS, -bad_usage());
 	}
 	return -1;
 }
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 	report_set_program("cr_restart");
 	err = mpi_job_restart(argc, argv, &rank_file);
 	if (err < 0)
-		return fail(hook_class(err), -err & 0xff);
+		return fail(hook_class(err), err);
 	code = parse(argc, argv, &a);
 	if (code >= 0)
 		return code;
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 	fd = open_file(&a);
 	if (fd < 0) {
 		status_done(-fd, 0);
-		return fail(HOOK_FAIL_ARGS, -fd & 0xff);
+		return fail(HOOK_FAIL_ARGS, fd);
 	}
 	name_source(fd, source, sizeof(source));
 	a.restart.source = source;
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
 	if (err) {
 		follow_fail();
 		status_done(-err, 0);
-		return fail(hook_class(err), -err & 0xff);
+		return fail(hook_class(err), err);
 	}
 	if (a.json)
 		print_json(&result);

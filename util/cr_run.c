@@ -179,5 +179,5 @@ int main(int argc, char **argv)
 		return status;
 	err = run(library, argv + optind);
 	report_print(err);
-	return -err & 0xff ? -err & 0xff : 1;
+	return report_exit_code(err);
 }

@@ -14,6 +14,7 @@ static const struct {
 	{ "ready", CR_CHECKPOINT_READY },
 	{ "temporary", CR_CHECKPOINT_TEMP_FAILURE },
 	{ "temporary_code", CR_CHECKPOINT_TEMP_FAILURE_CODE(77) },
+	{ "temporary_256", CR_CHECKPOINT_TEMP_FAILURE_CODE(256) },
 	{ "permanent", CR_CHECKPOINT_PERM_FAILURE },
 	{ "permanent_code", CR_CHECKPOINT_PERM_FAILURE_CODE(78) },
 	{ "omit", CR_CHECKPOINT_OMIT },

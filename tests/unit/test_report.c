@@ -106,6 +106,15 @@ static void too_many(void **state)
 	assert_string_equal(end, "kept\n");
 }
 
+static void exit_codes(void **state)
+{
+	(void)state;
+	assert_int_equal(report_exit_code(-22), 22);
+	assert_int_equal(report_exit_code(-2354), 50);
+	assert_int_equal(report_exit_code(-256), 1);
+	assert_int_equal(report_exit_code(-32768), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +122,7 @@ int main(void)
 		cmocka_unit_test(failure_shared),
 		cmocka_unit_test(relayed_by_owner),
 		cmocka_unit_test(too_many),
+		cmocka_unit_test(exit_codes),
 	};
 
 	report_set_program("test");
