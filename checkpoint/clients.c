@@ -96,54 +96,6 @@ static int remember_stopped(struct checkpoint *c, pid_t pid)
 	return 0;
 }
 
-/* Adds the living processes of a scope to the job. */
-static int add_scope(struct checkpoint *c, const struct scope *scope)
-{
-	size_t found = 0;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < scope->count; i++) {
-		const struct scope_process *p = &scope->process[i];
-
-		if (p->zombie || is_excluded(c, p->pid))
-			continue;
-		found++;
-		err = check_kind(p);
-		if (!err)
-			err = device_add(c->job, p->pid, p->thread);
-		if (err == -EEXIST)
-			err = 0;
-	}
-	return err ? err : found ? 0 : -ESRCH;
-}
-
-/* A callback wants these, too; what is wrong with them is its affair alone. */
-static int forward(struct checkpoint *c, uint32_t kind, pid_t target)
-{
-	struct scope scope = { };
-	struct forward *larger;
-	int err = kind > CHECKPOINT_TREE || target <= 0 ? -EINVAL : 0;
-
-	if (!err)
-		err = scope_collect(&scope, kind, target, NULL, 0);
-	if (!err && c->options->prohibited && scope_find(&scope, c->options->prohibited))
-		err = -EDEADLK;
-	if (!err)
-		err = add_scope(c, &scope);
-	scope_free(&scope);
-	if (!err) {
-		larger = realloc(c->forward, (c->nr_forwards + 1) * sizeof(*larger));
-		if (!larger)
-			err = -ENOMEM;
-	}
-	report_clear();
-	if (err)
-		return err;
-	c->forward = larger;
-	c->forward[c->nr_forwards++] = (struct forward) { kind, target };
-	return 0;
-}
-
 /* 1: all are ready; 0: ask again; -errno. */
 static int handle(struct checkpoint *c, struct kcr_notify *notify)
 {
@@ -157,8 +109,7 @@ static int handle(struct checkpoint *c, struct kcr_notify *notify)
 	case KCR_EVENT_STOPPED:
 		return remember_stopped(c, notify->pid);
 	case KCR_EVENT_FORWARD:
-		notify->result = -forward(c, notify->forward_scope, notify->forward_target);
-		return 0;
+		return forward_add(c, notify);
 	default:
 		return refused(c, notify);
 	}

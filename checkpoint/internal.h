@@ -10,7 +10,7 @@
 #include "checkpoint/scope.h"
 #include "resource/resource.h"
 
-struct forward;
+struct forward;			/* forward.c */
 struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
 
@@ -24,7 +24,7 @@ struct checkpoint {
 	struct scope scope;		/* as last seen */
 	pid_t *excluded;		/* left out: traced processes */
 	size_t nr_excluded;
-	struct forward *forward;	/* clients.c: what belongs to it as well */
+	struct forward *forward;	/* what belongs to it as well */
 	size_t nr_forwards;
 	bool omission;			/* a callback left its process out */
 	size_t nr_clients;		/* that wait for the outcome */
@@ -55,12 +55,6 @@ struct checkpoint {
 	bool described;			/* metadata are written */
 	bool snapshot;			/* memory is read from copies */
 	uint64_t written_bytes;		/* of memory, for progress */
-};
-
-/* Processes that a callback added. */
-struct forward {
-	enum checkpoint_scope scope;
-	pid_t target;
 };
 
 /* How the pages of a mapping are saved. */
@@ -118,6 +112,14 @@ int clients_finish(struct checkpoint *c);
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
 /* Those that were stopped when all began. */
 void clients_stop_again(struct checkpoint *c);
+
+/* ---- forward.c ---- */
+
+struct kcr_notify;
+/* A callback wants to add processes: notify->result is for it.  -errno: all is over. */
+int forward_add(struct checkpoint *c, struct kcr_notify *notify);
+/* Adds to c->scope who belongs to it by that. */
+int forward_collect(struct checkpoint *c, const pid_t *member, size_t nr_members);
 
 /* ---- omit.c ---- */
 

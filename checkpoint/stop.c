@@ -64,15 +64,8 @@ static int collect(struct checkpoint *c)
 	for (size_t i = 0; i < c->nr_members; i++)
 		pid[i] = c->member[i].pid;
 	err = scope_collect(&c->scope, c->options->scope, c->options->target, pid, c->nr_members);
-	for (size_t i = 0; !err && i < c->nr_forwards; i++) {
-		struct scope more = { };
-
-		err = scope_collect(&more, c->forward[i].scope, c->forward[i].target, pid,
-				    c->nr_members);
-		if (!err)
-			err = scope_merge(&c->scope, &more);
-		scope_free(&more);
-	}
+	if (!err)
+		err = forward_collect(c, pid, c->nr_members);
 	free(pid);
 	return err;
 }

@@ -2,8 +2,9 @@
 /*
  * Clients and processes that come and go: a forked child that takes no part, one
  * that calls cr_init() anew, one that is added by a callback of its parent
- * (cr_forward_checkpoint) or may not be (prohibited), exec(2), threads that end, a program that closes all
- * its descriptors.  The third argument says which.
+ * (cr_forward_checkpoint) or may not be (prohibited), another user's that may not
+ * be either (foreign, and its number), exec(2), threads that end, a program that
+ * closes all its descriptors.  The third argument says which.
  */
 #include <libcr.h>
 
@@ -21,7 +22,7 @@ static struct shared {
 } *shared;
 
 static pid_t forward_to;
-static bool prohibited;
+static bool refused;
 
 static int count(void *arg)
 {
@@ -34,7 +35,7 @@ static int count(void *arg)
 		if (cr_forward_checkpoint(CR_SCOPE_TREE, forward_to))
 			shared->error = errno;
 		/* Once more does no harm. */
-		CHECK(prohibited || cr_forward_checkpoint(CR_SCOPE_PROC, forward_to) == 0);
+		CHECK(refused || cr_forward_checkpoint(CR_SCOPE_PROC, forward_to) == 0);
 	}
 	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) >= 0);
 	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, getpid()) == -1 && errno == CR_ENOTCB);
@@ -87,10 +88,19 @@ static void client_child(bool forward)
 	shared->known = 1;
 	wait_for_go();
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
-	if (prohibited)
+	if (refused)
 		CHECK(shared->parent > 0 && !shared->child && shared->error == EDEADLK);
 	else
 		CHECK(shared->parent > 0 && shared->child == shared->parent && !shared->error);
+}
+
+static void foreign(pid_t pid)
+{
+	forward_to = pid;
+	refused = true;
+	check_ready();
+	wait_for_go();
+	CHECK(shared->parent > 0 && shared->error == EPERM);
 }
 
 static void *end_at_once(void *arg)
@@ -147,7 +157,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "forward"))
 		client_child(true);
 	else if (!strcmp(what, "prohibited"))
-		client_child(prohibited = true);
+		client_child(refused = true);
+	else if (!strcmp(what, "foreign"))
+		foreign(atoi(argv[4]));
 	else if (!strcmp(what, "threads"))
 		ended_threads();
 	else if (!strcmp(what, "close"))

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Processes that a callback adds to a checkpoint.  The tool may have more rights
+ * than who asks: it adds only what the asking process could trace itself, by the
+ * rule of ptrace(2).  That is looked at before and after a process is added, as
+ * it may call exec(2) in between, and whenever the scope is collected again.
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "device/device.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+
+#define STATUS_SIZE	(64u << 10)
+
+/* Who a process is.  Of the four numbers the last is that for files, as ptrace(2) has it. */
+struct identity {
+	unsigned int uid[4], gid[4];
+	uint64_t permitted, effective;		/* capabilities */
+};
+
+/* What a callback asked for, and who that was. */
+struct forward {
+	enum checkpoint_scope scope;
+	pid_t target;
+	struct identity client;
+};
+
+static bool four_numbers(const char *status, const char *key, unsigned int number[4])
+{
+	const char *value = status_value(status, key);
+
+	return value && sscanf(value, "%u %u %u %u", &number[0], &number[1], &number[2],
+			       &number[3]) == 4;
+}
+
+/* 0, or -ESRCH (silently).  Capabilities that can't be read are for the worse. */
+static int identify(pid_t thread, struct identity *out)
+{
+	static char status[STATUS_SIZE];
+
+	if (proc_read(thread, "status", status, sizeof(status)) <= 0 ||
+	    !four_numbers(status, "Uid", out->uid) || !four_numbers(status, "Gid", out->gid))
+		return -ESRCH;
+	out->permitted = status_number(status, "CapPrm", 16, UINT64_MAX);
+	out->effective = status_number(status, "CapEff", 16, 0);
+	return 0;
+}
+
+/* All four: a program that is just being run with the rights of root has another real one. */
+static bool may_trace_any(const struct identity *client)
+{
+	for (int i = 0; i < 4; i++)
+		if (client->uid[i])
+			return false;
+	return client->effective & 1ull << CAP_SYS_PTRACE;
+}
+
+/* Programs that must not be looked into by their user belong to root here. */
+static bool is_dumpable(pid_t thread, unsigned int uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
+	return !stat(path, &st) && st.st_uid == uid;
+}
+
+/* 0; -EPERM or -ESRCH (silently). */
+static int may_add(const struct identity *client, const struct scope_process *p)
+{
+	struct identity target;
+	int err = identify(p->thread, &target);
+
+	if (err || may_trace_any(client))
+		return err;
+	for (int i = 0; i < 4; i++)
+		if (target.uid[i] != client->uid[3] || target.gid[i] != client->gid[3])
+			return -EPERM;
+	if (target.permitted & ~client->effective)
+		return -EPERM;
+	return is_dumpable(p->thread, client->uid[3]) ? 0 : -EPERM;
+}
+
+static int not_yours(pid_t pid)
+{
+	return report_fail(-EPERM, "process %d, which a callback has added, is now one that the "
+			   "callback's process may not trace", pid);
+}
+
+static bool is_wanted(const struct checkpoint *c, const struct scope_process *p)
+{
+	return !p->zombie && !is_excluded(c, p->pid);
+}
+
+/* Whether all may be added, and that there are any. */
+static int check_scope(const struct checkpoint *c, const struct forward *f,
+		       const struct scope *scope)
+{
+	size_t found = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < scope->count; i++) {
+		const struct scope_process *p = &scope->process[i];
+
+		if (!is_wanted(c, p))
+			continue;
+		found++;
+		err = check_kind(p) ?: may_add(&f->client, p);
+	}
+	return err ? err : found ? 0 : -ESRCH;
+}
+
+/* *fatal: one of them was exchanged for another meanwhile, and is in the job. */
+static int add_scope(struct checkpoint *c, const struct forward *f, const struct scope *scope,
+		     bool *fatal)
+{
+	int err = check_scope(c, f, scope);
+
+	for (size_t i = 0; !err && i < scope->count; i++) {
+		const struct scope_process *p = &scope->process[i];
+
+		if (!is_wanted(c, p))
+			continue;
+		err = device_add(c->job, p->pid, p->thread);
+		if (err == -EEXIST)
+			err = 0;
+		if (!err && may_add(&f->client, p) == -EPERM) {
+			report_clear();
+			*fatal = true;
+			err = not_yours(p->pid);
+		}
+	}
+	return err;
+}
+
+static int add(struct checkpoint *c, const struct forward *f, bool *fatal)
+{
+	struct scope scope = { };
+	int err = f->scope > CHECKPOINT_TREE || f->target <= 0 ? -EINVAL : 0;
+
+	if (!err)
+		err = scope_collect(&scope, f->scope, f->target, NULL, 0);
+	if (!err && c->options->prohibited && scope_find(&scope, c->options->prohibited))
+		err = -EDEADLK;
+	if (!err)
+		err = add_scope(c, f, &scope, fatal);
+	scope_free(&scope);
+	return err;
+}
+
+/* What is wrong with the processes is the callback's affair alone. */
+int forward_add(struct checkpoint *c, struct kcr_notify *notify)
+{
+	struct forward f = { .scope = notify->forward_scope, .target = notify->forward_target };
+	struct forward *larger;
+	bool fatal = false;
+	int err = identify(notify->pid, &f.client);
+
+	if (!err)
+		err = add(c, &f, &fatal);
+	if (fatal)
+		return err;
+	if (!err) {
+		larger = realloc(c->forward, (c->nr_forwards + 1) * sizeof(*larger));
+		if (!larger) {
+			err = -ENOMEM;
+		} else {
+			c->forward = larger;
+			c->forward[c->nr_forwards++] = f;
+		}
+	}
+	report_clear();
+	notify->result = -err;
+	return 0;
+}
+
+/* Who has come in since, and who has changed. */
+static int check_again(const struct checkpoint *c, const struct forward *f,
+		       const struct scope *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		const struct scope_process *p = &more->process[i];
+
+		if (is_wanted(c, p) && !scope_find(&c->scope, p->pid) &&
+		    may_add(&f->client, p) == -EPERM)
+			return not_yours(p->pid);
+	}
+	return 0;
+}
+
+int forward_collect(struct checkpoint *c, const pid_t *member, size_t nr_members)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->nr_forwards; i++) {
+		const struct forward *f = &c->forward[i];
+		struct scope more = { };
+
+		err = scope_collect(&more, f->scope, f->target, member, nr_members);
+		if (!err)
+			err = check_again(c, f, &more);
+		if (!err)
+			err = scope_merge(&c->scope, &more);
+		scope_free(&more);
+	}
+	return err;
+}
