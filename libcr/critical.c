@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout)
@@ -26,6 +27,27 @@ void cri_wake(unsigned int *word)
 
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	errno = err;
+}
+
+struct timespec cri_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t;
+}
+
+struct timespec cri_time_left(const struct timespec *end)
+{
+	struct timespec t = cri_now();
+
+	t.tv_sec = end->tv_sec - t.tv_sec;
+	t.tv_nsec = end->tv_nsec - t.tv_nsec;
+	if (t.tv_nsec < 0) {
+		t.tv_nsec += 1000000000;
+		t.tv_sec--;
+	}
+	return t.tv_sec < 0 ? (struct timespec) { } : t;
 }
 
 static void wait_while(unsigned int value)

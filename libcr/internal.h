@@ -114,6 +114,9 @@ void cri_watch_forks(void);
 /* Sleeps while *word is value (may return early); errno is kept. */
 void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout);
 void cri_wake(unsigned int *word);
+/* CLOCK_MONOTONIC, and what is left until `end`, not less than nothing. */
+struct timespec cri_now(void);
+struct timespec cri_time_left(const struct timespec *end);
 
 /* Has the calling thread called cr_init()?  If not: false, errno CR_ENOINIT. */
 bool cri_is_init(void);

@@ -25,7 +25,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STATUS_BYTE	'\001'
@@ -226,33 +225,11 @@ static int advance(struct cri_job *job)
 	return 0;
 }
 
-static struct timespec now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t;
-}
-
-/* What is left until `end`, not less than nothing. */
-static struct timespec time_left(const struct timespec *end)
-{
-	struct timespec t = now();
-
-	t.tv_sec = end->tv_sec - t.tv_sec;
-	t.tv_nsec = end->tv_nsec - t.tv_nsec;
-	if (t.tv_nsec < 0) {
-		t.tv_nsec += 1000000000;
-		t.tv_sec--;
-	}
-	return t.tv_sec < 0 ? (struct timespec) { } : t;
-}
-
 /* Waits until it is over, or (with `accepted`) accepted. */
 static int wait_for(struct cri_job *job, bool accepted, const struct timeval *timeout)
 {
 	struct pollfd poll_fd = { .fd = job->fd, .events = POLLIN };
-	struct timespec end = now(), left;
+	struct timespec end = cri_now(), left;
 
 	if (timeout) {
 		end.tv_sec += timeout->tv_sec + (end.tv_nsec / 1000 + timeout->tv_usec) / 1000000;
@@ -266,7 +243,7 @@ static int wait_for(struct cri_job *job, bool accepted, const struct timeval *ti
 		if (job->over || (accepted && job->accepted))
 			return 1;
 		if (timeout)
-			left = time_left(&end);
+			left = cri_time_left(&end);
 		ret = ppoll(&poll_fd, 1, timeout ? &left : NULL, NULL);
 		if (ret <= 0)
 			return ret;

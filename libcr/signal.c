@@ -14,10 +14,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CLAIM_MS	1000
 #define POLL_NS		10000000l
+#define HOLD_S		5		/* as long as the tools hold the other threads */
 
 static struct {
 	struct cri_request *request;
@@ -65,14 +67,24 @@ static void reach_in_thread(struct cri_run *run)
 		cri_sleep(&request->over, 0, NULL);
 }
 
-/* The hold barrier: until all threads of the process are through. */
+/*
+ * The hold barrier: until all threads of the process are through, but not for
+ * ever.  A callback may need a lock that this thread had when it was interrupted.
+ */
 static void hold(void)
 {
 	int held = cri_self.hold == CR_HOLD_DFLT ? cri.hold_init : cri_self.hold;
+	struct timespec end = cri_now(), left;
 
-	if (held & (cri_self.part_run.request->result > 0 ? CR_HOLD_RSTRT : CR_HOLD_CONT))
-		while (part_of(&cri_self) == CRI_PART_FINISHED)
-			cri_sleep(&cri_self.part, CRI_PART_FINISHED, NULL);
+	if (!(held & (cri_self.part_run.request->result > 0 ? CR_HOLD_RSTRT : CR_HOLD_CONT)))
+		return;
+	end.tv_sec += HOLD_S;
+	while (part_of(&cri_self) == CRI_PART_FINISHED) {
+		left = cri_time_left(&end);
+		if (!left.tv_sec && !left.tv_nsec)
+			break;
+		cri_sleep(&cri_self.part, CRI_PART_FINISHED, &left);
+	}
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
