@@ -138,9 +138,10 @@ static int begin_again(struct checkpoint *c)
 	describe_free(c);
 	context_writer_free(c->writer);
 	c->writer = NULL;
+	clients_give_up(c);
 	close(c->job);
-	c->nr_members = c->nr_clients = c->nr_woken = 0;
-	c->released = false;
+	c->nr_members = c->nr_clients = 0;
+	c->released = c->cancelled = false;
 	c->described = false;
 	c->result->nr_pages = c->written_bytes = 0;
 	report_clear();
@@ -186,8 +187,10 @@ static void clean_up(struct checkpoint *c)
 {
 	Kcr__Preamble *p = &c->preamble;
 
-	if (c->job >= 0)
+	if (c->job >= 0) {
+		clients_give_up(c);
 		close(c->job);
+	}
 	destination_close(&c->destination);
 	context_writer_free(c->writer);
 	describe_free(c);

@@ -21,6 +21,7 @@
 
 /* Threads that a callback may be waiting for are let go after this. */
 #define HOLD_MS		5000u
+#define GIVE_UP_MS	1000u	/* for the callbacks of one that is to be stopped again */
 #define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
 
 /* Milliseconds left of --time, at least 1; 0: there is no limit. */
@@ -77,11 +78,13 @@ static int refused(struct checkpoint *c, const struct kcr_notify *notify)
 	int error = notify->result ?: kill ? CR_EPERMFAIL : CR_ETEMPFAIL;
 
 	device_cancel(c->job, error, kill);
-	if (kill)
-		return report_fail(-error, "process %d gave up in a callback (error %d): all its "
-				   "processes were killed", notify->pid, error);
-	return report_fail(-error, "process %d does not want to be checkpointed now (error %d)",
-			   notify->pid, error);
+	c->cancelled = true;
+	if (!kill)
+		return report_fail(-error, "process %d does not want to be checkpointed now "
+				   "(error %d)", notify->pid, error);
+	c->nr_woken = 0;
+	return report_fail(-error, "process %d gave up in a callback (error %d): all its processes "
+			   "were killed", notify->pid, error);
 }
 
 static int remember_stopped(struct checkpoint *c, pid_t pid)
@@ -132,8 +135,10 @@ int clients_notify(struct checkpoint *c)
 	while (!ret) {
 		notify.timeout_ms = time_left(c);
 		ret = device_notify(c->job, &notify);
-		if (ret == -ETIMEDOUT)
+		if (ret == -ETIMEDOUT) {
 			device_cancel(c->job, ETIMEDOUT, false);
+			c->cancelled = true;
+		}
 		if (!ret)
 			ret = handle(c, &notify);
 		if (notify.event != KCR_EVENT_FORWARD)
@@ -188,4 +193,26 @@ void clients_stop_again(struct checkpoint *c)
 	for (size_t i = 0; i < c->nr_woken; i++)
 		kill(c->woken[i], SIGSTOP);
 	c->nr_woken = 0;
+}
+
+/*
+ * Callbacks come to their end first: a process that is stopped in one could not
+ * be asked again.  What goes wrong here says nothing new.
+ */
+void clients_give_up(struct checkpoint *c)
+{
+	bool said = report_message();
+	pid_t pid;
+	int code;
+
+	if (!c->nr_woken)
+		return;
+	if (!c->cancelled)
+		device_cancel(c->job, ECANCELED, false);
+	if (!c->released)
+		device_release(c->job, 0, &c->result->stopped_ns);
+	device_finish(c->job, GIVE_UP_MS, &code, &pid);
+	if (!said)
+		report_clear();
+	clients_stop_again(c);
 }

@@ -30,6 +30,7 @@ struct checkpoint {
 	size_t nr_clients;		/* that wait for the outcome */
 	pid_t *woken;			/* stopped ones that had to run their callbacks */
 	size_t nr_woken;
+	bool cancelled;			/* callbacks know that nothing comes of it */
 	bool released;			/* all of it, though the end is not come */
 	uint64_t expected_bytes;	/* of memory: an estimate */
 
@@ -112,6 +113,8 @@ int clients_finish(struct checkpoint *c);
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
 /* Those that were stopped when all began. */
 void clients_stop_again(struct checkpoint *c);
+/* Nothing comes of this attempt; before the job is closed: they are stopped again. */
+void clients_give_up(struct checkpoint *c);
 
 /* ---- forward.c ---- */
 
