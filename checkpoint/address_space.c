@@ -20,6 +20,7 @@
 struct mapped_file {
 	uint64_t ino;
 	uint32_t dev_major, dev_minor;
+	char *path;			/* subvolumes of btrfs have one device number */
 	uint64_t kind;			/* KCR_VMA_SHARED and _MAYWRITE, if shared */
 	uint32_t id;
 };
@@ -46,7 +47,8 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 	for (size_t i = 0; i < c->nr_mapped; i++) {
 		m = &c->mapped[i];
 		if (m->ino == v->ino && m->dev_major == v->dev_major &&
-		    m->dev_minor == v->dev_minor && m->kind == mapping_kind(v))
+		    m->dev_minor == v->dev_minor && m->kind == mapping_kind(v) &&
+		    !strcmp(m->path, path))
 			return m;
 	}
 	larger = realloc(c->mapped, (c->nr_mapped + 1) * sizeof(*larger));
@@ -58,8 +60,13 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 	m = &larger[c->nr_mapped];
 	*m = (struct mapped_file) {
 		.ino = v->ino, .dev_major = v->dev_major, .dev_minor = v->dev_minor,
-		.kind = mapping_kind(v),
+		.kind = mapping_kind(v), .path = strdup(path),
 	};
+	if (!m->path) {
+		*err = report_errno(-ENOMEM, "process %d: mapped files", pid);
+		return NULL;
+	}
+	c->nr_mapped++;
 	fd = mapping_kind(v) ? -1 : opened_take(c, v, path);
 	if (fd < 0)
 		fd = device_mapped_file(c->job, pid, v->start);
@@ -68,10 +75,16 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 		return NULL;
 	}
 	*err = file_table_add(c->files, fd, pid, pid, -1, mapping_use(c, v), &m->id);
-	if (*err)
-		return NULL;
-	c->nr_mapped++;
-	return m;
+	return *err ? NULL : m;
+}
+
+void mapped_free(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->nr_mapped; i++)
+		free(c->mapped[i].path);
+	free(c->mapped);
+	c->mapped = NULL;
+	c->nr_mapped = 0;
 }
 
 static const char *vma_path(const struct kcr_vma *v, const char *strings)

@@ -404,14 +404,13 @@ void describe_free(struct checkpoint *c)
 		free(c->space[i].region);
 	free(c->process);
 	free(c->space);
-	free(c->mapped);
+	mapped_free(c);
 	free(c->preamble.root);
 	file_table_free(c->files);
 	c->process = NULL;
 	c->space = NULL;
-	c->mapped = NULL;
 	c->files = NULL;
 	c->preamble.root = NULL;
 	c->preamble.n_root = 0;
-	c->nr_processes = c->nr_spaces = c->nr_mapped = 0;
+	c->nr_processes = c->nr_spaces = 0;
 }

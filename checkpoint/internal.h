@@ -145,6 +145,8 @@ void describe_free(struct checkpoint *c);
 /* The address space of `member` into *mm and *space. */
 int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
 		struct address_space *space);
+/* Forgets the files that mappings have. */
+void mapped_free(struct checkpoint *c);
 /*
  * Registers the open files of a process in `files` and lists its descriptors
  * in `process` (NULL: only registers, of a process that runs).
