@@ -32,6 +32,8 @@ void follow_begin(void)
 	for (size_t i = 0; i < sizeof(giving_up) / sizeof(*giving_up); i++)
 		sigdelset(&early, giving_up[i]);
 	sigprocmask(SIG_BLOCK, &early, &old_mask);
+	/* Ignored by whoever started us, it would be neither told nor waited for. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 void follow_commit(void)
