@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,15 +28,31 @@ struct opened {
 	int fd;			/* -1: taken, or not to be had */
 };
 
+/* Is the file itself a regular one?  To open another kind may have effects. */
+static int reopen_regular(int found)
+{
+	char link[32];
+	struct stat st;
+
+	if (fstat(found, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+	return open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 /* Opens a regular file as a private mapping needs it, and reads its build id; or -1. */
 static int open_regular(const char *path, struct stat *st)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
 	uint8_t id[BUILD_ID_MAX];
 
+	if (found < 0)
+		return -1;
+	fd = reopen_regular(found);
+	close(found);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, st) || !S_ISREG(st->st_mode) || fcntl(fd, F_SETFL, 0)) {
+	if (fstat(fd, st) || fcntl(fd, F_SETFL, 0)) {
 		close(fd);
 		return -1;
 	}
