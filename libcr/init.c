@@ -153,8 +153,9 @@ cr_client_id_t cr_init(void)
 {
 	int err = 0;
 
+	/* A thread of libcr's own has no number, but no less to say. */
 	if (cri_self.generation == cri.generation)
-		return cri_self.id;
+		return cri_self.id == CR_ID_CALLBACK ? 0 : cri_self.id;
 	cri_watch_forks();
 	cri_lock();
 	if (!cri.next_id)

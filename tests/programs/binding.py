@@ -81,6 +81,9 @@ kcr.replace_callback(number, None)
 
 
 def around(name):
+    assert kcr.init() == 0
+    with kcr.critical_section:
+        assert kcr.status() == kcr.STATE_ACTIVE
     info = kcr.checkpoint_info()
     assert info.target == os.getpid() and info.scope == kcr.SCOPE_PROC
     assert info.destination.startswith(os.getcwd()), info

@@ -21,6 +21,7 @@ static int callback(void *arg)
 	for (int i = 0; i < 4; i++)
 		CHECK(one[i] == other[i]);
 	CHECK(cr_enter_cs(CR_ID_CALLBACK) == 0 && cr_leave_cs(CR_ID_CALLBACK) == 0);
+	CHECK(cr_init() == 0 && cr_enter_cs(cr_init()) == 0 && cr_leave_cs(cr_init()) == 0);
 	called++;
 	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) >= 0);
 	for (int i = 0; i < 4; i++)
