@@ -41,6 +41,17 @@ static struct record *record = &own_record;
 static const char *program = "kcr";
 static int level;
 
+/*
+ * Names and paths are whatever a user chose, and a message is one line: libcr
+ * takes one that begins with a byte 1 for the tool's own word.
+ */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 static void record_text(int err, bool with_errno, const char *format, va_list args)
 {
 	int expected = RECORD_EMPTY;
@@ -50,6 +61,7 @@ static void record_text(int err, bool with_errno, const char *format, va_list ar
 		return;
 	record->error = err;
 	vsnprintf(record->text, sizeof(record->text), format, args);
+	make_plain(record->text);
 	used = strlen(record->text);
 	if (with_errno)
 		snprintf(record->text + used, sizeof(record->text) - used, ": %s",
@@ -91,6 +103,7 @@ static void print_line(const char *kind, const char *format, va_list args)
 	char text[2048], line[2100];
 
 	vsnprintf(text, sizeof(text), format, args);
+	make_plain(text);
 	snprintf(line, sizeof(line), "%s%s", kind, text);
 	if (shared && shared->owner != getpid())
 		leave_line(line);

@@ -106,6 +106,27 @@ static void too_many(void **state)
 	assert_string_equal(end, "kept\n");
 }
 
+static void warn_of_name(void)
+{
+	report_warn("process %d (%s) is left out", 7, "a\n\001done 0 0\n\t\x7f\xc3\xa4");
+}
+
+static void fail_of_name(void)
+{
+	report_fail(-2, "%s: not found", "a\n\001done 0 0\n");
+	report_print(-2);
+}
+
+static void one_line(void **state)
+{
+	(void)state;
+	assert_string_equal(heard(warn_of_name),
+			    "test: warning: process 7 (a??done 0 0???\xc3\xa4) is left out\n");
+	report_clear();
+	assert_string_equal(heard(fail_of_name), "test: a??done 0 0?: not found\n");
+	report_clear();
+}
+
 static void exit_codes(void **state)
 {
 	(void)state;
@@ -122,6 +143,7 @@ int main(void)
 		cmocka_unit_test(failure_shared),
 		cmocka_unit_test(relayed_by_owner),
 		cmocka_unit_test(too_many),
+		cmocka_unit_test(one_line),
 		cmocka_unit_test(exit_codes),
 	};
 
