@@ -80,6 +80,8 @@ static void become_tool(const struct plan *plan)
 	sigset_t none;
 	char byte;
 
+	if (null < 0 || status < 0 || (plan->fd >= 0 && fd < 0))
+		_exit(1);
 	/* Who we are; then wait until we may begin. */
 	if (write(plan->status, &pid, sizeof(pid)) != sizeof(pid) ||
 	    read(plan->status, &byte, 1) != 1)

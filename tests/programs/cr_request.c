@@ -9,6 +9,7 @@
  */
 #include <libcr.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tests/programs/check.h"
@@ -129,6 +130,8 @@ static void request_wrongly(pid_t pid)
 	cr_checkpoint_handle_t handle;
 	cr_checkpoint_args_t args;
 	int fd = open_image(), read_only = open("image", O_RDONLY);
+	struct rlimit limit, few;
+	struct stat st;
 	char text[200];
 
 	init(&args, CR_SCOPE_PROC, 1234567, fd);
@@ -152,6 +155,15 @@ static void request_wrongly(pid_t pid)
 	init(&args, CR_SCOPE_PROC, pid, fd);
 	CHECK(try_request(&args) == EMLINK);
 	NEED(!unlink("image2"));
+
+	/* No room for the tool's descriptors: it must not take ours for its own. */
+	init(&args, CR_SCOPE_PROC, pid, fd);
+	NEED(!getrlimit(RLIMIT_NOFILE, &limit));
+	few = (struct rlimit) { 8, limit.rlim_max };
+	NEED(!setrlimit(RLIMIT_NOFILE, &few));
+	CHECK(try_request(&args) == EAGAIN);
+	NEED(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK(!fstat(log_fd, &st) && !st.st_size);
 
 	/* Told by the handle, with a message. */
 	init(&args, CR_SCOPE_PROC, 1234567, fd);
