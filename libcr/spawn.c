@@ -45,16 +45,35 @@ static void add_place(struct plan *plan, const char *folder, size_t length, cons
 		plan->nr_places++;
 }
 
+/* The file with our code; not by a path that may mean another one by now.  "": not known. */
+static void find_self(char path[PATH_MAX])
+{
+	Dl_info info;
+	ssize_t length;
+
+	path[0] = '\0';
+	if (dladdr((void *)(uintptr_t)cri_spawn, &info) && info.dli_fname &&
+	    info.dli_fname[0] == '/') {
+		if (strlen(info.dli_fname) < PATH_MAX)
+			strcpy(path, info.dli_fname);
+		return;
+	}
+	/* A static program, or one that was started by a relative path. */
+	length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	path[length > 0 ? length : 0] = '\0';
+}
+
 /* Beside the library that this is, in PATH, in the usual place. */
 static void find_places(struct plan *plan, const char *tool)
 {
-	const char *path = getenv("PATH"), *slash, *end;
-	Dl_info info;
+	const char *path = secure_getenv("PATH"), *slash, *end;
+	char self[PATH_MAX];
 
-	if (dladdr((void *)(uintptr_t)cri_spawn, &info) && info.dli_fname &&
-	    (slash = strrchr(info.dli_fname, '/'))) {
-		add_place(plan, info.dli_fname, slash - info.dli_fname, "/../bin", tool);
-		add_place(plan, info.dli_fname, slash - info.dli_fname, "/../../bin", tool);
+	find_self(self);
+	slash = strrchr(self, '/');
+	if (slash) {
+		add_place(plan, self, slash - self, "/../bin", tool);
+		add_place(plan, self, slash - self, "/../../bin", tool);
 	}
 	for (; path && *path; path = *end ? end + 1 : end) {
 		end = strchrnul(path, ':');
