@@ -21,6 +21,8 @@
 
 #include "report/report.h"
 
+#define MAX_TRIES	5
+
 /* What checkpoint_abandon() removes: written before `unfinished_dir` is set. */
 static char unfinished[NAME_MAX + 1];
 static volatile int unfinished_dir = -1;
@@ -82,26 +84,57 @@ static int open_directory(struct destination *d, const char *path)
 	return 0;
 }
 
-/* Removes a temporary file that a killed run has left; -EBUSY: a run is at it. */
+static int other_run(const struct destination *d)
+{
+	return report_fail(-EBUSY, "%s/%s is being written by another checkpoint", d->directory,
+			   d->name);
+}
+
+/* A lock says something only about a file that still has the name. */
+static bool has_its_name(const struct destination *d, int fd)
+{
+	struct stat open_one, named;
+
+	return !fstat(fd, &open_one) &&
+	       !fstatat(d->dir_fd, d->temporary, &named, AT_SYMLINK_NOFOLLOW) &&
+	       open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
+static int remove_name(const struct destination *d)
+{
+	if (!unlinkat(d->dir_fd, d->temporary, 0) || errno == ENOENT)
+		return 0;
+	return report_errno(-errno, "cannot remove %s/%s, left by an earlier run", d->directory,
+			    d->temporary);
+}
+
+/*
+ * Removes a temporary file that a killed run has left; -EBUSY: a run is at it;
+ * -EAGAIN (silently): it was exchanged meanwhile.
+ */
 static int remove_stale(struct destination *d)
 {
 	int fd = openat(d->dir_fd, d->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int err = 0;
+	int err;
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		err = report_fail(-EBUSY, "%s/%s is being written by another checkpoint",
-				  d->directory, d->name);
-	else if (unlinkat(d->dir_fd, d->temporary, 0) && errno != ENOENT)
-		err = report_errno(-errno, "cannot remove %s/%s, left by an earlier run",
-				   d->directory, d->temporary);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0 && (errno == ELOOP || errno == ENXIO))
+		return remove_name(d);	/* a link or socket: of no run */
+	if (fd < 0)
+		return report_errno(-errno, "cannot open %s/%s, left by an earlier run",
+				    d->directory, d->temporary);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		err = other_run(d);
+	else if (!has_its_name(d, fd))
+		err = -EAGAIN;
+	else
+		err = remove_name(d);
+	close(fd);
 	return err;
 }
 
-/* Creates and locks it; it is recorded as unfinished. */
+/* Creates and locks it; it is recorded as unfinished.  -EAGAIN: taken for a stale one. */
 static int create_new(struct destination *d)
 {
 	sigset_t old;
@@ -111,9 +144,12 @@ static int create_new(struct destination *d)
 	d->fd = openat(d->dir_fd, d->temporary,
 		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (d->fd < 0) {
-		err = -errno;
-	} else if (flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		err = -EBUSY;		/* another run takes it for a stale one */
+		err = errno == EEXIST ? -EAGAIN : -errno;
+	} else if ((flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) ||
+		   !has_its_name(d, d->fd)) {
+		err = -EAGAIN;
+		close(d->fd);
+		d->fd = -1;
 	} else {
 		strcpy(unfinished, d->temporary);
 		unfinished_dir = d->dir_fd;
@@ -128,13 +164,11 @@ static int create_temporary(struct destination *d)
 
 	do {
 		err = remove_stale(d);
-		if (err)
-			return err;
-		err = create_new(d);
-	} while (err == -EEXIST && ++tries < 3);
-	if (err == -EBUSY)
-		return report_fail(err, "%s/%s is being written by another checkpoint",
-				   d->directory, d->name);
+		if (!err)
+			err = create_new(d);
+	} while (err == -EAGAIN && ++tries < MAX_TRIES);
+	if (err == -EAGAIN)
+		return other_run(d);
 	if (err)
 		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
 	fchmod(d->fd, 0400);		/* whatever the mask says */

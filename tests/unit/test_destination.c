@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,21 @@
 #include "report/report.h"
 
 static char folder[] = "/tmp/kcr-destination.XXXXXX";
+
+/* The call of libc that destination.c makes, with something done before. */
+static void (*before_flock)(void);
+static int flocks_before;		/* calls until then */
+
+int flock(int fd, int how)
+{
+	if (before_flock && !flocks_before--) {
+		void (*act)(void) = before_flock;
+
+		before_flock = NULL;
+		act();
+	}
+	return syscall(SYS_flock, fd, how);
+}
 
 static void put(const char *name, const char *text)
 {
@@ -209,6 +225,37 @@ static void test_leftover(void **state)
 	close(fd);
 }
 
+static int other_run = -1;
+
+/* Another run removes the file that we have opened and begins with its own. */
+static void another_run(void)
+{
+	unlink(".image.tmp");
+	put(".image.tmp", "other");
+	other_run = open(".image.tmp", O_RDONLY);
+	assert_int_equal(syscall(SYS_flock, other_run, LOCK_EX | LOCK_NB), 0);
+}
+
+static void test_exchanged(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
+
+	(void)state;
+	for (int created = 0; created < 2; created++) {
+		report_clear();
+		if (!created)
+			put(".image.tmp", "left");	/* the first lock is of this */
+		before_flock = another_run;
+		flocks_before = 0;
+		assert_int_equal(save(&o), -EBUSY);
+		assert_null(before_flock);
+		assert_content(".image.tmp", "other");
+		assert_int_equal(nr_entries(), 1);
+		close(other_run);
+		unlink(".image.tmp");
+	}
+}
+
 static void test_two_runs(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
@@ -318,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
 		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
+		CASE(test_exchanged),
 		CASE(test_link), CASE(test_special), CASE(test_refused),
 		CASE(test_descriptor_and_rewind),
 	};
