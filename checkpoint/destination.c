@@ -235,7 +235,7 @@ int destination_rewind(struct destination *d)
 
 int destination_sync(struct destination *d)
 {
-	if (!d->sync || d->start < 0 || !fsync(d->fd) || errno == EINVAL)
+	if (!d->sync || !fsync(d->fd) || errno == EINVAL)	/* a pipe or socket */
 		return 0;
 	return report_errno(-errno, "cannot write the context file");
 }

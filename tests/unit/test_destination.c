@@ -26,9 +26,16 @@
 
 static char folder[] = "/tmp/kcr-destination.XXXXXX";
 
-/* The call of libc that destination.c makes, with something done before. */
+/* The calls of libc that destination.c makes: counted, or with something done before. */
+static int nr_fsyncs;
 static void (*before_flock)(void);
 static int flocks_before;		/* calls until then */
+
+int fsync(int fd)
+{
+	nr_fsyncs++;
+	return syscall(SYS_fsync, fd);
+}
 
 int flock(int fd, int how)
 {
@@ -256,6 +263,23 @@ static void test_exchanged(void **state)
 	}
 }
 
+/* Whatever can be written for good is, however it was opened. */
+static void test_sync(void **state)
+{
+	struct checkpoint_options o = options(NULL, CHECKPOINT_ATOMIC);
+
+	(void)state;
+	put("file", "head");
+	o.fd = open("file", O_WRONLY | O_APPEND);
+	nr_fsyncs = 0;
+	assert_int_equal(save(&o), 0);
+	assert_int_equal(nr_fsyncs, 1);
+	o.sync = false;
+	assert_int_equal(save(&o), 0);
+	assert_int_equal(nr_fsyncs, 1);
+	close(o.fd);
+}
+
 static void test_two_runs(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
@@ -365,7 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
 		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
-		CASE(test_exchanged),
+		CASE(test_exchanged), CASE(test_sync),
 		CASE(test_link), CASE(test_special), CASE(test_refused),
 		CASE(test_descriptor_and_rewind),
 	};
