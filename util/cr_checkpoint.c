@@ -359,19 +359,29 @@ static void on_signal(int signal_number)
 	raise(signal_number);
 }
 
+/* What there is to say when time is over: static, for the handler. */
+static bool alarm_quiet, alarm_json;
+
+static void say(int fd, const char *text)
+{
+	if (write(fd, text, strlen(text)) < 0)
+		return;			/* nobody wants to know */
+}
+
 static void on_alarm(int signal_number)
 {
-	static const char text[] = "cr_checkpoint: not done in the time given by --time\n";
-
 	(void)signal_number;
 	checkpoint_abandon();
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(1);
+	if (alarm_json)
+		say(STDOUT_FILENO, "{\"event\":\"error\",\"code\":110,"
+		    "\"message\":\"not done in the time given by --time\"}\n");
+	if (!alarm_quiet)
+		say(STDERR_FILENO, "cr_checkpoint: not done in the time given by --time\n");
 	status_done(ETIMEDOUT, 0);
 	_exit(ETIMEDOUT);
 }
 
-static void handle_signals(unsigned int timeout_s)
+static void handle_signals(const struct arguments *a)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 	struct sigaction action = { .sa_handler = on_signal };
@@ -385,10 +395,12 @@ static void handle_signals(unsigned int timeout_s)
 	}
 	signal(SIGPIPE, SIG_IGN);	/* EPIPE and EFBIG say it better */
 	signal(SIGXFSZ, SIG_IGN);
-	if (timeout_s) {
+	if (a->checkpoint.timeout_s) {
+		alarm_quiet = a->quiet;
+		alarm_json = a->json;
 		action.sa_handler = on_alarm;
 		sigaction(SIGALRM, &action, NULL);
-		alarm(timeout_s);
+		alarm(a->checkpoint.timeout_s);
 	}
 }
 
@@ -444,7 +456,7 @@ int main(int argc, char **argv)
 	if (err >= 0)
 		return err;
 	report_set_level(a.quiet ? -1 : a.verbose);
-	handle_signals(a.checkpoint.timeout_s);
+	handle_signals(&a);
 	progress_init(&progress, a.quiet, a.json);
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
