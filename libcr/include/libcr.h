@@ -155,8 +155,9 @@ struct cr_restart_info {
  * module.  Once per thread; further calls return the same id.  A child of
  * fork(2) begins anew: it calls cr_init() and registers its own callbacks.
  * Returns the thread's id, from 0 on (0 in a thread-context callback), to be
- * passed to cr_enter_cs() and the like; negative with ENOSYS (no module, or the device can't be opened),
- * CR_EVERSION (another version of the module) or ENOMEM.
+ * passed to cr_enter_cs() and the like; negative with ENOSYS (no module, or
+ * the device can't be opened), CR_EVERSION (another version of the module) or
+ * ENOMEM.
  */
 cr_client_id_t cr_init(void);
 
