@@ -38,7 +38,6 @@ struct cri_job {
 	bool restart;
 	bool accepted;
 	bool over;
-	bool was_subreaper;		/* restart: what the program was before */
 	int error;			/* once it is over */
 	pid_t leader;			/* restart: of what was restored */
 	char *text;			/* messages, and a line that is not complete */
@@ -47,6 +46,13 @@ struct cri_job {
 };
 
 static struct cri_job *jobs;
+
+/* What a tool leaves behind when it ends becomes ours, as long as there is one of those. */
+static struct {
+	unsigned int generation;	/* a forked child is none */
+	unsigned int count;
+	int was;			/* what the program was before */
+} reaper;
 
 static struct cri_job *find(unsigned long handle, bool restart)
 {
@@ -76,6 +82,30 @@ static void forget(struct cri_job *job)
 	free(job);
 }
 
+static void begin_reaping(void)
+{
+	cri_watch_forks();
+	cri_lock();
+	if (reaper.generation != cri.generation)
+		reaper.count = 0;
+	reaper.generation = cri.generation;
+	if (!reaper.count++) {
+		reaper.was = 0;
+		prctl(PR_GET_CHILD_SUBREAPER, &reaper.was);
+		if (!reaper.was)
+			prctl(PR_SET_CHILD_SUBREAPER, 1);
+	}
+	cri_unlock();
+}
+
+static void end_reaping(void)
+{
+	cri_lock();
+	if (reaper.generation == cri.generation && reaper.count && !--reaper.count && !reaper.was)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
+	cri_unlock();
+}
+
 /* ---- starting ------------------------------------------------------------------------ */
 
 /* Lets the tool begin.  0 or an errno. */
@@ -101,7 +131,7 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 		  bool traces_us)
 {
 	struct cri_job *job = calloc(1, sizeof(*job));
-	int pair[2], was = 0, err;
+	int pair[2], err;
 
 	if (!job) {
 		errno = ENOMEM;
@@ -111,10 +141,8 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 		free(job);
 		return -1;
 	}
-	/* What the tool leaves behind when it ends becomes ours. */
-	if (restart && !prctl(PR_GET_CHILD_SUBREAPER, &was) && !was)
-		prctl(PR_SET_CHILD_SUBREAPER, 1);
-	job->was_subreaper = was;
+	if (restart)
+		begin_reaping();
 	job->restart = restart;
 	job->fd = pair[0];
 	err = cri_spawn(tool, arguments, fd, pair[1], restart ? &job->between : NULL);
@@ -125,8 +153,8 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 		close(pair[0]);
 		if (job->between)
 			cri_spawn_end(job->between);
-		if (restart && !was)
-			prctl(PR_SET_CHILD_SUBREAPER, 0);
+		if (restart)
+			end_reaping();
 		free(job);
 		errno = err;
 		return -1;
@@ -161,8 +189,7 @@ static void complete(struct cri_job *job, bool said)
 	if (!job->restart)
 		return;
 	cri_spawn_end(job->between);
-	if (!job->was_subreaper)
-		prctl(PR_SET_CHILD_SUBREAPER, 0);
+	end_reaping();
 }
 
 static void take_status(struct cri_job *job, const char *line)

@@ -5,10 +5,14 @@
  *	section		itself, from within a critical section
  *	other PID	another process
  *	errors PID	what is refused, and with which error
+ *	unsupported PID	one that cannot be saved
+ *	restarts	restarts `image1` and `image2`, one while the other is under way
  *	restart		restarts `image`, whose processes become its children
  */
 #include <libcr.h>
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -182,6 +186,60 @@ static void request_wrongly(pid_t pid)
 	close(fd);
 }
 
+static void request_unsupported(pid_t pid)
+{
+	cr_checkpoint_args_t args;
+	int fd = open_image();
+
+	init(&args, CR_SCOPE_PROC, pid, fd);
+	CHECK(try_request(&args) == CR_ENOSUPPORT);
+	close(fd);
+}
+
+static void begin_restart(int fd, cr_restart_handle_t *handle)
+{
+	cr_restart_args_t args;
+
+	NEED(fd >= 0 && !cr_initialize_restart_args_t(&args));
+	args.cr_fd = fd;
+	args.cr_flags |= CR_RSTRT_ASYNC_ERR;
+	CHECK(cr_request_restart(&args, handle) == 0);
+	close(fd);
+}
+
+/* The second one's file comes by a pipe, when the first is over. */
+static void feed(int to, const char *name)
+{
+	int from = open(name, O_RDONLY | O_CLOEXEC);
+	char buffer[4096];
+	ssize_t got;
+
+	NEED(from >= 0);
+	while ((got = read(from, buffer, sizeof(buffer))) > 0)
+		NEED(write(to, buffer, got) == got);
+	close(from);
+	close(to);
+}
+
+static void request_two_restarts(void)
+{
+	cr_restart_handle_t handle[2];
+	int ends[2], pid[2], reaper = -1;
+
+	NEED(!pipe2(ends, O_CLOEXEC));
+	begin_restart(open("image1", O_RDONLY | O_CLOEXEC), &handle[0]);
+	begin_restart(ends[0], &handle[1]);
+	pid[0] = cr_poll_restart(&handle[0], NULL);
+	feed(ends[1], "image2");
+	pid[1] = cr_poll_restart(&handle[1], NULL);
+	for (int i = 0; i < 2; i++) {
+		CHECK(pid[i] > 0 && waitpid(pid[i], NULL, WNOHANG) == 0);
+		NEED(pid[i] > 0 && !kill(pid[i], SIGKILL));
+		CHECK(waitpid(pid[i], NULL, 0) == pid[i]);
+	}
+	CHECK(!prctl(PR_GET_CHILD_SUBREAPER, &reaper) && !reaper);
+}
+
 static void request_restart(void)
 {
 	cr_restart_handle_t handle;
@@ -226,6 +284,10 @@ int main(int argc, char **argv)
 		request_other(atoi(argv[4]));
 	else if (!strcmp(what, "errors"))
 		request_wrongly(atoi(argv[4]));
+	else if (!strcmp(what, "unsupported"))
+		request_unsupported(atoi(argv[4]));
+	else if (!strcmp(what, "restarts"))
+		request_two_restarts();
 	else if (!strcmp(what, "restart"))
 		request_restart();
 	check_ready();
