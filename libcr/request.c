@@ -199,7 +199,8 @@ static void take_status(struct cri_job *job, const char *line)
 	job->accepted = true;
 	if (sscanf(line, "done %d %d", &error, &pid) != 2)
 		return;
-	job->error = error;
+	/* What the interface calls it; the tool's own number is what a shell knows. */
+	job->error = error == EOPNOTSUPP && !job->restart ? CR_ENOSUPPORT : error;
 	job->leader = pid;
 	complete(job, true);
 }
