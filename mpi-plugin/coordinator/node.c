@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The daemon of a node.  One thread owns everything here; node_start() only
- * makes the sockets, so that the ranks' one is there before they are.
+ * The daemon of a node: its ranks, and the messages between them and the root.
+ * node_start() only makes the sockets, so that the ranks' one is there before they
+ * are; the thread does the rest.
  */
 #include "mpi-plugin/coordinator/node.h"
 
@@ -20,46 +21,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/dump.h"
-#include "mpi-plugin/coordinator/wire.h"
-#include "mpi-plugin/job/local.h"
+#include "mpi-plugin/coordinator/node_internal.h"
 #include "mpi-plugin/job/request.h"
-#include "mpi-plugin/job/snapshot.h"
 
-#define MAX_ARGUMENTS	32
 #define CONNECT_SECONDS	5
 
-struct member {				/* a rank of this node */
-	struct wire wire;
-	uint32_t rank;			/* WIRE_ALL: it has not said yet */
-	int32_t pid, top;		/* its own, and that of what the daemon started for it */
-	bool suspends;			/* was told to, and has not answered */
-	bool wanted;			/* is to be dumped then */
-	bool waits;			/* for its turn to be dumped */
-	bool owes;			/* an answer */
-	struct dump dump;
-	uint32_t dump_id;		/* of the checkpoint that it belongs to */
-};
-
-static struct {
-	int listener;
-	struct wire root;
-	struct member **member;
-	size_t nr_members;
-	size_t nr_owing;
-	size_t at_once;			/* dumps, as many as there are processors */
-	uint32_t id;			/* of the checkpoint under way */
-	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
-	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
-	uint32_t next_asker;		/* what came with it */
-	struct wire_dump *order;
-	char *argument[MAX_ARGUMENTS + 1];
-	uint32_t *saved;		/* the ranks this checkpoint has saved here */
-	size_t nr_saved;
-	char **useless;			/* folders to remove once nothing is written any more */
-} node;
-
-static void begin_next(void);
+struct node node;
 
 int thread_start(void *(*function)(void *), void *argument)
 {
@@ -74,190 +41,6 @@ int thread_start(void *(*function)(void *), void *argument)
 	if (!err)
 		pthread_detach(thread);
 	return -err;
-}
-
-/* ---- saving ---------------------------------------------------------------------- */
-
-static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
-{
-	size_t length = sizeof(struct wire_failed) + strlen(text) + 1;
-	uint8_t *data = malloc(length);
-
-	if (!data)
-		return;
-	memcpy(data, &(struct wire_failed){ code }, sizeof(struct wire_failed));
-	strcpy((char *)data + sizeof(struct wire_failed), text);
-	wire_send(&node.root, WIRE_FAILED, rank, id, data, length);
-	free(data);
-}
-
-static void dump_member(struct member *m)
-{
-	char *path = snapshot_rank_path(node.order->strings, m->rank);
-	int err = path ? dump_start(&m->dump, m->top, path, node.argument) : -ENOMEM;
-
-	m->waits = false;
-	m->dump_id = node.id;
-	if (err)
-		tell_failure(node.id, m->rank, -err, err == -ENOENT ?
-			     "cr_checkpoint is not in the PATH of mpirun" :
-			     "cannot start cr_checkpoint");
-	free(path);
-}
-
-/* As many at a time as there are processors.  Returns how many are under way. */
-static size_t dump_more(void)
-{
-	size_t running = 0;
-
-	for (size_t i = 0; i < node.nr_members; i++)
-		running += node.member[i]->dump.fd >= 0;
-	for (size_t i = 0; i < node.nr_members && running < node.at_once; i++) {
-		struct member *m = node.member[i];
-
-		if (!m->waits)
-			continue;
-		dump_member(m);
-		running += m->dump.fd >= 0;
-	}
-	return running;
-}
-
-static bool somebody_dumps(void)
-{
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->dump.fd >= 0)
-			return true;
-	return false;
-}
-
-static void remove_useless(void)
-{
-	if (somebody_dumps())
-		return;
-	for (char **each = node.useless; each && *each; each++)
-		local_remove(*each);
-	strings_free(node.useless);
-	node.useless = NULL;
-}
-
-static void dump_ended(struct member *m)
-{
-	char *message;
-	int err = dump_finish(&m->dump, &message);
-
-	if (err) {
-		tell_failure(m->dump_id, m->rank, -err, message ? message : "cannot be saved");
-	} else {
-		node.saved[node.nr_saved++] = m->rank;
-		wire_queue(&node.root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
-	}
-	free(message);
-	if (!dump_more())
-		wire_flush(&node.root);
-	remove_useless();
-	begin_next();
-}
-
-/* The order, and the folder if it is this node's. */
-static int take_order(const uint8_t *data, size_t length)
-{
-	size_t count = 0;
-	char *text, *end;
-
-	free(node.order);
-	free(node.saved);
-	node.nr_saved = 0;
-	node.order = length > sizeof(*node.order) ? malloc(length + 1) : NULL;
-	node.saved = calloc(node.nr_members + 1, sizeof(*node.saved));
-	if (!node.order || !node.saved)
-		return -ENOMEM;
-	memcpy(node.order, data, length);
-	end = (char *)node.order + length;
-	*end = '\0';
-	for (text = node.order->strings + strlen(node.order->strings) + 1;
-	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
-		node.argument[count++] = text;
-	node.argument[count] = NULL;
-	return node.order->local ? local_make(node.order->strings) : 0;
-}
-
-/* All ranks have drained their channels: this one may let go of its own. */
-static void begin_member(struct member *m)
-{
-	m->suspends = m->wanted = true;
-	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node.id, NULL, 0);
-}
-
-static void dump_all(const uint8_t *data, size_t length)
-{
-	int err = take_order(data, length);
-	char text[512];
-
-	if (err) {
-		snprintf(text, sizeof(text), "cannot create %s: %s",
-			 node.order ? node.order->strings : "", strerror(-err));
-		tell_failure(node.id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
-		return;
-	}
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->rank != WIRE_ALL)
-			begin_member(node.member[i]);
-}
-
-static void cancel_dumps(void)
-{
-	for (size_t i = 0; i < node.nr_members; i++) {
-		node.member[i]->wanted = node.member[i]->waits = false;
-		dump_cancel(&node.member[i]->dump);
-	}
-}
-
-/* Of what was saved, also if the rank has ended meanwhile. */
-static void sum_all(void)
-{
-	int synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
-
-	for (size_t i = 0; i < node.nr_saved; i++) {
-		struct wire_summed sum;
-		char *path = snapshot_rank_path(node.order->strings, node.saved[i]);
-		int err = path ? snapshot_sum(path, &sum.bytes, &sum.checksum) : -ENOMEM;
-
-		free(path);
-		if (err)
-			tell_failure(node.id, node.saved[i], -err, "its context file cannot be read back");
-		else if (synced)
-			tell_failure(node.id, node.saved[i], -synced, "its folder cannot be written");
-		else
-			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
-	}
-	wire_flush(&node.root);
-}
-
-static void forget(const char *folder, size_t length)
-{
-	if (length && !folder[length - 1])
-		strings_add(&node.useless, folder);
-	remove_useless();
-}
-
-static void signal_all(const uint8_t *data, size_t length)
-{
-	int32_t number;
-
-	if (length != sizeof(number))
-		return;
-	memcpy(&number, data, sizeof(number));
-	/* The rank first: what started it may end the job when it ends. */
-	for (size_t i = 0; i < node.nr_members; i++) {
-		const struct member *m = node.member[i];
-
-		if (m->rank == WIRE_ALL)
-			continue;
-		kill(m->pid, number);
-		if (m->top != m->pid)
-			kill(m->top, number);
-	}
 }
 
 /* ---- messages ---------------------------------------------------------------------- */
@@ -307,6 +90,20 @@ static bool somebody_suspends(void)
 	return false;
 }
 
+/*
+ * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
+ * on in the daemon while a file is written to the disk, or a rank is stopped.
+ */
+static void begin_next(void)
+{
+	struct wire_header h = node.next;
+
+	if (!h.type || node.go_on.type || saving_under_way())
+		return;
+	node.next.type = 0;
+	pass_down(&h, (const uint8_t *)&node.next_asker);
+}
+
 /* CONTINUE, once nobody is about to suspend. */
 static void let_go_on(void)
 {
@@ -319,27 +116,13 @@ static void let_go_on(void)
 	begin_next();
 }
 
-/*
- * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
- * on in the daemon while a file is written to the disk, or a rank is stopped.
- */
-static void begin_next(void)
-{
-	struct wire_header h = node.next;
-
-	if (!h.type || node.go_on.type || somebody_dumps())
-		return;
-	node.next.type = 0;
-	pass_down(&h, (const uint8_t *)&node.next_asker);
-}
-
 /* It has, or cannot, or is gone. */
 static void has_suspended(struct member *m, bool well)
 {
 	m->suspends = false;
 	m->waits = m->wanted && well;
 	m->wanted = false;
-	dump_more();
+	saving_more();
 	let_go_on();
 }
 
@@ -347,16 +130,16 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 {
 	switch (h->type) {
 	case WIRE_DUMP:
-		dump_all(data, h->length);
+		saving_begin(data, h->length);
 		break;
 	case WIRE_SUM:
-		sum_all();
+		saving_sum();
 		break;
 	case WIRE_FORGET:
-		forget((const char *)data, h->length);
+		saving_forget((const char *)data, h->length);
 		break;
 	case WIRE_SIGNAL:
-		signal_all(data, h->length);
+		saving_signal(data, h->length);
 		break;
 	case WIRE_PREPARE:
 		node.id = h->id;
@@ -368,7 +151,7 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_CONTINUE:
 		node.next.type = 0;
-		cancel_dumps();
+		saving_cancel();
 		node.go_on = *h;
 		let_go_on();
 		break;
@@ -505,8 +288,10 @@ static void *node_thread(void *unused)
 
 			if (p[2 + 2 * i].revents && serve(&m->wire, m, p[2 + 2 * i].revents))
 				lose_member(m);
-			if (p[3 + 2 * i].revents && dump_read(&m->dump))
-				dump_ended(m);
+			if (p[3 + 2 * i].revents && dump_read(&m->dump)) {
+				saving_ended(m);
+				begin_next();
+			}
 		}
 		if (p[1].revents)
 			err = serve(&node.root, NULL, p[1].revents);
@@ -515,7 +300,7 @@ static void *node_thread(void *unused)
 		remove_members();
 	}
 	/* The ranks see the end of their connections and end themselves. */
-	cancel_dumps();
+	saving_cancel();
 	for (size_t i = 0; i < node.nr_members; i++)
 		wire_close(&node.member[i]->wire);
 	close(node.listener);
