@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "tests/programs/check.h"
@@ -86,6 +87,7 @@ static void pending(int null)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 	cr_checkpoint_handle_t first;
+	struct itimerval often = { { 0, 500000 }, { 0, 500000 } }, never = { };
 	struct timeval none = { };
 
 	NEED(cr_enter_cs(cr_init()) == 0);
@@ -93,8 +95,9 @@ static void pending(int null)
 	first = handle;
 	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == EBUSY);
 	sigaction(SIGALRM, &action, NULL);
-	alarm(1);
+	setitimer(ITIMER_REAL, &often, NULL);
 	CHECK(cr_wait_checkpoint(&first, NULL) == -1 && errno == EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
 	CHECK(cr_wait_checkpoint(&first, &none) == 0);
 	CHECK(cr_poll_checkpoint(&first, &none) == 0);
 	CHECK(cr_leave_cs(cr_init()) == 0);

@@ -51,11 +51,13 @@ static void expect(int id, time_t first, long interval_ns)
 }
 
 static volatile pid_t other_tid;
+static volatile bool other_waits;
 
 static void *other(void *argument)
 {
 	other_tid = syscall(SYS_gettid);
 	check_wait();
+	other_waits = true;
 	while (!argument || value != 77)
 		usleep(1000);
 	return argument;
@@ -94,6 +96,9 @@ int main(int argc, char **argv)
 	expect(cpu, FAR + 4, 0);
 	expect(idle, 0, 0);
 	CHECK(syscall(SYS_timer_getoverrun, gap) < 0 && errno == EINVAL);
+	/* From here on signals come: none may end the other one's check_wait(). */
+	while (!other_waits)
+		usleep(1000);
 	arm(idle, 0, 0);
 	while (value != 14)
 		usleep(1000);
