@@ -16,7 +16,6 @@
 #include "checkpoint/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,26 +25,13 @@
 
 #define MAX_TRIES	3
 
-/* Does one of the processes hold it open other than for writing alone? */
-static bool is_held(const struct checkpoint *c, const struct stat *st)
-{
-	for (uint32_t id = 1; id <= file_table_count(c->files); id++) {
-		const struct file_probe *p = file_table_probe(c->files, id);
-
-		if (p->st.st_dev == st->st_dev && p->st.st_ino == st->st_ino &&
-		    (file_table_get(c->files, id)->flags & O_ACCMODE) != O_WRONLY)
-			return true;
-	}
-	return false;
-}
-
 /* A destination that a stopped process is to read would never be written. */
 static int check_reader(const struct checkpoint *c)
 {
 	struct stat st;
 
 	if (fstat(c->destination.fd, &st) || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ||
-	    !is_held(c, &st))
+	    !file_table_is_read(c->files, &st))
 		return 0;
 	return report_fail(-EDEADLK, "the destination is a pipe or socket that one of the processes "
 			   "to checkpoint holds open: it could not go on reading");

@@ -330,7 +330,7 @@ const struct file_probe *file_table_probe(const struct file_table *t, uint32_t i
 	return id && id <= t->count ? &t->entry[id - 1]->probe : NULL;
 }
 
-uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino, uint32_t except_id)
+uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino)
 {
 	uint32_t lowest = 0;
 
@@ -340,15 +340,28 @@ uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino,
 
 		if (st->st_dev != dev || st->st_ino != ino)
 			break;
-		if (id != except_id && (!lowest || id < lowest))
+		if (!lowest || id < lowest)
 			lowest = id;
 	}
 	return lowest;
 }
 
+bool file_table_is_read(const struct file_table *t, const struct stat *file)
+{
+	for (size_t i = index_inode(t, file->st_dev, file->st_ino); i < t->count; i++) {
+		const struct file_probe *p = &t->entry[t->index[i] - 1]->probe;
+
+		if (p->st.st_dev != file->st_dev || p->st.st_ino != file->st_ino)
+			break;
+		if ((p->flags & O_ACCMODE) != O_WRONLY)
+			return true;
+	}
+	return false;
+}
+
 uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe)
 {
-	return file_table_find_inode(t, probe->st.st_dev, probe->st.st_ino, 0);
+	return file_table_find_inode(t, probe->st.st_dev, probe->st.st_ino);
 }
 
 static int compare_places(const void *a, const void *b)

@@ -159,19 +159,6 @@ static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
 	return err && err != -EAGAIN ? err : sent;
 }
 
-/* Can one of the programs receive from it? */
-static bool has_reader(const struct file_table *t, const struct file_probe *probe)
-{
-	for (uint32_t id = 1; id <= file_table_count(t); id++) {
-		const struct file_probe *p = file_table_probe(t, id);
-
-		if (p->st.st_dev == probe->st.st_dev && p->st.st_ino == probe->st.st_ino &&
-		    (p->flags & O_ACCMODE) != O_WRONLY)
-			return true;
-	}
-	return false;
-}
-
 /* By a description of our own that may read and never waits. */
 static int save_messages(struct file_table *t, const struct file_probe *probe, size_t count,
 			 Kcr__MessageQueue *queue)
@@ -187,7 +174,7 @@ static int save_messages(struct file_table *t, const struct file_probe *probe, s
 		close(fd);
 		return file_unsupported(t, "a message queue with a notification (mq_notify)");
 	}
-	if (count && !file_table_is_dry(t) && has_reader(t, probe)) {
+	if (count && !file_table_is_dry(t) && file_table_is_read(t, &probe->st)) {
 		err = look_at_messages(fd, count, queue);
 		if (err)
 			err = file_save_error(probe, err, "cannot save its messages");

@@ -79,7 +79,9 @@ size_t file_table_count(const struct file_table *t);
 const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
 
 /* For save(): the id of the file with this socket inode / the same description; 0: not in the table. */
-uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino, uint32_t except_id);
+uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino);
+/* Has one of the processes this file open other than for writing alone? */
+bool file_table_is_read(const struct file_table *t, const struct stat *file);
 uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number);
 const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id);
 /* Fills p->posix_lock: the locks that process p->pid holds through registered descriptors. */

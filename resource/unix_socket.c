@@ -98,7 +98,7 @@ static int save_peer(struct file_table *t, const struct file_probe *probe,
 	u->connected = state->state == TCP_ESTABLISHED;
 	u->has_peer_file_id = true;
 	if (state->peer)
-		u->peer_file_id = file_table_find_inode(t, probe->st.st_dev, state->peer, 0);
+		u->peer_file_id = file_table_find_inode(t, probe->st.st_dev, state->peer);
 	if (u->peer_file_id || !u->connected || u->type == SOCK_DGRAM) {
 		u->has_peer_outside = u->peer_outside = state->peer && !u->peer_file_id;
 		return 0;
