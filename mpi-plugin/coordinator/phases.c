@@ -16,8 +16,7 @@
 #include "mpi-plugin/job/local.h"
 #include "report/report.h"
 
-#define ABORT_PATIENCE_NS	10000000000ull	/* for ranks that do not answer any more */
-#define RESUME_PATIENCE_NS	10000000000ull	/* for those that are saved and are to go on */
+#define PATIENCE_NS	10000000000ull	/* for ranks that do not say that they go on */
 
 static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length);
 
@@ -218,7 +217,7 @@ static uint64_t request_deadline(void)
 
 static void resume_all(void)
 {
-	root.deadline_ns = root_now() + RESUME_PATIENCE_NS;
+	root.deadline_ns = root_now() + PATIENCE_NS;
 	next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
 }
 
@@ -306,7 +305,7 @@ void phases_abort(int code, const char *text)
 	root.answer.code = code;
 	free(root.answer.message);
 	root.answer.message = text ? strdup(text) : NULL;
-	root.deadline_ns = root_now() + ABORT_PATIENCE_NS;
+	root.deadline_ns = root_now() + PATIENCE_NS;
 	next_phase(PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
 	check_phase();			/* nobody may be left */
 }
