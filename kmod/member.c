@@ -198,12 +198,12 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 	struct kcr_job *job = parent->job;
 	struct kcr_parked *maker;
 
+	/* Who called exec is not what ADD was allowed for, nor is what it forks. */
+	if (current->mm != parent->mm)
+		return;
 	spin_lock(&job->list_lock);
 	/* A parked thread that forks does so for us: a snapshot. */
 	maker = kcr_parked_find(job, current);
-	/* Who called exec is not what ADD was allowed for, nor is what it forks. */
-	if (current->mm != parent->mm)
-		goto out;
 	if (job->dead || (maker && kcr_parked_rests(maker)) || child->flags & KCR_PF_WORKER)
 		goto out;
 	if (child->signal == current->signal) {
