@@ -122,6 +122,7 @@ static inline struct file *kcr_mm_exe_file(struct mm_struct *mm)
 #else
 #define KCR_VM_DROPPABLE	0UL
 #endif
+
 #ifdef VM_SEALED		/* 6.10 (8be7258aad44) */
 #define KCR_VM_SEALED	VM_SEALED
 #else
