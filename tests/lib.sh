@@ -164,6 +164,12 @@ kill_tree() {
 # checkpoint_and_kill PID [OPTION...]: the program does nothing in between.
 checkpoint_and_kill() {
 	checkpoint "$@" --kill
+	saved_are_gone "$1"
+}
+
+# saved_are_gone PID: the processes in `image`, which the checkpoint has killed; the
+# first one is a child of the shell.
+saved_are_gone() {
 	wait "$1" 2> /dev/null
 	# shellcheck disable=SC2046
 	wait_until all_gone $(cr_info --json image | jq '.process[].pid')
@@ -177,9 +183,7 @@ checkpoint_midway() {
 	status=$?
 	[ $status = 0 ] || ! ended "$pid" || skip "the machine is too fast: $what had ended"
 	[ $status = 0 ] || fail "status $status from cr_checkpoint"
-	wait "$pid" 2> /dev/null
-	# shellcheck disable=SC2046
-	wait_until all_gone $(cr_info --json image | jq '.process[].pid')
+	saved_are_gone "$pid"
 }
 
 # restart [OPTION...]: from the file `image`, in the background; cr_restart's own
