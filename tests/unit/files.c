@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -382,4 +383,47 @@ void files_cycle(const struct files_test *test)
 	close(content);
 	munmap(shared, sizeof(*shared));
 	context_free(c);
+}
+
+/* ---- sockets --------------------------------------------------------------------- */
+
+void files_say(int fd, const char *text)
+{
+	must(send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+}
+
+bool files_hears(int fd, const char *text)
+{
+	char buffer[256] = "";
+	size_t length = strlen(text);
+	ssize_t got = recv(fd, buffer, length ? length : sizeof(buffer), 0);
+
+	if (got == (ssize_t)length && !memcmp(buffer, text, length))
+		return true;
+	fprintf(stderr, "heard %zd: %s\n", got, buffer);
+	return false;
+}
+
+bool files_silent(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+}
+
+/* ---- the folder ------------------------------------------------------------------ */
+
+int files_set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(files_folder) ? 0 : -1;
+}
+
+int files_tear_down(void **state)
+{
+	char command[80];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", files_folder);
+	return system(command);
 }

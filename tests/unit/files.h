@@ -42,6 +42,15 @@ void files_must(bool condition, const char *text, const char *file, int line);
 /* The descriptor moves to this number. */
 void files_at(int fd, int number);
 
+/* Sends, or receives, the whole text ("": the end); nothing is there to receive. */
+void files_say(int fd, const char *text);
+bool files_hears(int fd, const char *text);
+bool files_silent(int fd);
+
+/* The folder is there while a group of tests runs. */
+int files_set_up(void **state);
+int files_tear_down(void **state);
+
 extern char files_folder[];		/* a folder of this test program's own */
 const char *files_path(const char *name);
 

@@ -532,21 +532,6 @@ static void test_tty(void **state)
 	close(other_slave);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	return mkdtemp(files_folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	char command[80];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", files_folder);
-	return system(command);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,5 +540,5 @@ int main(void)
 		cmocka_unit_test(test_pty), cmocka_unit_test(test_tty),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, files_set_up, files_tear_down);
 }
