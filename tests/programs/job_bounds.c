@@ -2,12 +2,16 @@
 /*
  * What a job does not give: `child` a process that a member has made after it called
  * exec, `killed` trouble when a stopped member is killed while it is asked for, `secret`
- * the pages of memfd_secret(2), `other` anything to another process than its owner.
+ * the pages of memfd_secret(2), `other` anything to another process than its owner,
+ * `segment` a file of memory that its caller may only read, `exec` the end of a process
+ * that it has made and that is another program by now.
  */
 #include <linux/kcr.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -166,6 +170,72 @@ static void other(void)
 	CHECK(list() == -EINVAL);	/* not stopped: but the owner is heard */
 }
 
+/* For one's own mapping of the segment at address (pid 0), and for that of another. */
+static void ask_for_file(pid_t pid, const void *address)
+{
+	struct kcr_mapped_file ask = {
+		.size = sizeof(ask), .pid = pid, .address = (uintptr_t)address,
+	};
+
+	CHECK(ioctl(job, KCR_IOC_MAPPED_FILE, &ask) == -1 && errno == EACCES);
+}
+
+static int be_stranger(int id)
+{
+	const void *address;
+	pid_t member;
+
+	NEED(!setgid(1000) && !setuid(1000) && !prctl(PR_SET_DUMPABLE, 1));
+	job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	address = shmat(id, NULL, SHM_RDONLY);
+	NEED(job >= 0 && address != (void *)-1);
+	ask_for_file(0, address);
+	member = fork();
+	if (!member)
+		for (;;)
+			pause();
+	NEED(!add(member) && !park());
+	ask_for_file(member, address);
+	kill(member, SIGKILL);
+	waitpid(member, NULL, 0);
+	return check_failures;
+}
+
+static void segment(void)
+{
+	int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0644), status;
+	pid_t pid;
+
+	NEED(id >= 0);
+	pid = fork();
+	if (!pid)
+		_exit(be_stranger(id));
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static void execute(void)
+{
+	struct kcr_clone request = { .size = sizeof(request), .exit_signal = SIGCHLD };
+	char path[32], name[16];
+	int status;
+	pid_t pid = ioctl(job, KCR_IOC_CLONE, &request);
+
+	NEED(pid >= 0);
+	if (!pid) {
+		execlp("sleep", "sleep", "1000", NULL);
+		_exit(2);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	while (strcmp(check_slurp(path, name, sizeof(name)), "sleep\n"))
+		check_sleep_ms(1);
+	close(job);
+	check_sleep_ms(200);
+	CHECK(waitpid(pid, &status, WNOHANG) == 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	NEED(argc == 2);
@@ -179,6 +249,10 @@ int main(int argc, char **argv)
 		killed();
 	else if (!strcmp(argv[1], "secret"))
 		secret();
+	else if (!strcmp(argv[1], "segment"))
+		segment();
+	else if (!strcmp(argv[1], "exec"))
+		execute();
 	else
 		other();
 	return !!check_failures;
