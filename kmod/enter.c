@@ -196,6 +196,8 @@ static int check_request(const struct kcr_enter *request)
 	if (!request->nr_threads || !valid_signal(request->stop_signal) ||
 	    (request->stop_signal && !(request->flags & KCR_ENTER_STOPPED)))
 		return -EINVAL;
+	if (request->dumpable < -1 || request->dumpable > 1 || request->pad)
+		return -EINVAL;
 	/* Code and stack segments are the caller's own: those of 64-bit programs. */
 	if (current_pt_regs()->cs != __USER_CS)
 		return -EINVAL;
@@ -302,6 +304,7 @@ static int count_in(struct kcr_job *job, struct kcr_half *half, const struct kcr
 			half->leaderless = request->flags & KCR_ENTER_LEADERLESS;
 			half->stopped = request->flags & KCR_ENTER_STOPPED;
 			half->stop_signal = request->stop_signal;
+			half->dumpable = request->dumpable;
 		}
 		if (request->unmap_len && speaks(request)) {
 			half->unmap_start = request->unmap_start;

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat/dumpable.h"
 #include "restart.h"
 
 #define DEFAULT_WAIT_MS	10000
@@ -127,6 +128,19 @@ static int check_complete(struct kcr_restart *restart)
 	return 0;
 }
 
+/*
+ * Only now, before its threads wake: while one of them had its user's identity and
+ * another still that of its maker, the user must not get at the memory that both run in.
+ * RCU read lock held.
+ */
+static void set_dumpable_at_last(const struct kcr_half *half)
+{
+	struct task_struct *task = pid_task(half->pid, PIDTYPE_TGID);
+
+	if (task && half->ready && half->dumpable >= 0)
+		kcr_task_set_dumpable(task, half->mm, half->dumpable);
+}
+
 /* ---- processes that were stopped ---------------------------------------------- */
 
 /*
@@ -194,6 +208,7 @@ static unsigned int begin_stops(struct kcr_job *job)
 		if (!half->stopped)
 			continue;
 		count++;
+		set_dumpable_at_last(half);
 		parent = find_parent(job->restart, half);
 		if (parent)
 			hush(parent, true);
@@ -281,6 +296,20 @@ static int stop_again(struct kcr_job *job)
 	return ret;
 }
 
+/* list_lock held. */
+static void release_all(struct kcr_restart *restart, bool hold)
+{
+	struct kcr_half *half;
+
+	rcu_read_lock();
+	list_for_each_entry(half, &restart->processes, node)
+		if (!half->stopped)
+			set_dumpable_at_last(half);
+	rcu_read_unlock();
+	restart->holding = hold;
+	smp_store_release(&restart->resumed, true);
+}
+
 static int check_resume(struct kcr_job *job)
 {
 	int ret = -EINVAL;
@@ -328,8 +357,7 @@ long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
 	} else {
 		ret = check_complete(job->restart);
 		if (!ret) {
-			job->restart->holding = request.flags & KCR_RESUME_HOLD;
-			smp_store_release(&job->restart->resumed, true);
+			release_all(job->restart, request.flags & KCR_RESUME_HOLD);
 			request.nr_threads = job->restart->nr_threads;
 		}
 	}

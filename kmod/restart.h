@@ -31,6 +31,7 @@ struct kcr_half {
 	bool stopped;			/* KCR_ENTER_STOPPED */
 	bool hushed;			/* SA_NOCLDSTOP was added to its SIGCHLD */
 	u32 stop_signal;		/* what wait(2) is to tell */
+	s32 dumpable;			/* from RESUME on; -1: as it is */
 	bool complete;			/* all entered */
 	bool ready;			/* the same of all that share its mm, and the
 					 * old code is unmapped */

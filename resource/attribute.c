@@ -2,7 +2,7 @@
 /*
  * The attributes of a process, in the order in which they are rebuilt.  Two
  * things decide it: what needs privileges comes before `credentials`, which
- * gives them up; what credentials or numbers of processes disturb (dumpable,
+ * gives them up; what credentials or numbers of processes disturb (the
  * parent-death signal) comes after it.  Limits are raised first and lowered
  * last.
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Smaller settings of a process: those of prctl(2), the core dump filter and
- * the out-of-memory score.  After the credentials, which disturb the first two
- * of a thread: dumpable and the parent-death signal.
+ * the out-of-memory score.  After the credentials, whose change takes the
+ * parent-death signal of a thread away, and makes its process not dumpable: that
+ * is set by the kernel module when all threads are done (restart/thread.c).
  */
 #include "resource/attribute.h"
 
@@ -122,17 +123,9 @@ static void wait_for_parent(const struct rebuild *r, const Kcr__Process *p, stru
 		    KCR_IOC_WAIT, script_data(s, &wait, sizeof(wait)), 0, 0, 0);
 }
 
-/*
- * A change of credentials makes the whole process not dumpable: so every
- * thread sets this after its own change, and whichever comes last is right.
- * What is neither 0 nor 1 cannot be set and becomes the stricter 0.
- */
 static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
 			       struct script *s)
 {
-	if (p->has_dumpable)
-		script_call(s, "prctl(PR_SET_DUMPABLE)", SYS_prctl, PR_SET_DUMPABLE,
-			    p->dumpable == 1, 0, 0, 0, 0);
 	if (t->has_pdeath_signal && t->pdeath_signal)
 		wait_for_parent(r, p, s);
 	script_call(s, "prctl(PR_SET_PDEATHSIG)", SYS_prctl, PR_SET_PDEATHSIG,

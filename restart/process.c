@@ -181,6 +181,8 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.stopped = b->how->stopped,
 		.stop_signal = p->stop_seen ? 0 : p->stop_signal,
 		.nr_threads = (uint32_t)p->n_thread,
+		/* What is neither 0 nor 1 cannot be set and becomes the stricter 0. */
+		.dumpable = p->has_dumpable ? p->dumpable == 1 : -1,
 	};
 
 	return how;

@@ -152,6 +152,7 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 	enter->exe_fd = how->leader ? how->exe_fd : -1;
 	enter->job_fd = how->leader && how->close_job ? how->job : -1;
 	enter->nr_threads = how->nr_threads;
+	enter->dumpable = how->dumpable;
 	if (how->leader && how->unmap) {
 		enter->unmap_start = blob->base;
 		enter->unmap_len = blob->length;

@@ -23,6 +23,7 @@ struct thread_exit {
 	bool stopped;
 	uint32_t stop_signal;		/* for wait(2), 0: it was told already */
 	uint32_t nr_threads;
+	int dumpable;			/* 0 or 1, -1: as it is */
 };
 
 /*

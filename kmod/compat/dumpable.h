@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the dumpable setting of a process is kept.
+ * Where the dumpable setting of a process is kept: read by anybody, set for a process
+ * whose threads all sleep in the module.
  */
 #ifndef KCR_COMPAT_DUMPABLE_H
 #define KCR_COMPAT_DUMPABLE_H
@@ -8,6 +9,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/coredump.h>
+#include <linux/version.h>
 
 /* 7.2: a structure of its own that outlives the mm; before, flags of the mm. */
 #if __has_include(<linux/sched/exec_state.h>)
@@ -29,6 +31,18 @@ static inline u32 kcr_task_dumpable(struct task_struct *task, struct mm_struct *
 	return dumpable;
 #else
 	return get_dumpable(mm);
+#endif
+}
+
+/* As PR_SET_DUMPABLE, with 0 or 1.  RCU read lock held. */
+static inline void kcr_task_set_dumpable(struct task_struct *task, struct mm_struct *mm, u32 value)
+{
+#if KCR_HAVE_EXEC_STATE
+	WRITE_ONCE(rcu_dereference(task->exec_state)->dumpable, value);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	__mm_flags_set_mask_dumpable(mm, value);
+#else
+	set_mask_bits(&mm->flags, MMF_DUMPABLE_MASK, value);
 #endif
 }
 

@@ -24,7 +24,7 @@
 #include "kcr_client.h"
 
 #define KCR_DEVICE		"/dev/kcr"
-#define KCR_ABI_VERSION		1
+#define KCR_ABI_VERSION		2
 
 /* ---- what the module is and can do -------------------------------------- */
 
@@ -508,7 +508,8 @@ struct kcr_clone {
  * exe_fd (-1: none) becomes /proc/PID/exe and is closed at once;
  * job_fd (-1: none), this job's descriptor, is closed at RESUME;
  * the range unmap_start … is taken away once all threads have entered, those
- * of processes made with CLONE_VM as well.
+ * of processes made with CLONE_VM as well;
+ * dumpable is set when no thread has the identity of its maker any more.
  * Returns only on an error.
  */
 struct kcr_enter {
@@ -519,6 +520,8 @@ struct kcr_enter {
 	__s32 job_fd;
 	__u32 stop_signal;	/* STOPPED: what wait(2) will tell a parent that
 				 * is in the job, 0: nothing; else 0 */
+	__s32 dumpable;		/* for PR_GET_DUMPABLE, from RESUME on: 0, 1; -1: as it is */
+	__u32 pad;
 	__u64 unmap_start;
 	__u64 unmap_len;
 	__u64 regs[KCR_NR_REGS];	/* orig_ax, bases and selectors are ignored */
