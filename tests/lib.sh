@@ -152,13 +152,18 @@ flip_bit() {
 
 # kill_tree PID: with SIGKILL, and until every number is free again.
 kill_tree() {
-	local all
+	local all tries
 	all=$(tree_of "$1")
 	# shellcheck disable=SC2086
 	kill -KILL $all 2> /dev/null
 	wait "$1" 2> /dev/null
 	# shellcheck disable=SC2086
 	wait_until all_gone $all
+	# What was forked meanwhile is in its group, and keeps the group's number in use.
+	for ((tries = 0; tries < 40; tries++)); do
+		kill -0 -- "-$1" 2> /dev/null || break
+		nap
+	done
 }
 
 # checkpoint_and_kill PID [OPTION...]: the program does nothing in between.
