@@ -13,7 +13,6 @@
 
 #define USER_END		0x7ffffffff000ull
 #define PID_MAX			(1 << 22)
-#define FD_MAX			(1 << 30)
 #define SIGNALS			64
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
@@ -201,7 +200,7 @@ static const char *check_descriptors(const Kcr__Process *p, size_t nr_files)
 	if (twice)
 		return "descriptor described twice";
 	for (i = 0; i < p->n_descriptor; i++) {
-		if (p->descriptor[i]->fd < 0 || p->descriptor[i]->fd >= FD_MAX)
+		if (p->descriptor[i]->fd < 0 || p->descriptor[i]->fd >= CONTEXT_FD_MAX)
 			return "impossible descriptor number";
 		if (!file_exists(p->descriptor[i]->file_id, nr_files))
 			return "descriptor without its file";

@@ -16,9 +16,12 @@ static const char *check_epoll(const struct context *c, const Kcr__Epoll *epoll)
 {
 	size_t i;
 
-	for (i = 0; i < epoll->n_entry; i++)
-		if (epoll->entry[i]->fd < 0 || !context_file(c, epoll->entry[i]->file_id))
+	for (i = 0; i < epoll->n_entry; i++) {
+		if (epoll->entry[i]->fd < 0 || epoll->entry[i]->fd >= CONTEXT_FD_MAX)
+			return "epoll entry's number";
+		if (!context_file(c, epoll->entry[i]->file_id))
 			return "epoll entry without its file";
+	}
 	return NULL;
 }
 

@@ -32,6 +32,7 @@
 
 /* Most bytes of one message; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
+#define CONTEXT_FD_MAX		(1 << 30)	/* no descriptor has this number or more */
 
 struct context_head {
 	char magic[8];

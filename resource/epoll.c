@@ -161,14 +161,14 @@ static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry
 
 	if (flags >= 0 && aside < 0)
 		return rebuild_error(file, -errno, "descriptor");
-	if (entry->fd >= r->high_fd || dup2(r->file_fd[entry->file_id - 1], entry->fd) < 0)
-		err = rebuild_error(file, -EBADF, "cannot watch descriptor %d", entry->fd);
+	if (dup2(r->file_fd[entry->file_id - 1], entry->fd) < 0)
+		err = rebuild_error(file, -errno, "cannot watch descriptor %d", entry->fd);
 	else
 		err = watch(r, epoll, entry, file);
 	if (aside >= 0) {
 		dup3(aside, entry->fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 		close(aside);
-	} else if (entry->fd < r->high_fd) {
+	} else {
 		close(entry->fd);
 	}
 	return err;

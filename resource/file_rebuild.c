@@ -32,14 +32,32 @@ const struct file_kind *file_kind_of(Kcr__File__KindCase tag)
 
 /* ---- opening ------------------------------------------------------------------ */
 
+static int highest_watched(const Kcr__Epoll *epoll)
+{
+	int highest = 0;
+
+	for (size_t i = 0; i < epoll->n_entry; i++)
+		if (epoll->entry[i]->fd > highest)
+			highest = epoll->entry[i]->fd;
+	return highest;
+}
+
+/* Of descriptors, and of those that are closed but watched under their number. */
 static int highest_saved(const struct context *c)
 {
-	int highest = 63;
+	int highest = 63, watched;
 
 	for (size_t i = 0; i < c->nr_processes; i++)
 		for (size_t j = 0; j < c->process[i]->n_descriptor; j++)
 			if (c->process[i]->descriptor[j]->fd > highest)
 				highest = c->process[i]->descriptor[j]->fd;
+	for (size_t i = 0; i < c->nr_files; i++) {
+		if (c->file[i]->kind_case != KCR__FILE__KIND_EPOLL)
+			continue;
+		watched = highest_watched(c->file[i]->epoll);
+		if (watched > highest)
+			highest = watched;
+	}
 	return highest;
 }
 

@@ -127,10 +127,13 @@ static void make_epoll(void)
 	watch(11, 23, EPOLLIN, 23);
 	give(22, 1);
 	must(epoll_wait(10, &event, 1, 0) == 1 && event.data.u64 == 22);
-	/* Watched as 30, which is closed; and as 31, which is another file now. */
+	/* Watched as 30 and 300, which are closed; and as 31, which is another file now. */
 	dup2(24, 30);
 	watch(10, 30, EPOLLIN, 30);
 	close(30);
+	dup2(24, 300);
+	watch(10, 300, EPOLLIN, 300);
+	close(300);
 	dup2(24, 31);
 	watch(11, 31, EPOLLIN, 31);
 	files_at(eventfd(0, EFD_NONBLOCK), 31);
@@ -162,7 +165,7 @@ static void use_epoll(void)
 	give(31, 1);
 	must(ready(11, 0) == 0);
 	give(24, 1);
-	must(ready(10, 30) == 2 && ready(11, 31) == 1);
+	must(ready(10, 30) == 3 && ready(10, 300) == 3 && ready(11, 31) == 1);
 	take(24);
 	must(fcntl(30, F_GETFD) == -1);
 	must(epoll_ctl(10, EPOLL_CTL_DEL, 22, NULL) == 0);
@@ -184,7 +187,7 @@ static void use_child_of_epoll(void)
 	must(ready(12, 1) == 1 && ready(10, 20) == 1);
 	take(20);
 	give(24, 1);
-	must(ready(10, 40) == 3);
+	must(ready(10, 40) == 4);
 	take(24);
 }
 
