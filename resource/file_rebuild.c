@@ -148,14 +148,23 @@ int files_content(struct rebuild *r, const struct context_item *item)
 
 /* ---- completing ---------------------------------------------------------------- */
 
+/* Who may not have O_NOATIME goes on without: it was opened by somebody else. */
+static int set_status(int fd, int flags)
+{
+	int ret = fcntl(fd, F_SETFL, flags);
+
+	if (ret && errno == EPERM && flags & O_NOATIME)
+		ret = fcntl(fd, F_SETFL, flags & ~O_NOATIME);
+	return ret;
+}
+
 static int complete_status(const Kcr__File *file, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0)
 		return rebuild_error(file, -errno, "descriptor %d", fd);
-	if ((flags ^ file->flags) & STATUS_FLAGS &&
-	    fcntl(fd, F_SETFL, file->flags & STATUS_FLAGS))
+	if ((flags ^ file->flags) & STATUS_FLAGS && set_status(fd, file->flags & STATUS_FLAGS))
 		return rebuild_error(file, -errno, "cannot set its flags");
 	if (file->has_position && lseek(fd, file->position, SEEK_SET) < 0)
 		return rebuild_error(file, -errno, "cannot set its position");
