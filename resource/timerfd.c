@@ -22,6 +22,7 @@
 
 #define SET_TICKS	_IOW('T', 0, __u64)	/* TFD_IOC_SET_TICKS */
 #define SECOND		1000000000ull
+#define INTERRUPT_US	1000			/* more than an interrupt takes */
 
 static bool match(const struct file_probe *probe)
 {
@@ -51,14 +52,18 @@ static uint64_t parse_time(const char *text)
 
 /*
  * A periodic timer that has expired stands still until somebody looks at it:
- * asking for its time counts the periods since and lets it run on.
+ * asking for its time counts the periods since and lets it run on.  Nothing
+ * left and nothing counted is a timer that is not set, or one whose interrupt
+ * is just under way on another processor: a while later that is told apart.
  */
-static int save_expired(const struct file_probe *probe, Kcr__TimerFd *timer)
+static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer)
 {
 	struct itimerspec spec;
 	char name[32], text[512];
 	const char *ticks;
 
+	if (!timer->ticks)
+		usleep(INTERRUPT_US);
 	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
 	if (timerfd_gettime(probe->fd, &spec) || proc_read(0, name, text, sizeof(text)) < 0)
 		return file_save_error(probe, -errno, "cannot ask for its time");
@@ -86,8 +91,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	timer->settime_flags = strtoul(flags, NULL, 8);
 	timer->value_ns = parse_time(fdinfo_value(probe->fdinfo, "it_value:"));
 	timer->interval_ns = parse_time(fdinfo_value(probe->fdinfo, "it_interval:"));
-	if (!timer->value_ns && timer->interval_ns && timer->ticks) {
-		err = save_expired(probe, timer);
+	if (!timer->value_ns && (timer->interval_ns || !timer->ticks)) {
+		err = save_without_rest(probe, timer);
 		if (err)
 			return err;
 	}
