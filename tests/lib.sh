@@ -186,6 +186,7 @@ checkpoint_midway() {
 	shift
 	timeout "$patience" cr_checkpoint --clobber --file image --kill "$@" "$pid" > midway.out 2>&1
 	status=$?
+	[ $status != 3 ] || wait_until ended "$pid"	# it was just ending
 	[ $status = 0 ] || ! ended "$pid" || skip "the machine is too fast: $what had ended"
 	[ $status = 0 ] || fail "status $status from cr_checkpoint"
 	saved_are_gone "$pid"

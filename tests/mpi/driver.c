@@ -187,6 +187,11 @@ int driver_start(int rank, int size)
 	return 1;
 }
 
+unsigned int driver_rounds(void)
+{
+	return result.continued + result.restarted + result.moved + result.given_up;
+}
+
 void driver_stop(struct driver_result *to)
 {
 	end = true;

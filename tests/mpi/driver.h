@@ -26,6 +26,9 @@ struct driver_result {
  */
 int driver_start(int rank, int size);
 
+/* Of any kind, so far, of this rank. */
+unsigned int driver_rounds(void);
+
 /* Before MPI_Finalize, after a barrier: ends the thread. */
 void driver_stop(struct driver_result *result);
 

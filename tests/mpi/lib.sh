@@ -24,6 +24,15 @@ job() {
 	start job cr_mpirun ${MPIRUN:-} -np "$np" "$@"
 	job=$pid
 	wait_until job_runs
+	wait_until knows_ranks
+}
+
+# Has mpirun heard of all ranks?  They run before it has; until then it refuses with 16,
+# afterwards for the folder.
+knows_ranks() {
+	says "@kcr-mpi.$job"$'\n' /proc/net/unix || return 0	# no coordinator, or it has ended
+	status_of timeout 60 cr_checkpoint --file /nowhere/saved "$job"
+	[ "$status" != 16 ]
 }
 
 # uninterrupted NP STEPS: what the program `job` has to print, to `expected`.

@@ -21,11 +21,13 @@
 
 #define RANKS 64
 #define LONGEST 1500000
+#define MIN_ROUNDS 3	/* of the driver, if there is one */
 
 static int rank, size;
 static double seconds;
 static const char *file;	/* instead of them */
 static atomic_ulong bad, steps;
+static int driven;
 
 /* One thread's, if there are windows at all: the neighbour's bytes, all ranks' count. */
 static bool windows;
@@ -334,7 +336,8 @@ static void *work(void *argument)
 		if (windows)
 			one_sided(w);
 		steps++;
-		go = file ? access(file, F_OK) != 0 : MPI_Wtime() - start < seconds;
+		go = file ? access(file, F_OK) != 0 : MPI_Wtime() - start < seconds ||
+		    (driven && driver_rounds() < MIN_ROUNDS);
 		MPI_Bcast(&go, 1, MPI_INT, 0, w->comm);
 	}
 	return NULL;
@@ -354,7 +357,7 @@ static void make_worker(struct worker *w, int id)
 
 int main(int argc, char **argv)
 {
-	int threads = argc > 2 ? atoi(argv[2]) : 1, provided, driven;
+	int threads = argc > 2 ? atoi(argv[2]) : 1, provided;
 	struct driver_result result = { 0 };
 	unsigned long wrong = 0, mine;
 	struct worker *workers;
@@ -389,8 +392,7 @@ int main(int argc, char **argv)
 	if (driven)
 		driver_stop(&result);
 	if (!rank) {
-		unsigned int all = result.continued + result.restarted + result.moved +
-				   result.given_up;
+		unsigned int all = driver_rounds();
 
 		printf("torture: %d ranks, %d threads, %lu steps, %lu wrong; %u continued, "
 		       "%u restarted, %u moved, %u given up, %.1f MB drained, "
@@ -398,7 +400,7 @@ int main(int argc, char **argv)
 		       (unsigned long)steps, wrong, result.continued, result.restarted,
 		       result.moved, result.given_up, result.drained / 1e6,
 		       all ? result.total_ms / all : 0, result.worst_ms);
-		if (driven && all < 3) {
+		if (driven && all < MIN_ROUNDS) {
 			fprintf(stderr, "torture: the driver hardly came round\n");
 			wrong++;
 		}

@@ -12,7 +12,7 @@
 #include "tests/programs/check.h"
 
 static volatile long one[4], other[4];
-static atomic_bool stop, was_refused;
+static atomic_bool stop, was_refused, at_door[4];
 static atomic_int called;
 
 static int callback(void *arg)
@@ -35,7 +35,9 @@ static void *come_and_go(void *arg)
 	cr_client_id_t id = cr_init();
 
 	while (!stop) {
+		at_door[i] = true;
 		CHECK(cr_enter_cs(id) == 0);
+		at_door[i] = false;
 		one[i]++;
 		CHECK(cr_enter_cs(id) == 0);
 		sched_yield();
@@ -91,6 +93,10 @@ int main(int argc, char **argv)
 	CHECK(!called);
 	CHECK(cr_status() == CR_STATE_PENDING);
 	CHECK(was_refused);
+	/* Only the last that leaves waits for the checkpoint. */
+	for (int i = 0; i < 4; i++)
+		while (!at_door[i])
+			check_sleep_ms(10);
 	/* The pending checkpoint happens before this returns. */
 	CHECK(cr_leave_cs(id) == 0);
 	CHECK(called >= 1);

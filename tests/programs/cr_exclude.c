@@ -20,6 +20,7 @@
 static char zeroed[SIZE] __attribute__((aligned(PAGE)));
 static char initial[SIZE] __attribute__((aligned(PAGE))) = { 1 };
 static char *anonymous, *file, *early, *shared, *childs;
+static volatile char *told;	/* shared: the child is set up */
 
 static bool is_zero(const char *page)
 {
@@ -87,6 +88,7 @@ static int child(void)
 	bool lost;
 
 	NEED(!kcr_include(childs, SIZE));
+	*told = 1;
 	check_wait();
 	lost = kcr_restarted(NULL, NULL, 0) > 0;
 	check(anonymous, 1, lost);
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
 	early = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	shared = map(MAP_SHARED | MAP_ANONYMOUS, -1);
 	childs = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	told = map(MAP_SHARED | MAP_ANONYMOUS, -1);
 	NEED(!madvise(early, SIZE, MADV_DONTFORK));
 	exclude(anonymous, 1);
 	exclude(file, 2);
@@ -118,6 +121,8 @@ int main(int argc, char **argv)
 	NEED(pid >= 0);
 	if (!pid)
 		_exit(child());
+	while (!*told)
+		usleep(1000);
 	check_ready();
 	check_wait();
 	check_all(kcr_restarted(NULL, NULL, 0) > 0);

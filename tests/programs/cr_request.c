@@ -268,7 +268,7 @@ static void request_restart(void)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_child };
+	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART };
 	const char *what;
 
 	check_begin(argc, argv);
