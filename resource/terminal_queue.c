@@ -199,6 +199,8 @@ static int save_master(int master, int slave, ProtobufCBinaryData *data)
 	ioctl(master, TIOCGPKT, &packets);
 	if (packets)
 		ioctl(master, TIOCPKT, &off);
+	/* Input still on its way is echoed first: poll(2) waits for that. */
+	poll(&(struct pollfd){ .fd = slave, .events = POLLIN }, 1, 0);
 	err = take(master, NULL, data);
 	if (!err)
 		err = terminal_queue_fill(master, slave, true, data);
