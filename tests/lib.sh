@@ -10,7 +10,8 @@ set -u
 PATH=$KCR_BIN:$KCR_TESTS:$PATH
 patience=${KCR_PATIENCE:-60}	# seconds that anything may take
 
-# A sleep without starting a program, which costs 70 ms in the emulated machine.
+# A sleep without starting a program, which costs 70 ms in the emulated machine.  ($! is
+# another one after it.)
 nap() {
 	read -r -t "${1:-0.05}" <> <(:)
 }

@@ -36,13 +36,14 @@ static int descriptor(int pid)
 	return number;
 }
 
-/* Waits until it has had one. */
+/* Waits until it has had one: if it exists without, that is over already. */
 static void wait_for(int pid)
 {
 	char path[80], link[80];
 	int number;
 
-	while ((number = descriptor(pid)) < 0)
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	while ((number = descriptor(pid)) < 0 && access(path, F_OK))
 		;
 	do {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);

@@ -424,7 +424,8 @@ static void test_pipes(void **state)
 
 /* ---- memory --------------------------------------------------------------------------- */
 
-#define SHM_NAME "/dev/shm/kcr-test-files"
+static key_t shm_key;			/* of this run alone */
+static char shm_name[40];
 
 static void make_memory(void)
 {
@@ -437,15 +438,15 @@ static void make_memory(void)
 	files_at(open("/proc/self/fd/10", O_RDONLY), 11);
 	files_at(syscall(SYS_memfd_create, "late", MFD_ALLOW_SEALING), 12);
 	must(!fcntl(12, F_ADD_SEALS, 0x10 | F_SEAL_SEAL));
-	unlink(SHM_NAME);
-	files_at(open(SHM_NAME, O_RDWR | O_CREAT | O_EXCL, 0600), 13);
+	unlink(shm_name);
+	files_at(open(shm_name, O_RDWR | O_CREAT | O_EXCL, 0600), 13);
 	must(!ftruncate(13, 8192) && pwrite(13, "posix", 5, 4096) == 5);
 
 	anonymous = mmap((void *)0x300000000000, 3 << 20, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	must(anonymous == (void *)0x300000000000);
 	strcpy((char *)anonymous + (1 << 20), "anonymous");
-	id = shmget(0x4b43521, 10000, IPC_CREAT | IPC_EXCL | 0600);
+	id = shmget(shm_key, 10000, IPC_CREAT | IPC_EXCL | 0600);
 	must(id >= 0);
 	anonymous = shmat(id, (void *)0x310000000000, 0);
 	must(anonymous == (void *)0x310000000000);
@@ -471,7 +472,7 @@ static void add_memory(struct file_table *t, pid_t pid)
 
 static void spoil_memory(void)
 {
-	int fd = open(SHM_NAME, O_RDWR), id = shmget(0x4b43521, 0, 0);
+	int fd = open(shm_name, O_RDWR), id = shmget(shm_key, 0, 0);
 	char *segment = shmat(id, NULL, 0);
 
 	must(pwrite(fd, "XXXXX", 5, 4096) == 5);
@@ -501,15 +502,15 @@ static void use_memory(void)
 	must(pwrite(10, "x", 1, 0) == -1 && errno == EPERM);
 	must(fcntl(12, F_GET_SEALS) == (0x10 | F_SEAL_SEAL));
 	must(pread(13, buffer, 5, 4096) == 5 && !memcmp(buffer, "posix", 5));
-	id = shmget(0x4b43521, 10000, 0600);
+	id = shmget(shm_key, 10000, 0600);
 	must(id >= 0 && !shmctl(id, IPC_RMID, NULL));
-	unlink(SHM_NAME);
+	unlink(shm_name);
 }
 
 static void lose_memory(void)
 {
-	unlink(SHM_NAME);
-	shmctl(shmget(0x4b43521, 0, 0), IPC_RMID, NULL);
+	unlink(shm_name);
+	shmctl(shmget(shm_key, 0, 0), IPC_RMID, NULL);
 }
 
 static void test_memory(void **state)
@@ -520,6 +521,8 @@ static void test_memory(void **state)
 	};
 
 	(void)state;
+	shm_key = 0x4b000000 + getpid();
+	snprintf(shm_name, sizeof(shm_name), "/dev/shm/kcr-test-files-%d", getpid());
 	files_cycle(&test);
 	test.before_restart = lose_memory;
 	files_cycle(&test);

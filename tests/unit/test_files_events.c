@@ -354,10 +354,15 @@ static void make_busy_pty(void)
 
 static bool reads(int fd, const char *text)
 {
+	size_t length = strlen(text), got = 0;
 	char buffer[64];
-	ssize_t got = read(fd, buffer, sizeof(buffer));
+	ssize_t n;
 
-	return got == (ssize_t)strlen(text) && !memcmp(buffer, text, got);
+	do {				/* what is written at once may come in parts */
+		n = read(fd, buffer + got, sizeof(buffer) - got);
+		got += n > 0 ? n : 0;
+	} while (n > 0 && got < length);
+	return n >= 0 && got == length && !memcmp(buffer, text, got);
 }
 
 static void use_busy_pty(void)
@@ -430,6 +435,8 @@ static void make_tty_inside(void)
 	files_at(open("/dev/tty", O_RDWR), 11);
 	close(slave);
 	must(write(10, "in\n", 3) == 3);
+	for (int n = 0; n != 4; usleep(200))	/* the echo comes in the background */
+		must(!ioctl(10, FIONREAD, &n));
 }
 
 static void use_tty_inside(void)
