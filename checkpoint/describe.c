@@ -229,6 +229,26 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 	return describe_mm(c, m, p->mm, &c->space[c->nr_spaces++]);
 }
 
+/* What has to do with its running: threads, signals, timers and the other attributes. */
+static int describe_running(struct checkpoint *c, const struct process_probe *probe,
+			    Kcr__Process *p)
+{
+	struct expiry expiry;
+	int err = expiry_begin(probe, &expiry);
+
+	if (!err)
+		err = describe_threads(c, probe, p);
+	if (!err)
+		err = describe_actions(c, p);
+	for (size_t i = 0; !err && attributes[i]; i++)
+		if (attributes[i]->save)
+			err = attributes[i]->save(probe, p);
+	if (!err)
+		err = expiry_settle(probe, p, &expiry);
+	expiry_end(&expiry);
+	return err;
+}
+
 static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, char *status)
 {
 	char stat[1024];
@@ -249,14 +269,7 @@ static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, 
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
 	p->command = command_line(thread);
 	err = describe_shared(c, index, p);
-	if (!err)
-		err = describe_threads(c, &probe, p);
-	if (!err)
-		err = describe_actions(c, p);
-	for (size_t i = 0; !err && attributes[i]; i++)
-		if (attributes[i]->save)
-			err = attributes[i]->save(&probe, p);
-	return err;
+	return err ?: describe_running(c, &probe, p);
 }
 
 /* A zombie is its parent's business: without the parent it is left out. */

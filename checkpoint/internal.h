@@ -154,6 +154,19 @@ void mapped_free(struct checkpoint *c);
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
 			 Kcr__Process *process);
 
+/* ---- expiry.c ---- */
+
+/* The timers of a process before its queued signals are read. */
+struct expiry {
+	struct kcr_timer *timers;
+	int count;
+};
+
+int expiry_begin(const struct process_probe *probe, struct expiry *e);
+/* After its signals and timers are in *p: reads both again if one has expired meanwhile. */
+int expiry_settle(const struct process_probe *probe, Kcr__Process *p, struct expiry *e);
+void expiry_end(struct expiry *e);
+
 /* ---- record.c: what a process says about itself by libcr ---- */
 
 /* Fills in mm->record; one that makes no sense is left out. */
