@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/dumpable.h"
+#include "compat/task.h"
 #include "restart.h"
 
 #define DEFAULT_WAIT_MS	10000
@@ -219,7 +220,24 @@ static unsigned int begin_stops(struct kcr_job *job)
 	return count;
 }
 
-/* 0: all stand still; -EAGAIN: not yet; -ECHILD: one died. */
+/*
+ * The last thread to stop tells the parent, after the flag is set and before it is off
+ * its CPU.  RCU read lock held.
+ */
+static bool stands_still(struct task_struct *leader)
+{
+	struct task_struct *task;
+
+	if (!(READ_ONCE(leader->signal->flags) & SIGNAL_STOP_STOPPED))
+		return false;
+	for_each_thread(leader, task)
+		if (!READ_ONCE(task->exit_state) &&
+		    (READ_ONCE(task->on_rq) || kcr_task_on_cpu(task)))
+			return false;
+	return true;
+}
+
+/* 0: all stand still, or did; -EAGAIN: not yet; -ECHILD: one died. */
 static int look_stopped(struct kcr_job *job)
 {
 	struct sighand_struct *sighand;
@@ -230,7 +248,7 @@ static int look_stopped(struct kcr_job *job)
 	spin_lock(&job->list_lock);
 	rcu_read_lock();
 	list_for_each_entry(half, &job->restart->processes, node) {
-		if (!half->stopped || ret)
+		if (!half->stopped || half->stood || ret == -ECHILD)
 			continue;
 		if (has_died(half->pid)) {
 			ret = -ECHILD;
@@ -239,7 +257,8 @@ static int look_stopped(struct kcr_job *job)
 		task = lock_signals(half->pid, &sighand);
 		if (!task)
 			continue;
-		if (!(task->signal->flags & SIGNAL_STOP_STOPPED))
+		half->stood = stands_still(task);
+		if (!half->stood)
 			ret = -EAGAIN;
 		spin_unlock_irq(&sighand->siglock);
 	}

@@ -29,6 +29,7 @@ struct kcr_half {
 	unsigned int entered;
 	bool leaderless;		/* KCR_ENTER_LEADERLESS: the leader ends */
 	bool stopped;			/* KCR_ENTER_STOPPED */
+	bool stood;			/* has stopped again; somebody may have continued it */
 	bool hushed;			/* SA_NOCLDSTOP was added to its SIGCHLD */
 	u32 stop_signal;		/* what wait(2) is to tell */
 	s32 dumpable;			/* from RESUME on; -1: as it is */
