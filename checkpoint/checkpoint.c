@@ -128,10 +128,12 @@ static int attempt(struct checkpoint *c)
 }
 
 /* Forgets an attempt; the job goes, and with it everything that is stopped. */
-static int begin_again(struct checkpoint *c)
+static int begin_again(struct checkpoint *c, int why)
 {
 	int err = destination_rewind(&c->destination);
 
+	if (err && why == -EBUSY)
+		return why;
 	if (err)
 		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, "
 				   "and what was written can't be taken back: try again");
@@ -145,6 +147,8 @@ static int begin_again(struct checkpoint *c)
 	c->described = false;
 	c->result->nr_pages = c->written_bytes = 0;
 	report_clear();
+	if (why == -EBUSY)
+		usleep(BUSY_US);
 	c->job = device_open(&c->info);
 	if (c->job < 0)
 		return c->job;
@@ -161,9 +165,10 @@ static int attempts(struct checkpoint *c)
 		return err;
 	for (int try = 1; ; try++) {
 		err = attempt(c);
-		if (err != -EAGAIN || try == MAX_TRIES)
+		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES)
 			return err;
-		err = begin_again(c);
+		/* Busy: stopped while it becomes a client, with the device open. */
+		err = begin_again(c, err);
 		if (err)
 			return err;
 	}

@@ -19,9 +19,8 @@
 #include "report/code.h"
 #include "report/report.h"
 
-/* Threads that a callback may be waiting for are let go after this. */
+/* Threads that a callback may be waiting for, or callbacks of who is to be stopped again. */
 #define HOLD_MS		5000u
-#define GIVE_UP_MS	1000u	/* for the callbacks of one that is to be stopped again */
 #define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
 
 /* Milliseconds left of --time, at least 1; 0: there is no limit. */
@@ -211,7 +210,7 @@ void clients_give_up(struct checkpoint *c)
 		device_cancel(c->job, ECANCELED, false);
 	if (!c->released)
 		device_release(c->job, 0, &c->result->stopped_ns);
-	device_finish(c->job, GIVE_UP_MS, &code, &pid);
+	device_finish(c->job, HOLD_MS, &code, &pid);
 	if (!said)
 		report_clear();
 	clients_stop_again(c);

@@ -80,6 +80,8 @@ struct address_space {
 
 uint64_t now_ns(void);
 
+#define BUSY_US		10000		/* between two looks at what should pass */
+
 /* ---- precheck.c ---- */
 
 /*

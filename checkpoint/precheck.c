@@ -375,11 +375,16 @@ int precheck(struct checkpoint *c)
 {
 	for (int try = 0; try < MAX_TRIES; try++) {
 		int err = precheck_once(c);
+		/* A process that becomes a client of libcr has the device open for a moment. */
+		bool passing = err == -EBUSY && try < MAX_TRIES - 1;
 
 		/* What fails because a process ended meanwhile is no failure. */
-		if (!err || !somebody_left(c) || (err == -EOPNOTSUPP && try == MAX_TRIES - 1))
+		if (!err || !(passing || somebody_left(c)) ||
+		    (err == -EOPNOTSUPP && try == MAX_TRIES - 1))
 			return err;
 		report_clear();
+		if (passing)
+			usleep(BUSY_US);
 	}
 	return 0;			/* too much comes and goes: stop.c will see */
 }
