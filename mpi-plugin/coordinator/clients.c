@@ -43,7 +43,7 @@ static void drop(struct client *c)
 	*c = (struct client){ .fd = -1 };
 }
 
-static void answer(struct client *c, const struct job_answer *a)
+static void tell(const struct client *c, const struct job_answer *a)
 {
 	char *line = job_answer_format(a);
 
@@ -51,7 +51,20 @@ static void answer(struct client *c, const struct job_answer *a)
 	if (line && send(c->fd, line, strlen(line), MSG_NOSIGNAL) > 0)
 		send(c->fd, "\n", 1, MSG_NOSIGNAL);
 	free(line);
+}
+
+static void answer(struct client *c, const struct job_answer *a)
+{
+	tell(c, a);
 	drop(c);
+}
+
+void clients_committed(struct job_answer *a)
+{
+	a->committed = true;
+	if (served)
+		tell(served, a);
+	a->committed = false;
 }
 
 void clients_answer(const struct job_answer *a)

@@ -64,8 +64,6 @@ static void finish(void)
 	drop_folders();
 	root.phase = PHASE_IDLE;
 	root.deadline_ns = 0;
-	if (!root.answer.code)
-		root.answer.path = strdup(root.request.path);
 	clients_answer(&root.answer);
 	trigger_answer(&root.answer);
 	programs_answer(root.answer.code);
@@ -232,10 +230,12 @@ static void after_sum(void)
 	}
 	root.answer.commit_ms = since_ms(root.phase_ns);
 	root.answer.ranks = root.nr_ranks;
+	root.answer.path = strdup(root.request.path);
 	if (!number) {
 		finish();
 		return;
 	}
+	clients_committed(&root.answer);	/* mpirun may end with its ranks */
 	root_broadcast(WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
 	resume_all();
 	if (number == SIGSTOP)		/* they answer when somebody continues them */

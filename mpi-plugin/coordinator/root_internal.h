@@ -124,7 +124,9 @@ void trigger_answer(const struct job_answer *answer);
 int clients_open(void);			/* 0 or -errno */
 size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
 void clients_serve(const struct pollfd *p, size_t count);
-/* To the one whose request is being served, who is then done with. */
+/* To the one whose request is being served: complete, but for the signal. */
+void clients_committed(struct job_answer *answer);
+/* To the same, who is then done with. */
 void clients_answer(const struct job_answer *answer);
 
 #endif /* MPI_ROOT_INTERNAL_H */

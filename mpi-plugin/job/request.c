@@ -170,6 +170,8 @@ char *job_answer_format(const struct job_answer *answer)
 	cJSON_AddNumberToObject(json, "dump_ms", answer->dump_ms);
 	cJSON_AddNumberToObject(json, "commit_ms", answer->commit_ms);
 	cJSON_AddNumberToObject(json, "stopped_ms", answer->stopped_ms);
+	if (answer->committed)
+		cJSON_AddTrueToObject(json, "committed");
 	return print_and_delete(json);
 }
 
@@ -192,6 +194,7 @@ int job_answer_parse(const char *line, struct job_answer *out)
 	out->dump_ms = get_number(json, "dump_ms");
 	out->commit_ms = get_number(json, "commit_ms");
 	out->stopped_ms = get_number(json, "stopped_ms");
+	out->committed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "committed"));
 	cJSON_Delete(json);
 	return 0;
 }
@@ -220,12 +223,13 @@ static int send_line(int fd, const char *line)
 	return 0;
 }
 
+/* Byte by byte: another line may follow. */
 static int receive_line(int fd, char *line, size_t size)
 {
 	size_t length = 0;
 
 	while (length < size - 1) {
-		ssize_t n = recv(fd, line + length, size - 1 - length, 0);
+		ssize_t n = recv(fd, line + length, 1, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -239,16 +243,27 @@ static int receive_line(int fd, char *line, size_t size)
 	return -EMSGSIZE;
 }
 
+static int receive_answer(int fd, char *line, struct job_answer *answer)
+{
+	int err = receive_line(fd, line, JOB_LINE_MAX);
+
+	return err ?: job_answer_parse(line, answer);
+}
+
 int job_ask(int fd, const struct job_request *request, struct job_answer *answer)
 {
 	char *line = job_request_format(request);
 	char *reply = malloc(JOB_LINE_MAX);
 	int err = line && reply ? send_line(fd, line) : -ENOMEM;
+	struct job_answer last;
 
 	if (!err)
-		err = receive_line(fd, reply, JOB_LINE_MAX);
-	if (!err)
-		err = job_answer_parse(reply, answer);
+		err = receive_answer(fd, reply, answer);
+	/* Without another one, the signal has ended mpirun. */
+	if (!err && answer->committed && !receive_answer(fd, reply, &last)) {
+		job_answer_free(answer);
+		*answer = last;
+	}
 	free(line);
 	free(reply);
 	return err;

@@ -7,6 +7,8 @@
  *	 "keep":1,"local":"/scratch","arguments":["--compress=lz4"]}
  *	{"code":0,"path":…,"ranks":4,"bytes":…,"gate_ms":…,"drain_ms":…,
  *	 "dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
+ * If there is a signal, which mpirun may not survive, an answer with "committed":true
+ * comes first, as soon as the checkpoint is complete.
  * The socket has an abstract name, so nothing is left behind; both ends look at
  * who the other one is.
  */
@@ -39,6 +41,7 @@ struct job_answer {
 	uint32_t ranks;
 	double gate_ms, drain_ms, dump_ms, commit_ms;
 	double stopped_ms;		/* from the first gate to the last rank running on */
+	bool committed;			/* the signal is on its way: another answer follows */
 };
 
 /*
@@ -65,8 +68,8 @@ int job_answer_parse(const char *line, struct job_answer *out);
 void job_answer_free(struct job_answer *answer);
 
 /*
- * Sends the request and waits for the answer.  0 (see answer->code) or -errno
- * if there is none: -ECONNRESET: mpirun ended.
+ * Sends the request and waits for the last answer.  0 (see answer->code) or -errno
+ * if there is none: -ECONNRESET: mpirun ended before the checkpoint was complete.
  */
 int job_ask(int fd, const struct job_request *request, struct job_answer *answer);
 
