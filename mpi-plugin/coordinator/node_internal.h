@@ -58,7 +58,7 @@ void saving_cancel(void);
 void saving_sum(void);
 /* A folder is to be removed as soon as nothing is written any more. */
 void saving_forget(const char *folder, size_t length);
-/* An int32_t, the signal that all ranks get. */
+/* An int32_t, the signal that all processes get that are saved with a rank. */
 void saving_signal(const uint8_t *data, size_t length);
 
 #endif /* MPI_NODE_INTERNAL_H */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mpi-plugin/job/local.h"
+#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/snapshot.h"
 
 static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
@@ -176,6 +177,19 @@ void saving_forget(const char *folder, size_t length)
 	remove_useless();
 }
 
+/* All that was saved of it; the rank first: what started it may end the job when it ends. */
+static void signal_member(const struct member *m, int number)
+{
+	pid_t *saved = NULL;
+	ssize_t count = process_tree(m->top, &saved);
+
+	kill(m->pid, number);
+	for (ssize_t i = 0; i < count; i++)
+		if (saved[i] != m->pid)
+			kill(saved[i], number);
+	free(saved);
+}
+
 void saving_signal(const uint8_t *data, size_t length)
 {
 	int32_t number;
@@ -183,14 +197,7 @@ void saving_signal(const uint8_t *data, size_t length)
 	if (length != sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
-	/* The rank first: what started it may end the job when it ends. */
-	for (size_t i = 0; i < node.nr_members; i++) {
-		const struct member *m = node.member[i];
-
-		if (m->rank == WIRE_ALL)
-			continue;
-		kill(m->pid, number);
-		if (m->top != m->pid)
-			kill(m->top, number);
-	}
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->rank != WIRE_ALL)
+			signal_member(node.member[i], number);
 }

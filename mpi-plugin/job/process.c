@@ -2,6 +2,8 @@
 /* Reading /proc.  See process.h. */
 #include "mpi-plugin/job/process.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,4 +57,69 @@ char **process_environment(pid_t pid)
 	}
 	free(text);
 	return vector;
+}
+
+struct tree {
+	pid_t *pid;
+	size_t count, room;
+};
+
+static int add(struct tree *t, pid_t pid)
+{
+	if (t->count == t->room) {
+		size_t room = 2 * t->room + 16;
+		pid_t *grown = realloc(t->pid, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		t->pid = grown;
+		t->room = room;
+	}
+	t->pid[t->count++] = pid;
+	return 0;
+}
+
+static int add_children(struct tree *t, pid_t pid, const char *tid)
+{
+	char name[300], *text, *end;
+	size_t length;
+	int err = 0;
+
+	snprintf(name, sizeof(name), "task/%s/children", tid);
+	text = process_text(pid, name, &length);
+	for (char *at = text; at && !err; at = end) {
+		pid_t child = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		err = add(t, child);
+	}
+	free(text);
+	return err;
+}
+
+ssize_t process_tree(pid_t top, pid_t **out)
+{
+	struct tree t = { };
+	int err = add(&t, top);
+
+	for (size_t i = 0; !err && i < t.count; i++) {
+		struct dirent *entry;
+		char path[64];
+		DIR *dir;
+
+		snprintf(path, sizeof(path), "/proc/%d/task", t.pid[i]);
+		dir = opendir(path);
+		while (dir && !err && (entry = readdir(dir)))
+			if (*entry->d_name != '.')
+				err = add_children(&t, t.pid[i], entry->d_name);
+		if (dir)
+			closedir(dir);
+	}
+	if (err) {
+		free(t.pid);
+		return err;
+	}
+	*out = t.pid;
+	return t.count;
 }

@@ -15,4 +15,10 @@ char *process_text(pid_t pid, const char *name, size_t *length);
  */
 char **process_environment(pid_t pid);
 
+/*
+ * The process and all its descendants, itself first, in one malloc()ed array: what
+ * cr_checkpoint saves of it.  The count, or -ENOMEM.
+ */
+ssize_t process_tree(pid_t top, pid_t **out);
+
 #endif /* MPI_JOB_PROCESS_H */
