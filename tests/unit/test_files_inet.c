@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -267,6 +268,61 @@ static void test_listeners(void **state)
 	files_cycle(&(struct files_test){ .make = make_deferred, .use = use_deferred });
 }
 
+/* Options that programs set, each with a value that a new socket has not. */
+static const struct {
+	int fd, level, name, value;
+} options[] = {
+	{ 10, SOL_SOCKET, SO_KEEPALIVE, 1 }, { 10, SOL_SOCKET, SO_ZEROCOPY, 1 },
+	{ 10, SOL_SOCKET, SO_TIMESTAMPING, 8 }, { 10, SOL_SOCKET, SO_MAX_PACING_RATE, 1000000 },
+	{ 10, IPPROTO_TCP, TCP_LINGER2, 7 }, { 10, IPPROTO_TCP, TCP_INQ, 1 },
+	{ 10, IPPROTO_TCP, TCP_KEEPIDLE, 77 }, { 10, IPPROTO_IP, IP_TOS, 16 },
+	{ 11, SOL_SOCKET, SO_RXQ_OVFL, 1 }, { 11, SOL_SOCKET, SO_NO_CHECK, 1 },
+	{ 11, IPPROTO_IP, IP_MULTICAST_IF, 0x0100007f }, { 11, IPPROTO_IP, IP_MULTICAST_ALL, 0 },
+	{ 11, IPPROTO_IP, IP_RECVORIGDSTADDR, 1 }, { 11, IPPROTO_IP, IP_MINTTL, 3 },
+	{ 11, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1 }, { 11, IPPROTO_UDP, UDP_GRO, 1 },
+	{ 11, IPPROTO_UDP, UDP_SEGMENT, 1000 }, { 11, IPPROTO_UDP, UDP_CORK, 1 },
+	{ 12, IPPROTO_IPV6, IPV6_MULTICAST_IF, 1 }, { 12, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0 },
+	{ 12, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1 }, { 12, IPPROTO_IPV6, IPV6_RECVTCLASS, 1 },
+	{ 12, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO },
+	{ 12, IPPROTO_IPV6, IPV6_DONTFRAG, 1 }, { 12, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0 },
+	{ 12, IPPROTO_IPV6, IPV6_MINHOPCOUNT, 5 }, { 12, IPPROTO_IPV6, IPV6_FREEBIND, 1 },
+	{ 12, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1 },
+};
+
+static void make_options(void)
+{
+	files_at(socket(AF_INET, SOCK_STREAM, 0), 10);
+	files_at(socket(AF_INET, SOCK_DGRAM, 0), 11);
+	files_at(socket(AF_INET6, SOCK_DGRAM, 0), 12);
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		if (!setsockopt(options[i].fd, options[i].level, options[i].name, &options[i].value,
+				sizeof(int)) || errno == ENOPROTOOPT)
+			continue;	/* a kernel may be without */
+		fprintf(stderr, "option %d, %d: %m\n", options[i].level, options[i].name);
+		must(false);
+	}
+}
+
+static void use_options(void)
+{
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		int value[2] = { -1 };
+		socklen_t length = sizeof(value);
+
+		if (getsockopt(options[i].fd, options[i].level, options[i].name, value, &length) ?
+		    errno == ENOPROTOOPT : *value == options[i].value)
+			continue;
+		fprintf(stderr, "option %d, %d is %d\n", options[i].level, options[i].name, *value);
+		must(false);
+	}
+}
+
+static void test_options(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_options, .use = use_options });
+}
+
 static void test_inet(void **state)
 {
 	(void)state;
@@ -283,7 +339,7 @@ static void test_inet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inet), cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_inet), cmocka_unit_test(test_options), cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_listeners),
 	};
 
