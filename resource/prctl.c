@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <linux/kcr.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -30,9 +31,26 @@ static int check_seccomp(pid_t tid, const char *status)
 			   tid, mode == 1 ? "strict seccomp mode" : "seccomp filters");
 }
 
+/* Since Linux 6.6, on processors with CET (Documentation/arch/x86/shstk.rst). */
+static int check_shadow_stack(pid_t tid, const char *status)
+{
+	const char *features = status_value(status, "x86_Thread_features");
+	size_t length = features ? strcspn(features, "\n") : 0;
+
+	if (!length || !memmem(features, length, "shstk", 5))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d has a shadow stack (CET): such a program cannot "
+			   "be checkpointed", tid);
+}
+
+static int check_thread(pid_t tid, const char *status)
+{
+	return check_seccomp(tid, status) ?: check_shadow_stack(tid, status);
+}
+
 static int prctl_check(const struct process_probe *probe)
 {
-	return check_seccomp(probe->pid, probe->status);
+	return check_thread(probe->pid, probe->status);
 }
 
 static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
@@ -66,7 +84,7 @@ static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
 	const char *status = proc_thread_status(probe, t->tid);
 
-	return status ? check_seccomp(t->tid, status) : -EIO;
+	return status ? check_thread(t->tid, status) : -EIO;
 }
 
 /* Writes /proc/self/NAME unless it says so already. */

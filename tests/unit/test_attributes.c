@@ -534,6 +534,22 @@ static void signals_and_timers(void **state)
 	nr_canned_signals = nr_canned_timers = 0;
 }
 
+/* No machine here has it: by what /proc would say. */
+static void shadow_stack(void **state)
+{
+	struct process_probe probe = { .pid = 1234, .status = "Seccomp:\t0\n"
+				       "x86_Thread_features:\tshstk wrss \n"
+				       "x86_Thread_features_locked:\t\n" };
+
+	(void)state;
+	assert_int_equal(attribute_prctl.check(&probe), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), "shadow stack"));
+	report_clear();
+	probe.status = "Seccomp:\t0\nx86_Thread_features:\t\n"
+		       "x86_Thread_features_locked:\tshstk \n";
+	assert_int_equal(attribute_prctl.check(&probe), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +562,7 @@ int main(void)
 		cmocka_unit_test(lost_folder),
 		cmocka_unit_test(other_root),
 		cmocka_unit_test(signals_and_timers),
+		cmocka_unit_test(shadow_stack),
 	};
 
 	report_set_level(-1);
