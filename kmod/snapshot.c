@@ -137,16 +137,19 @@ static bool forks_elsewhere(void)
 
 /*
  * A userfaultfd may have asked for an event of each fork, which would then
- * wait for a monitor that may be parked.
+ * wait for a monitor that may be parked.  And a private huge page is not
+ * shared with a copy for long: if the pool is empty when the program writes to
+ * it, the kernel takes it away from the copy, or kills the program.
  */
-static bool has_userfault(struct mm_struct *mm)
+static bool is_uncopyable(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
 	bool found = false;
 
 	mmap_read_lock(mm);
 	kcr_for_each_vma(mm, vma) {
-		found = vma->vm_flags & KCR_VM_UFFD;
+		found = vma->vm_flags & KCR_VM_UFFD ||
+			(vma->vm_flags & (VM_HUGETLB | VM_MAYSHARE)) == VM_HUGETLB;
 		if (found)
 			break;
 	}
@@ -165,7 +168,7 @@ static int copy_mm(void *arg)
 	sigset_t mask;
 	pid_t pid;
 
-	if (forks_elsewhere() || has_userfault(current->mm))
+	if (forks_elsewhere() || is_uncopyable(current->mm))
 		return -EOPNOTSUPP;
 	snapshot->watch.thread = current;
 	snapshot->watch.forked = catch_child;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of huge pages from the pool, private and shared.
+ * Memory of huge pages from the pool, private and shared.  With a third argument, half
+ * of the private one is written to all the time.
  */
 #include <sys/mman.h>
 
@@ -21,8 +22,16 @@ int main(int argc, char **argv)
 		check_skip("no huge pages in the pool");
 	check_fill(private, LENGTH, 70);
 	check_fill(shared, LENGTH, 71);
+	if (argc > 3)
+		check_fill(private + LENGTH / 2, LENGTH / 2, 74);
 	check_ready();
+	for (uint64_t round = 1; argc > 3 && !check_gone(); round++)
+		check_fill(private, LENGTH / 2, round);
 	check_wait();
+	if (argc > 3) {
+		CHECK(check_filled(private + LENGTH / 2, LENGTH / 2, 74));
+		check_fill(private, LENGTH, 70);
+	}
 	CHECK(check_filled(private, LENGTH, 70) && check_filled(shared, LENGTH, 71));
 	CHECK(munmap(private, 4096) < 0 && errno == EINVAL);
 	check_fill(private, LENGTH, 72);
