@@ -37,16 +37,20 @@ static int check_reader(const struct checkpoint *c)
 			   "to checkpoint holds open: it could not go on reading");
 }
 
-/* Where no snapshot can be made, the processes wait until all is written. */
+/*
+ * Where no snapshot can be made, the processes wait until all is written: what
+ * the module does not copy, and a limit of processes or memory that is reached.
+ */
 static int make_snapshot(struct checkpoint *c)
 {
 	int err = device_snapshot(c->job, &c->result->snapshot_ns);
 
-	if (err != -EOPNOTSUPP)
+	if (err != -EOPNOTSUPP && err != -EAGAIN && err != -ENOMEM)
 		return err;
 	report_clear();
-	report_warn("no snapshot is possible (the kernel lacks it, or a process is stopped): "
-		    "the processes stand still until all is written");
+	report_warn("no snapshot is possible (%s): the processes stand still until all is written",
+		    err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped or has private "
+		    "huge pages" : "a limit of processes or of memory is reached");
 	c->snapshot = false;
 	return 0;
 }
