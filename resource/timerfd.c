@@ -22,6 +22,7 @@
 
 #define SET_TICKS	_IOW('T', 0, __u64)	/* TFD_IOC_SET_TICKS */
 #define SECOND		1000000000ull
+#define INFO_SIZE	512
 #define INTERRUPT_US	1000			/* more than an interrupt takes */
 
 static bool match(const struct file_probe *probe)
@@ -50,6 +51,15 @@ static uint64_t parse_time(const char *text)
 	return text && sscanf(text, "(%llu, %llu)", &s, &ns) == 2 ? s * SECOND + ns : 0;
 }
 
+/* As it is now: probe->fdinfo is older, and the clocks have gone on. */
+static bool look(const struct file_probe *probe, char text[INFO_SIZE])
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
+	return proc_read(0, name, text, INFO_SIZE) > 0;
+}
+
 /*
  * A periodic timer that has expired stands still until somebody looks at it:
  * asking for its time counts the periods since and lets it run on.  Nothing
@@ -58,14 +68,13 @@ static uint64_t parse_time(const char *text)
  */
 static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer)
 {
+	char text[INFO_SIZE];
 	struct itimerspec spec;
-	char name[32], text[512];
 	const char *ticks;
 
 	if (!timer->ticks)
 		usleep(INTERRUPT_US);
-	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
-	if (timerfd_gettime(probe->fd, &spec) || proc_read(0, name, text, sizeof(text)) < 0)
+	if (timerfd_gettime(probe->fd, &spec) || !look(probe, text))
 		return file_save_error(probe, -errno, "cannot ask for its time");
 	ticks = fdinfo_value(text, "ticks:");
 	if (ticks)
@@ -77,9 +86,11 @@ static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	int err;
-	const char *clock = fdinfo_value(probe->fdinfo, "clockid:");
-	const char *ticks = fdinfo_value(probe->fdinfo, "ticks:");
-	const char *flags = fdinfo_value(probe->fdinfo, "settime flags:");
+	char text[INFO_SIZE];
+	const char *info = look(probe, text) ? text : probe->fdinfo;
+	const char *clock = fdinfo_value(info, "clockid:");
+	const char *ticks = fdinfo_value(info, "ticks:");
+	const char *flags = fdinfo_value(info, "settime flags:");
 	Kcr__TimerFd *timer = file_new_kind(file, KCR__FILE__KIND_TIMERFD, sizeof(*timer));
 
 	if (!timer)
@@ -89,8 +100,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	timer->clock = atoi(clock);
 	timer->ticks = strtoull(ticks, NULL, 10);
 	timer->settime_flags = strtoul(flags, NULL, 8);
-	timer->value_ns = parse_time(fdinfo_value(probe->fdinfo, "it_value:"));
-	timer->interval_ns = parse_time(fdinfo_value(probe->fdinfo, "it_interval:"));
+	timer->value_ns = parse_time(fdinfo_value(info, "it_value:"));
+	timer->interval_ns = parse_time(fdinfo_value(info, "it_interval:"));
 	if (!timer->value_ns && (timer->interval_ns || !timer->ticks)) {
 		err = save_without_rest(probe, timer);
 		if (err)
