@@ -229,9 +229,19 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 	return describe_mm(c, m, p->mm, &c->space[c->nr_spaces++]);
 }
 
-/* What has to do with its running: threads, signals, timers and the other attributes. */
-static int describe_running(struct checkpoint *c, const struct process_probe *probe,
-			    Kcr__Process *p)
+static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p)
+{
+	set_state(&c->member[index], p);
+	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
+		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
+				   "others run, which a restart cannot repeat", p->pid);
+	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
+	p->command = command_line(scope_thread(&c->scope, p->pid));
+	return describe_shared(c, index, p);
+}
+
+static int describe_attributes(struct checkpoint *c, const struct process_probe *probe,
+			       Kcr__Process *p)
 {
 	struct expiry expiry;
 	int err = expiry_begin(probe, &expiry);
@@ -249,27 +259,20 @@ static int describe_running(struct checkpoint *c, const struct process_probe *pr
 	return err;
 }
 
-static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p, char *status)
+/* What has to do with its running: threads, signals, timers and the other attributes. */
+static int describe_running(struct checkpoint *c, const struct kcr_process *member,
+			    Kcr__Process *p, char *status)
 {
 	char stat[1024];
-	pid_t thread = scope_thread(&c->scope, p->pid);
 	struct process_probe probe = {
-		.job = c->job, .pid = p->pid, .thread = thread, .info = &c->member[index],
-		.status = status, .stat = stat,
+		.job = c->job, .pid = p->pid, .thread = scope_thread(&c->scope, p->pid),
+		.info = member, .status = status, .stat = stat,
 	};
-	int err;
 
-	if (proc_read(thread, "status", status, STATUS_SIZE) <= 0 ||
+	if (proc_read(probe.thread, "status", status, STATUS_SIZE) <= 0 ||
 	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
 		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
-	set_state(&c->member[index], p);
-	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
-		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
-				   "others run, which a restart cannot repeat", p->pid);
-	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
-	p->command = command_line(thread);
-	err = describe_shared(c, index, p);
-	return err ?: describe_running(c, &probe, p);
+	return describe_attributes(c, &probe, p);
 }
 
 /* A zombie is its parent's business: without the parent it is left out. */
@@ -292,19 +295,27 @@ static int describe_zombie(struct checkpoint *c, const struct scope_process *fro
 	return 0;
 }
 
-static int describe_process(struct checkpoint *c, const struct scope_process *from, char *status)
+/* c->nr_members: it has none, a zombie or one that is left out. */
+static size_t member_of(const struct checkpoint *c, pid_t pid)
 {
+	size_t i = 0;
+
+	while (i < c->nr_members && c->member[i].pid != pid)
+		i++;
+	return i;
+}
+
+static int describe_process(struct checkpoint *c, const struct scope_process *from)
+{
+	size_t index = member_of(c, from->pid);
 	Kcr__Process *p;
 
 	if (from->zombie)
 		return describe_zombie(c, from);
-	for (size_t i = 0; i < c->nr_members; i++) {
-		if (c->member[i].pid != from->pid)
-			continue;
-		p = new_process(c, from);
-		return p ? describe_member(c, i, p, status) : no_memory(from->pid);
-	}
-	return 0;			/* left out */
+	if (index == c->nr_members)
+		return 0;
+	p = new_process(c, from);
+	return p ? describe_member(c, index, p) : no_memory(from->pid);
 }
 
 /* ---- the whole -------------------------------------------------------------------- */
@@ -359,7 +370,7 @@ static int find_roots(struct checkpoint *c)
 /* What can be said once all processes are known. */
 static int complete(struct checkpoint *c)
 {
-	int err = file_table_save(c->files);
+	int err = 0;
 
 	for (size_t i = 0; !err && i < c->nr_processes; i++)
 		if (c->process[i]->n_descriptor)
@@ -376,6 +387,23 @@ static int complete(struct checkpoint *c)
 	return 0;
 }
 
+/*
+ * After the contents of files, as signals tell of them: what comes in from outside
+ * meanwhile may be told of twice (SIGIO), but not be there untold.
+ */
+static int describe_all_running(struct checkpoint *c, char *status)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->nr_processes; i++) {
+		size_t index = member_of(c, c->process[i]->pid);
+
+		if (index < c->nr_members && c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			err = describe_running(c, &c->member[index], c->process[i], status);
+	}
+	return err;
+}
+
 int describe(struct checkpoint *c)
 {
 	char *status = malloc(STATUS_SIZE);
@@ -389,7 +417,11 @@ int describe(struct checkpoint *c)
 	c->result->nr_threads = 0;
 	c->preamble.xfeatures = 0;
 	for (size_t i = 0; !err && i < c->scope.count; i++)
-		err = describe_process(c, &c->scope.process[i], status);
+		err = describe_process(c, &c->scope.process[i]);
+	if (!err)
+		err = file_table_save(c->files);
+	if (!err)
+		err = describe_all_running(c, status);
 	if (!err)
 		err = complete(c);
 	free(status);
