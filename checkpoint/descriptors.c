@@ -63,9 +63,19 @@ static int duplicate(const struct owner *owner, int number)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * TIOCGPTPEER leaves O_CLOEXEC among the flags of the file, and /proc shows it for
+ * every descriptor of that file.  -ENODATA: /proc is right.
+ */
+static int closes_on_exec(const struct owner *owner, int number, int fd)
+{
+	return fcntl(fd, F_GETFL) & O_CLOEXEC ?
+		device_closes_on_exec(owner->job, owner->pid, number) : -ENODATA;
+}
+
 static int add(struct file_table *files, const struct owner *owner, int number)
 {
-	int fd = duplicate(owner, number), err;
+	int fd = duplicate(owner, number), cloexec, err;
 	uint32_t id;
 
 	if (!owner->process && (fd == -EBADF || fd == -ESRCH))
@@ -75,10 +85,12 @@ static int add(struct file_table *files, const struct owner *owner, int number)
 	if (fd < 0)
 		return report_errno(fd, "process %d: cannot get its descriptor %d", owner->pid,
 				    number);
+	cloexec = closes_on_exec(owner, number, fd);
 	err = file_table_add(files, fd, owner->pid, owner->thread, number, FILE_NOT_MAPPED, &id);
 	if (err || !owner->process)
 		return err;
-	return list(owner->process, number, id, file_table_cloexec(files));
+	return list(owner->process, number, id,
+		    cloexec < 0 ? file_table_cloexec(files) : cloexec);
 }
 
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,

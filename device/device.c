@@ -287,14 +287,24 @@ int device_exe_file(int job, pid_t pid)
 	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get its executable", pid);
 }
 
-int device_descriptor(int job, pid_t pid, int number)
+static int ask_descriptor(int job, pid_t pid, int number, uint32_t flags)
 {
 	struct kcr_descriptor descriptor = {
-		.size = sizeof(descriptor), .pid = pid, .fd = number,
+		.size = sizeof(descriptor), .flags = flags, .pid = pid, .fd = number,
 	};
-	int fd = ioctl(job, KCR_IOC_DESCRIPTOR, &descriptor);
+	int ret = ioctl(job, KCR_IOC_DESCRIPTOR, &descriptor);
 
-	return fd < 0 ? -errno : fd;
+	return ret < 0 ? -errno : ret;
+}
+
+int device_descriptor(int job, pid_t pid, int number)
+{
+	return ask_descriptor(job, pid, number, 0);
+}
+
+int device_closes_on_exec(int job, pid_t pid, int number)
+{
+	return ask_descriptor(job, pid, number, KCR_DESCRIPTOR_CLOEXEC);
 }
 
 int device_scan(int job, struct kcr_scan *scan)

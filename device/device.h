@@ -33,6 +33,7 @@ int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings);
 int device_mapped_file(int job, pid_t pid, uint64_t address);	/* descriptor */
 int device_exe_file(int job, pid_t pid);			/* descriptor */
 int device_descriptor(int job, pid_t pid, int number);		/* descriptor, or -errno silently */
+int device_closes_on_exec(int job, pid_t pid, int number);	/* bool, or -errno silently */
 int device_scan(int job, struct kcr_scan *scan);
 int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum);

@@ -204,7 +204,7 @@ static int add_place(struct file_table *t, pid_t pid, int number, uint32_t id)
 	return 0;
 }
 
-/* Close-on-exec belongs to the descriptor: only /proc tells, in its flags. */
+/* Close-on-exec belongs to the descriptor: /proc tells, in its flags. */
 static void note_cloexec(struct file_table *t, const char *fdinfo)
 {
 	const char *flags = strstr(fdinfo, "flags:");

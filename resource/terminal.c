@@ -206,13 +206,16 @@ static int open_master(const Kcr__Terminal *terminal)
 /* A description of the slave, or of the master again (which only a duplicate can be). */
 static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 {
-	int flags = (file->flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY | O_CLOEXEC;
+	/* Only if it had O_CLOEXEC: the file keeps it. */
+	int flags = (file->flags & (O_ACCMODE | O_NONBLOCK | O_APPEND | O_CLOEXEC)) | O_NOCTTY;
 	int fd;
 
 	if (file->terminal->pty_master)
 		fd = fcntl(master, F_DUPFD_CLOEXEC, r->high_fd);
 	else
 		fd = ioctl(master, TIOCGPTPEER, flags);
+	if (fd >= 0)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return fd < 0 ? rebuild_error(file, -errno, "it cannot be opened") :
 			rebuild_put(r, file->id, fd);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A pseudo-terminal with both ends inside: settings, window size, a line under way,
- * and a child whose controlling terminal it is.
+ * and a child whose controlling terminal it is.  TIOCGPTPEER leaves O_CLOEXEC in the
+ * flags of the file, where /proc/PID/fdinfo takes it for that of any descriptor.
  */
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -14,7 +15,7 @@ int main(int argc, char **argv)
 {
 	struct winsize size = { .ws_row = 33, .ws_col = 99 }, now;
 	struct termios set, got;
-	int master, slave, status;
+	int master, slave, peer, plain, status;
 	char text[64] = "", byte;
 	int up[2];
 	pid_t child;
@@ -24,6 +25,9 @@ int main(int argc, char **argv)
 	NEED(master >= 0 && !grantpt(master) && !unlockpt(master) && !pipe(up));
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
 	NEED(slave >= 0 && !tcgetattr(slave, &set));
+	peer = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	plain = dup(peer);
+	NEED(peer >= 0 && plain >= 0);
 	set.c_lflag &= ~ECHO;
 	set.c_cc[VERASE] = 'x';
 	NEED(!tcsetattr(slave, TCSANOW, &set) && !ioctl(master, TIOCSWINSZ, &size));
@@ -42,6 +46,9 @@ int main(int argc, char **argv)
 	check_wait();
 	CHECK(!tcgetattr(slave, &got) && got.c_cc[VERASE] == 'x' && !(got.c_lflag & ECHO));
 	CHECK(!ioctl(slave, TIOCGWINSZ, &now) && now.ws_row == 33 && now.ws_col == 99);
+	CHECK(fcntl(peer, F_GETFD) == FD_CLOEXEC && fcntl(peer, F_GETFL) & O_CLOEXEC);
+	CHECK(fcntl(plain, F_GETFD) == 0);
+	CHECK(fcntl(slave, F_GETFD) == 0 && !(fcntl(slave, F_GETFL) & O_CLOEXEC));
 	CHECK(read(slave, text, 64) == 7 && !memcmp(text, "a line\n", 7));
 	CHECK(write(slave, "out", 3) == 3 && read(master, text, 64) == 3);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);

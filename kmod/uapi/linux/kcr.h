@@ -314,9 +314,11 @@ struct kcr_mapped_file {
  * or not, as pidfd_getfd(2) would if that worked without the first thread.
  * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec).
  */
+#define KCR_DESCRIPTOR_CLOEXEC	(1 << 0)	/* no duplicate: returns 1 if exec closes it, else 0 */
+
 struct kcr_descriptor {
 	__u32 size;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* KCR_DESCRIPTOR_* */
 	__s32 pid;
 	__s32 fd;
 };
