@@ -87,7 +87,9 @@ static char *path_by_handle(const struct watched *w, pid_t thread)
 {
 	char link[64], path[4096];
 	int mount = w->handle ? open_mount(thread, w->dev) : -1, fd;
+	struct stat st, there;
 	ssize_t length = -1;
+	bool same = false;
 
 	if (mount < 0)
 		return NULL;
@@ -97,11 +99,14 @@ static char *path_by_handle(const struct watched *w, pid_t thread)
 		return NULL;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, path, sizeof(path) - 1);
+	if (length > 0) {
+		path[length] = '\0';
+		/* Not is_it(): in btrfs, stat(2) knows another device than the kernel. */
+		same = !fstat(fd, &st) && !stat(path, &there) && there.st_ino == st.st_ino &&
+		       there.st_dev == st.st_dev;
+	}
 	close(fd);
-	if (length <= 0 || path[0] != '/')
-		return NULL;
-	path[length] = '\0';
-	return strdup(path);
+	return same ? strdup(path) : NULL;
 }
 
 static bool is_it(const char *path, const struct watched *w)
@@ -151,10 +156,8 @@ static int add_watch(struct file_table *t, const struct file_probe *probe,
 	char *path = path_by_handle(w, probe->thread);
 	Kcr__InotifyWatch **more, *watch;
 
-	if (!path || !is_it(path, w)) {
-		free(path);
+	if (!path)
 		path = path_by_search(t, w, probe->thread);
-	}
 	if (!path)
 		return file_unsupported(t, "an inotify that watches something whose path cannot be "
 					"found out (inode %llu)", w->ino);

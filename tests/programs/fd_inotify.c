@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * inotify: its watches and their numbers.
+ * inotify: its watches and their numbers.  An argument is the folder to work in.
  */
 #include <sys/inotify.h>
 
@@ -8,11 +8,12 @@
 
 int main(int argc, char **argv)
 {
-	char folder[] = "/tmp/kcr-inotify.XXXXXX", name[64];
+	char folder[64], name[128];
 	struct { struct inotify_event event; char name[64]; } got;
 	int fd, first, second;
 
 	check_begin(argc, argv);
+	snprintf(folder, sizeof(folder), "%s/kcr-inotify.XXXXXX", argc > 3 ? argv[3] : "/tmp");
 	NEED(mkdtemp(folder));
 	fd = inotify_init1(IN_NONBLOCK);
 	first = inotify_add_watch(fd, "/tmp", IN_ATTRIB);
