@@ -123,6 +123,8 @@ int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode
 /* The path after --relocate, to be freed unless it is `path` itself. */
 const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
+/* Owner of a new file (perhaps with O_PATH); who may not give it away keeps it, which is said. */
+void rebuild_chown(int fd, uid_t uid, gid_t gid, const char *name);
 
 /* open(2) of a path that may be one of /proc/PID (own_proc.c), and that of the right process. */
 int own_proc_open(const struct rebuild *r, const char *path, int flags);

@@ -210,6 +210,12 @@ int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode
 	return fd < 0 ? err : fd;
 }
 
+void rebuild_chown(int fd, uid_t uid, gid_t gid, const char *name)
+{
+	if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
+		report_verbose("%s has another owner than before", name);
+}
+
 bool process_has_number(const Kcr__Process *p, uint32_t id, int number)
 {
 	for (size_t i = 0; i < p->n_descriptor; i++)

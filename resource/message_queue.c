@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * POSIX message queues (mq_overview(7)): limits, mode and the messages.  These
- * can only be looked at by receiving them: they are sent again at once, in the
- * same order, while the programs are stopped.  A queue that none of the saved
+ * POSIX message queues (mq_overview(7)): limits, owner, mode and the messages.
+ * These can only be looked at by receiving them: they are sent again at once, in
+ * the same order, while the programs are stopped.  A queue that none of the saved
  * programs reads belongs to others: it is left alone, and after a restart it
  * keeps what is in it.
  */
@@ -200,6 +200,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	queue->max_messages = attr.mq_maxmsg;
 	queue->message_size = attr.mq_msgsize;
 	queue->mode = probe->st.st_mode & 07777;
+	queue->has_uid = queue->has_gid = true;
+	queue->uid = probe->st.st_uid;
+	queue->gid = probe->st.st_gid;
 	queue->unlinked = !probe->st.st_nlink;
 	if (queue->same_as != file->id)
 		return 0;
@@ -266,6 +269,8 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 		return rebuild_error(file, -errno, "mq_getattr");
 	if (attr.mq_maxmsg < queue->max_messages || attr.mq_msgsize != queue->message_size)
 		return rebuild_error(file, -EEXIST, "a queue of this name has other limits");
+	if (fresh && queue->has_uid && queue->has_gid)
+		rebuild_chown(fd, queue->uid, queue->gid, queue->name);
 	if (fresh && fchmod(fd, queue->mode))
 		return rebuild_error(file, -errno, "cannot set its mode");
 	if (!fresh && !is_read(r, file->id))

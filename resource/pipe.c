@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -148,8 +149,10 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	pipe->has_packet = pipe->packet = probe->flags & O_DIRECT;
 	if (probe->link[0] == '/' && !probe_is_deleted(probe)) {
 		pipe->fifo_path = file_string(probe->link);
-		pipe->has_mode = true;
+		pipe->has_mode = pipe->has_uid = pipe->has_gid = true;
 		pipe->mode = probe->st.st_mode & 07777;
+		pipe->uid = probe->st.st_uid;
+		pipe->gid = probe->st.st_gid;
 		if (!pipe->fifo_path)
 			return -ENOMEM;
 	}
@@ -239,22 +242,42 @@ static int fill(const Kcr__File *file, int fd)
 /* The end that feeds a pipe from standard input; -1: none. */
 static int pump_end = -1;
 
+/* Makes a named pipe that is not there any more, as it was. */
+static int make_fifo(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__Pipe *pipe = file->pipe;
+	const char *path = rebuild_path(r, pipe->fifo_path);
+	struct stat st;
+	int fd = -ENOENT;
+
+	if (path && !mkfifo(path, (pipe->mode & 07777) | 0600))
+		fd = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
+	rebuild_path_free(path, pipe->fifo_path);
+	if (fd < 0)
+		return fd;
+	/* Whoever may write to its folder could have put another file there by now. */
+	if (fstat(fd, &st) || !S_ISFIFO(st.st_mode)) {
+		close(fd);
+		return -ESTALE;
+	}
+	if (pipe->has_uid && pipe->has_gid)
+		rebuild_chown(fd, pipe->uid, pipe->gid, pipe->fifo_path);
+	if (pipe->has_mode && fchmod(fd, pipe->mode & 07777))	/* umask(2) or not */
+		report_verbose("cannot set the mode of %s", pipe->fifo_path);
+	return fd;
+}
+
 /* Opens both ends in such a way that neither waits for the other. */
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 {
 	const Kcr__Pipe *pipe = file->pipe;
-	const char *path;
 
 	if (!pipe->fifo_path)
 		return pipe2(ends, O_CLOEXEC) ?
 			rebuild_error(file, -errno, "cannot make a pipe") : 0;
 	ends[0] = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, 0);
-	if (ends[0] == -ENOENT) {
-		path = rebuild_path(r, pipe->fifo_path);
-		if (path && !mkfifo(path, pipe->mode & 07777))
-			ends[0] = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, 0);
-		rebuild_path_free(path, pipe->fifo_path);
-	}
+	if (ends[0] == -ENOENT)
+		ends[0] = make_fifo(r, file);
 	if (ends[0] < 0)
 		return rebuild_error(file, ends[0], "it cannot be opened");
 	ends[1] = fcntl(ends[0], F_DUPFD_CLOEXEC, r->high_fd);

@@ -9,9 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -19,6 +22,10 @@
 #include "resource/socket.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
+
+#ifndef SIOCUNIXFILE		/* linux/un.h has it, which does not go with sys/un.h */
+#define SIOCUNIXFILE	SIOCPROTOPRIVATE
+#endif
 
 static bool same_name(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
 {
@@ -125,6 +132,36 @@ static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type
 	return stale && !unlink(a->sun_path);
 }
 
+/*
+ * The node that bind() has made, with O_PATH.  Whoever may write to its folder could
+ * have put another one there by now: the socket itself knows, but tells only root.
+ */
+static int open_node(int fd, const char *path)
+{
+	int node = ioctl(fd, SIOCUNIXFILE);
+
+	return node >= 0 ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
+{
+	int node = open_node(fd, path);
+	char link[32];
+	struct stat st;
+
+	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
+		report_verbose("%s is gone: it keeps owner and mode", path);
+	} else {
+		if (u->has_uid && u->has_gid)
+			rebuild_chown(node, u->uid, u->gid, path);
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
+		if (u->has_mode && chmod(link, u->mode & 07777))
+			report_verbose("cannot set the mode of %s", path);
+	}
+	if (node >= 0)
+		close(node);
+}
+
 static int bind_name(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
@@ -141,8 +178,8 @@ static int bind_name(const struct rebuild *r, const Kcr__File *file, int fd)
 		if (err == -EADDRINUSE && remove_stale(&a, length, u->type))
 			err = bind(fd, (struct sockaddr *)&a, length) ? -errno : 0;
 	}
-	if (!err && a.sun_path[0] && u->has_mode && chmod(a.sun_path, u->mode))
-		report_verbose("cannot set the mode of %s", a.sun_path);
+	if (!err && a.sun_path[0])
+		set_node(u, fd, a.sun_path);
 	leave_folder(here);
 	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
 }

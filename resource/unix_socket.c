@@ -40,8 +40,10 @@ static int save_node(const struct file_probe *probe, const char *name, Kcr__Unix
 	if (lstat(path, &st) || !S_ISSOCK(st.st_mode)) {
 		u->has_unlinked = u->unlinked = true;
 	} else {
-		u->has_mode = true;
+		u->has_mode = u->has_uid = u->has_gid = true;
 		u->mode = st.st_mode & 07777;
+		u->uid = st.st_uid;
+		u->gid = st.st_gid;
 	}
 	return 0;
 }
