@@ -421,6 +421,10 @@ static int ready(const char **why)
 {
 	static char text[96];
 
+	if (root.unable) {
+		*why = "a rank cannot take part in checkpoints: the job's standard error tells why";
+		return -ENOTSUP;
+	}
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		if (root.rank[i].left || root.rank[i].leaving) {
 			snprintf(text, sizeof(text), "the job is ending: rank %" PRIu32

@@ -98,6 +98,8 @@ static void from_rank(struct root_node *n, const struct wire_header *h, const ui
 		rank_gone(r);
 	} else if (h->type == WIRE_ASK) {
 		programs_ask(r, data, h->length);
+	} else if (h->type == WIRE_UNABLE) {
+		root.unable = true;
 	} else if (h->type == WIRE_LEAVE) {
 		r->leaving = true;
 		if (root.phase == PHASE_IDLE) {

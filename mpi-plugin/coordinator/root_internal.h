@@ -48,6 +48,7 @@ struct root {
 	uint32_t nr_asking[2];		/* want to be saved: together, alone */
 	uint32_t nr_restarted;		/* wait for the addresses of all */
 	uint32_t nr_pending;		/* the phase waits for */
+	bool unable;			/* one of the ranks cannot take part in checkpoints */
 
 	/* The checkpoint under way. */
 	enum phase phase;

@@ -61,6 +61,7 @@ enum wire_type {
 	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
 	WIRE_SUSPEND,		/* daemon → rank */
 	WIRE_SUSPENDED,		/* rank → daemon */
+	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
 };
 
 struct wire_header {

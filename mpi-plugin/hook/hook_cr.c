@@ -10,29 +10,54 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/hook/base/base.h"
 #include "ompi/mca/hook/hook.h"
+#include "opal/util/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "mpi-plugin/coordinator/wire.h"
 #include "mpi-plugin/hook/rank.h"
 
 static bool active;
 
+/*
+ * All take part or none does: those that do wait for all others in MPI_Finalize
+ * and in collective requests.  Told on the lowest rank that cannot, which knows why.
+ */
+static bool all_have_begun(int err)
+{
+	ompi_communicator_t *world = MPI_COMM_WORLD;
+	int rank = ompi_comm_rank(world), size = ompi_comm_size(world);
+	int missing = err ? rank : size;
+
+	if (world->c_coll->coll_allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT, MPI_MIN, world,
+					  world->c_coll->coll_allreduce_module))
+		return false;
+	if (missing == rank)
+		fprintf(stderr, "KCR: this job cannot be checkpointed: rank %d on %s: %s\n", rank,
+			opal_process_info.nodename, err == -ENOENT ?
+			"the daemon of this node does not take part" : strerror(-err));
+	return missing == size;
+}
+
 static void init_bottom(int argc, char **argv, int requested, int *provided)
 {
-	int err = rank_begin(ompi_comm_rank(MPI_COMM_WORLD), ompi_comm_size(MPI_COMM_WORLD));
+	int err;
 
 	(void)argc;
 	(void)argv;
 	(void)requested;
 	(void)provided;
-	active = !err;
+	if (!getenv(WIRE_ROOT_VARIABLE))
+		return;			/* a job without checkpoints: so it is for all ranks */
+	err = rank_begin(ompi_comm_rank(MPI_COMM_WORLD), ompi_comm_size(MPI_COMM_WORLD));
+	active = all_have_begun(err);
 	if (active)
 		refuse_begin();
-	if (err && err != -ENOENT)
-		fprintf(stderr, "KCR: rank %d cannot be checkpointed: %s\n",
-			ompi_comm_rank(MPI_COMM_WORLD), strerror(-err));
+	else
+		rank_give_up();
 }
 
 /*

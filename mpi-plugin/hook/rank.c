@@ -443,9 +443,17 @@ int rank_begin(uint32_t rank, uint32_t size)
 		err = say_hello(&l, NULL, 0);
 	if (!err)
 		err = start_thread();
-	if (err && self.fd >= 0)
+	if (err && self.fd >= 0) {
 		close(self.fd);
+		self.fd = -1;
+	}
 	return err;
+}
+
+void rank_give_up(void)
+{
+	rank_send(WIRE_UNABLE, NULL, 0);
+	now_left();
 }
 
 void rank_leave(void)

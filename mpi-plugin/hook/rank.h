@@ -16,9 +16,12 @@
 
 /*
  * At the end of MPI_Init: connects to the daemon and starts the thread.
- * 0; -ENOENT: the job was started without checkpoints; or -errno.
+ * 0; -ENOENT: there is no daemon; or -errno.
  */
 int rank_begin(uint32_t rank, uint32_t size);
+
+/* After it, where another rank has failed: this one takes part no more, nor does the job. */
+void rank_give_up(void);
 
 /*
  * In MPI_Finalize, when all ranks have come there: waits for a checkpoint that
