@@ -189,14 +189,31 @@ static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular
 }
 
 /*
+ * The object of this name, made if there is none.  Not by O_CREAT alone: in a
+ * sticky folder fs.protected_regular refuses that, to root as well, for what
+ * is there already and belongs to somebody else.
+ */
+static int open_or_make(const struct rebuild *r, const Kcr__RegularFile *regular)
+{
+	const int flags = O_RDWR | O_NOFOLLOW;
+	int fd = rebuild_open_path(r, regular->path, flags, 0);
+
+	if (fd == -ENOENT)
+		fd = rebuild_open_path(r, regular->path, flags | O_CREAT | O_EXCL,
+				       (regular->mode & 07777) | 0600);
+	if (fd == -EEXIST)		/* somebody has made it meanwhile */
+		fd = rebuild_open_path(r, regular->path, flags, 0);
+	return fd;
+}
+
+/*
  * A shared memory object: made anew, or overwritten if no other program has
  * it open for writing (which is what a write lease asks).
  */
 static int make_shared_memory(const struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__RegularFile *regular = file->regular;
-	int fd = rebuild_open_path(r, regular->path, O_RDWR | O_CREAT | O_NOFOLLOW,
-				   (regular->mode & 07777) | 0600);
+	int fd = open_or_make(r, regular);
 	int err;
 
 	if (fd < 0)
