@@ -132,7 +132,16 @@ int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *path,
 
 /* Has any process (or the given one) this file under this number (-1: any)? */
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);
-bool process_has_number(const Kcr__Process *p, uint32_t id, int number);
+
+static inline bool process_has_number(const Kcr__Process *p, uint32_t id, int number)
+{
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (p->descriptor[i]->file_id == id &&
+		    (number < 0 || p->descriptor[i]->fd == number))
+			return true;
+	return false;
+}
+
 /* The new number of a saved process; 0: it is not in the image. */
 pid_t rebuild_pid(const struct rebuild *r, pid_t pid);
 /* Likewise, once that process exists. */

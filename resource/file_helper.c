@@ -216,15 +216,6 @@ void rebuild_chown(int fd, uid_t uid, gid_t gid, const char *name)
 		report_verbose("%s has another owner than before", name);
 }
 
-bool process_has_number(const Kcr__Process *p, uint32_t id, int number)
-{
-	for (size_t i = 0; i < p->n_descriptor; i++)
-		if (p->descriptor[i]->file_id == id &&
-		    (number < 0 || p->descriptor[i]->fd == number))
-			return true;
-	return false;
-}
-
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)

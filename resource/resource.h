@@ -190,6 +190,13 @@ struct attribute {
 	int (*script_last)(struct rebuild *r, const Kcr__Process *p, struct script *s);
 };
 
+/*
+ * The leader of a session that has just started gets its controlling terminal,
+ * if that is in the image: before it forks the others, who inherit it and could
+ * not get it later.  0 or -errno, without a message.
+ */
+int terminal_take(const struct rebuild *r, const Kcr__Process *p);
+
 extern const struct attribute *const attributes[];	/* NULL-terminated */
 
 #endif /* KCR_RESOURCE_H */

@@ -52,9 +52,7 @@ static int pty_index(const struct file_probe *probe)
 		return ioctl(probe->fd, TIOCGPTN, &index) ? -1 : (int)index;
 	if (dev == makedev(5, 0) && !ioctl(probe->fd, TIOCGDEV, &index))
 		dev = index;
-	if (major(dev) >= 136 && major(dev) <= 143)
-		return (major(dev) - 136) * 256 + minor(dev);
-	return -1;
+	return terminal_pty_index(dev);
 }
 
 /* A side of the pseudo-terminal with this number in the table; NULL: none. */

@@ -4,8 +4,18 @@
 #define KCR_RESOURCE_TERMINAL_H
 
 #include <stddef.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
 
 #include "resource/resource.h"
+
+/* The number of the pseudo-terminal that this device is a slave of; -1: it is none. */
+static inline int terminal_pty_index(dev_t dev)
+{
+	if (major(dev) >= 136 && major(dev) <= 143)
+		return (major(dev) - 136) * 256 + minor(dev);
+	return -1;
+}
 
 /*
  * What nobody has read yet on one side of a pseudo-terminal whose ends are

@@ -8,10 +8,12 @@
 #include "resource/attribute.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "report/report.h"
+#include "resource/file.h"
+#include "resource/terminal.h"
 #include "restart/script.h"
 
 #define STAT_TTY	7
@@ -22,42 +24,64 @@ static int terminal_save(const struct process_probe *probe, Kcr__Process *p)
 	if (stat_number(probe->stat, STAT_TTY)) {
 		p->has_tty_foreground = true;
 		p->tty_foreground = stat_number(probe->stat, STAT_FOREGROUND);
+		p->has_tty_device = true;
+		p->tty_device = stat_number(probe->stat, STAT_TTY);
 	}
 	return 0;
 }
 
-/* A descriptor of its that is a slave whose master is in the image; -1: none. */
+/* Is this file a slave of the terminal that the leader of a session had? */
+static bool is_terminal_of(const Kcr__Process *p, const Kcr__File *file)
+{
+	const Kcr__Terminal *terminal = file->terminal;
+
+	if (file->kind_case != KCR__FILE__KIND_TERMINAL || !terminal->pty_inside ||
+	    terminal->pty_master)
+		return false;
+	if (!p->has_tty_device)		/* an older file does not say which one */
+		return process_has_number(p, file->id, -1);
+	return terminal->has_pty_index &&
+	       (int)terminal->pty_index == terminal_pty_index(p->tty_device);
+}
+
+/*
+ * The terminal of the session that p leads, whoever has it open; -1: it has
+ * none, or not one from the image.  The kernel wants one that can be read.
+ */
 static int inner_terminal(const struct rebuild *r, const Kcr__Process *p)
-{
-	for (size_t i = 0; i < p->n_descriptor; i++) {
-		const Kcr__File *file = context_file(r->context, p->descriptor[i]->file_id);
-
-		if (file && file->kind_case == KCR__FILE__KIND_TERMINAL &&
-		    file->terminal->pty_inside && !file->terminal->pty_master)
-			return p->descriptor[i]->fd;
-	}
-	return -1;
-}
-
-static int terminal_rebuild(struct rebuild *r, const Kcr__Process *p)
-{
-	int fd;
-
-	if (p->pid != p->sid || !p->has_tty_foreground)
-		return 0;
-	fd = inner_terminal(r, p);
-	if (fd >= 0 && ioctl(fd, TIOCSCTTY, 0) < 0)
-		return report_errno(-errno, "process %d: cannot get back its terminal", p->pid);
-	return 0;
-}
-
-static int terminal_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
 {
 	int fd = -1;
 
-	if (p->pid == p->sid && p->has_tty_foreground && p->tty_foreground > 0 && r->restore_ids)
-		fd = inner_terminal(r, p);
-	if (fd >= 0)
+	if (p->pid != p->sid || !p->has_tty_foreground)
+		return -1;
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		const Kcr__File *file = r->context->file[i];
+
+		if (r->file_fd[i] < 0 || !is_terminal_of(p, file))
+			continue;
+		fd = r->file_fd[i];
+		if ((file->flags & O_ACCMODE) != O_WRONLY)
+			break;
+	}
+	return fd;
+}
+
+int terminal_take(const struct rebuild *r, const Kcr__Process *p)
+{
+	int fd = inner_terminal(r, p);
+
+	return fd >= 0 && ioctl(fd, TIOCSCTTY, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * Not earlier: the group in the foreground may be that of a process in the
+ * memory of another, which is made by script.
+ */
+static int terminal_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
+{
+	int fd = inner_terminal(r, p);
+
+	if (fd >= 0 && p->tty_foreground > 0 && r->restore_ids)
 		script_call_try(s, "ioctl(TIOCSPGRP)", SYS_ioctl, fd, TIOCSPGRP,
 				script_data(s, &p->tty_foreground, sizeof(p->tty_foreground)),
 				0, 0, 0);
@@ -67,6 +91,5 @@ static int terminal_script_last(struct rebuild *r, const Kcr__Process *p, struct
 const struct attribute attribute_terminal = {
 	.name = "terminal",
 	.save = terminal_save,
-	.rebuild = terminal_rebuild,
 	.script_last = terminal_script_last,
 };

@@ -358,6 +358,17 @@ static void become(size_t i)
 	give_up(err, "cannot be restored", i);
 }
 
+static void start_session(size_t i)
+{
+	int err;
+
+	if (setsid() < 0)
+		give_up(-errno, "cannot start its session", i);
+	err = terminal_take(k.rebuild, saved(i));
+	if (err)
+		give_up(err, "cannot get back its terminal", i);
+}
+
 /* Where the process stands among the others. Returns the helpers to reap. */
 static size_t take_place(size_t i, pid_t *helpers)
 {
@@ -367,8 +378,8 @@ static size_t take_place(size_t i, pid_t *helpers)
 	if (p->subreaper)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	make_children(i, true);
-	if (k.plan[i].session == i && setsid() < 0)
-		give_up(-errno, "cannot start its session", i);
+	if (k.plan[i].session == i)
+		start_session(i);
 	if (k.plan[i].group == i && getpgrp() != getpid() && setpgid(0, 0))
 		give_up(-errno, "cannot lead its process group", i);
 	make_children(i, false);
