@@ -315,11 +315,21 @@ static int let_go(const struct rebuild *r, int signal)
 	return err;
 }
 
+/* By its new number; 0: the leader had no terminal, or others were in its foreground. */
+static pid_t foreground_group(const struct rebuild *r, const Kcr__Process *leader)
+{
+	for (size_t i = 0; leader->has_tty_foreground && i < r->context->nr_processes; i++)
+		if (r->context->process[i]->pgid == leader->tty_foreground)
+			return getpgid(r->new_pid[i]);
+	return 0;
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
 	struct context_item item = { 0 };
 	uint64_t start = now_ns(), opened, made;
+	size_t leader = leader_index(r->context);
 	int err, more;
 
 	more = open_files(r, reader, &item);
@@ -337,15 +347,15 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	report_relay();
+	result->leader = r->new_pid[leader];
 	if (options->commit)
-		options->commit();
+		options->commit(result->leader, foreground_group(r, r->context->process[leader]));
 	err = let_go(r, options->signal);
 	if (err)
 		return err;
 	result->open_ns = opened - start;
 	result->skeleton_ns = made - opened;
 	result->fill_ns = now_ns() - made;
-	result->leader = r->new_pid[leader_index(r->context)];
 	return 0;
 }
 

@@ -21,7 +21,11 @@ struct restart_options {
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */
-	void (*commit)(void);	/* called just before the processes are let go; or NULL */
+	/*
+	 * Called just before the processes are let go; or NULL.  `foreground`: the
+	 * group of theirs that had the leader's terminal; 0: none of them.
+	 */
+	void (*commit)(pid_t leader, pid_t foreground);
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };

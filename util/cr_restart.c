@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "restart/restart.h"
 #include "util/follow.h"
+#include "util/foreground.h"
 #include "util/hooks.h"
 #include "util/mpi_job.h"
 #include "util/relocate.h"
@@ -309,6 +310,22 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	return err;
 }
 
+/* The program is about to run, and we stay: with our terminal, if it had one. */
+static void commit(pid_t leader, pid_t foreground)
+{
+	follow_commit();
+	if (!status_is_open() && !hook_is_set(HOOK_SUCCESS))
+		foreground_share(leader, foreground);
+}
+
+/* The terminal is mpirun's. */
+static void commit_rank(pid_t leader, pid_t foreground)
+{
+	(void)leader;
+	(void)foreground;
+	follow_commit();
+}
+
 /*
  * A rank of an MPI job may land where its numbers are in use, and need not have
  * them.
@@ -351,7 +368,7 @@ int main(int argc, char **argv)
 	}
 	name_source(fd, source, sizeof(source));
 	a.restart.source = source;
-	a.restart.commit = follow_commit;
+	a.restart.commit = rank_file ? commit_rank : commit;
 	follow_begin();
 	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
 	close(fd);

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/foreground.h"
+
 static sigset_t old_mask;
 static sigset_t followed;
 
@@ -45,6 +47,7 @@ void follow_fail(void)
 {
 	const struct timespec now = { 0, 0 };
 
+	foreground_end();
 	while (sigtimedwait(&followed, NULL, &now) > 0)
 		;
 	follow_end();
@@ -72,8 +75,12 @@ static void pass_on(const siginfo_t *info, pid_t leader)
 		else
 			kill(leader, info->si_signo);
 	}
-	if (info->si_signo == SIGTSTP)
-		raise(SIGSTOP);
+	if (info->si_signo == SIGTSTP) {
+		if (foreground_is_shared())
+			foreground_stop(SIGTSTP);
+		else
+			raise(SIGSTOP);
+	}
 }
 
 /*
@@ -90,13 +97,19 @@ static pid_t reap_others(pid_t leader, int *status)
 	return got;
 }
 
-int follow_leader(pid_t leader)
+static int follow(pid_t leader)
 {
+	int stops = foreground_is_shared() ? WUNTRACED : 0;
+
 	for (;;) {
 		siginfo_t info;
 		int status;
-		pid_t got = waitpid(leader, &status, WNOHANG);
+		pid_t got = waitpid(leader, &status, WNOHANG | stops);
 
+		if (got == leader && WIFSTOPPED(status)) {
+			foreground_stop(WSTOPSIG(status));
+			continue;
+		}
 		if (got == leader)
 			return status;
 		if (got < 0 && errno != EINTR)
@@ -108,6 +121,14 @@ int follow_leader(pid_t leader)
 		if (info.si_signo != SIGCHLD)
 			pass_on(&info, leader);
 	}
+}
+
+int follow_leader(pid_t leader)
+{
+	int status = follow(leader);
+
+	foreground_end();
+	return status;
 }
 
 void follow_mimic(int status)

@@ -26,7 +26,8 @@ void follow_end(void);
 
 /*
  * Waits until the leader ends, passing signals to it.  Returns its status as
- * waitpid(2) gives it, or -errno (ECHILD: somebody else reaped it).
+ * waitpid(2) gives it, or -errno (ECHILD: somebody else reaped it).  If the
+ * terminal is shared (foreground.h), it stops as the leader stops.
  */
 int follow_leader(pid_t leader);
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Job control on behalf of the restarted program.  Whoever leads a job in the
+ * foreground hands the terminal on to the program's group, as the shell did to
+ * us, and takes it back when the program stops or ends.  util/follow.c calls.
+ */
+#include "util/foreground.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+static int terminal = -1;	/* open while it is shared */
+static pid_t group;		/* the program's */
+static pid_t given_to;		/* the group that had it from us last; 0: none */
+
+bool foreground_is_shared(void)
+{
+	return terminal >= 0;
+}
+
+/* Without the stop that is due to who is in the background. */
+static bool set_foreground(pid_t pgrp)
+{
+	sigset_t brake, old;
+	bool done;
+
+	sigemptyset(&brake);
+	sigaddset(&brake, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &brake, &old);
+	done = !tcsetpgrp(terminal, pgrp);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return done;
+}
+
+static bool give(pid_t pgrp)
+{
+	if (tcgetpgrp(terminal) != getpgrp() || !set_foreground(pgrp))
+		return false;
+	given_to = pgrp;
+	return true;
+}
+
+/* Only from whom we gave it to: the shell may have moved us to the background. */
+static bool take(void)
+{
+	if (given_to && tcgetpgrp(terminal) == given_to)
+		set_foreground(getpgrp());
+	given_to = 0;
+	return tcgetpgrp(terminal) == getpgrp();
+}
+
+/* In an asynchronous list of a shell without job control, which keeps its terminal. */
+static bool in_background_of_script(void)
+{
+	struct sigaction interrupt;
+
+	return !sigaction(SIGINT, NULL, &interrupt) && interrupt.sa_handler == SIG_IGN;
+}
+
+void foreground_share(pid_t leader, pid_t holder)
+{
+	group = getpgid(leader);
+	if (group <= 0 || group == getpgrp() || getsid(leader) != getsid(0) ||
+	    in_background_of_script())
+		return;
+	terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (terminal >= 0 && holder > 0)
+		give(holder);
+}
+
+/*
+ * All of it, as the terminal does: the shell waits for each command of a
+ * pipeline.  False: it has no effect, as there is no shell to continue us.
+ */
+static bool stop_own_group(int signal_number)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t stop, old, go_on;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, signal_number);
+	sigemptyset(&go_on);
+	sigaddset(&go_on, SIGCONT);
+	sigprocmask(SIG_UNBLOCK, &stop, &old);
+	kill(0, signal_number);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	/* It waits for us if and only if we were stopped: a stop forgets earlier ones. */
+	return sigtimedwait(&go_on, NULL, &now) == SIGCONT;
+}
+
+void foreground_stop(int signal_number)
+{
+	bool in_front;
+
+	/* Moved to the foreground by the shell, which tells nobody. */
+	if ((signal_number == SIGTTIN || signal_number == SIGTTOU) && give(group)) {
+		kill(-group, SIGCONT);
+		return;
+	}
+	in_front = take();
+	if (signal_number == SIGSTOP) {
+		/* Somebody else's business, unless the user is waiting for us. */
+		if (!in_front || !stop_own_group(SIGTSTP))
+			return;
+	} else if (!stop_own_group(signal_number) && !in_front) {
+		return;
+	}
+	give(group);
+	kill(-group, SIGCONT);
+}
+
+void foreground_end(void)
+{
+	if (terminal < 0)
+		return;
+	take();
+	close(terminal);
+	terminal = -1;
+}
