@@ -4,7 +4,8 @@
  * added.  Which file that was is asked of kcmp(2), as the number may be
  * another file's by now.  The files are added again by a process that has
  * them under these numbers; what is ready is reported (again) then, also to
- * edge-triggered watches.
+ * edge-triggered watches.  Only a watch with EPOLLONESHOT that was spent must
+ * report nothing, not even that its connection has hung up with the restart.
  */
 #include "resource/file.h"
 
@@ -151,9 +152,29 @@ static int watch(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 	return rebuild_error(file, -errno, "cannot watch descriptor %d", entry->fd);
 }
 
-/* Adds a file under a number that no process with this epoll has for it any more. */
+/*
+ * EPOLL_CTL_ADD arms every watch for errors and hang-up.  It is spent by what is ready
+ * now, writing as a rule; where nothing is, it only reports how the connection ends.
+ */
+static int spend(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
+		 const Kcr__File *file)
+{
+	struct epoll_event event = { .events = entry->events, .data.u64 = entry->data }, got;
+	Kcr__EpollEntry armed = *entry;
+	int err;
+
+	armed.events |= EPOLLIN | EPOLLOUT;
+	err = watch(r, epoll, &armed, file);
+	if (!err && epoll_wait(epoll, &got, 1, 0) <= 0)
+		epoll_ctl(epoll, EPOLL_CTL_MOD, entry->fd, &event);
+	return err;
+}
+
+/* Adds a file under a number that this process does not have for it. */
 static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
-		      const Kcr__File *file)
+		      const Kcr__File *file,
+		      int (*add)(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
+				 const Kcr__File *file))
 {
 	int flags = fcntl(entry->fd, F_GETFD);
 	int aside = flags < 0 ? -1 : fcntl(entry->fd, F_DUPFD_CLOEXEC, r->high_fd);
@@ -164,13 +185,47 @@ static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry
 	if (dup2(r->file_fd[entry->file_id - 1], entry->fd) < 0)
 		err = rebuild_error(file, -errno, "cannot watch descriptor %d", entry->fd);
 	else
-		err = watch(r, epoll, entry, file);
+		err = add(r, epoll, entry, file);
 	if (aside >= 0) {
 		dup3(aside, entry->fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 		close(aside);
 	} else {
 		close(entry->fd);
 	}
+	return err;
+}
+
+/* With EPOLLONESHOT, an event leaves only the bits that are no events. */
+static bool is_spent(const Kcr__EpollEntry *entry)
+{
+	return entry->events & EPOLLONESHOT &&
+	       !(entry->events & ~(EPOLLONESHOT | EPOLLET | EPOLLWAKEUP));
+}
+
+/* Pipes and sockets do; others may need to be added by the process that has them. */
+static bool may_hang_up(const struct rebuild *r, const Kcr__EpollEntry *entry)
+{
+	Kcr__File__KindCase kind = context_file(r->context, entry->file_id)->kind_case;
+
+	return kind == KCR__FILE__KIND_PIPE || kind == KCR__FILE__KIND_UNIX_SOCKET ||
+	       kind == KCR__FILE__KIND_INET_SOCKET;
+}
+
+/* While the epoll has nothing else in it, and nobody else has the epoll. */
+static int complete(struct rebuild *r, const Kcr__File *file)
+{
+	int epoll = r->file_fd[file->id - 1], err = 0;
+	struct epoll_event event;
+
+	for (size_t i = 0; i < file->epoll->n_entry && !err; i++) {
+		const Kcr__EpollEntry *entry = file->epoll->entry[i];
+
+		if (r->file_fd[entry->file_id - 1] >= 0 && is_spent(entry) &&
+		    may_hang_up(r, entry))
+			err = watch_gone(r, epoll, entry, file, spend);
+	}
+	while (!err && epoll_wait(epoll, &event, 1, 0) > 0)
+		;			/* one that hung up in between */
 	return err;
 }
 
@@ -201,7 +256,7 @@ static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		if (process_has_number(process, entry->file_id, entry->fd))
 			err = watch(r, number, entry, file);
 		else if (first && !has_pair(r, file->id, entry))
-			err = watch_gone(r, number, entry, file);
+			err = watch_gone(r, number, entry, file, watch);
 	}
 	return err;
 }
@@ -212,5 +267,6 @@ const struct file_kind file_kind_epoll = {
 	.match = match,
 	.save = save,
 	.open = open_epoll,
+	.complete = complete,
 	.install = install,
 };

@@ -173,7 +173,8 @@ static int complete_status(const Kcr__File *file, int fd)
 	return locks_rebuild(fd, file);
 }
 
-int files_complete(struct rebuild *r)
+/* An epoll asks the others what is ready: epolls come after all of these. */
+static int complete_kinds(struct rebuild *r, bool epolls)
 {
 	const struct context *c = r->context;
 	int err = 0;
@@ -181,9 +182,20 @@ int files_complete(struct rebuild *r)
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
 
-		if (kind && kind->complete)
+		if (kind && kind->complete &&
+		    (c->file[i]->kind_case == KCR__FILE__KIND_EPOLL) == epolls)
 			err = kind->complete(r, c->file[i]);
 	}
+	return err;
+}
+
+int files_complete(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = complete_kinds(r, false);
+
+	if (!err)
+		err = complete_kinds(r, true);
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		if (r->content_fd[i] >= 0)
 			close(r->content_fd[i]);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -54,6 +55,13 @@ void files_at(int fd, int number)
 		return;
 	must(dup2(fd, number) == number);
 	close(fd);
+}
+
+void files_watch(int epoll, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event event = { .events = events, .data.u64 = data };
+
+	must(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
 }
 
 /* What both sides know of each other; shared memory. */

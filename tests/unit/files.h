@@ -42,6 +42,9 @@ void files_must(bool condition, const char *text, const char *file, int line);
 /* The descriptor moves to this number. */
 void files_at(int fd, int number);
 
+/* epoll_ctl(2). */
+void files_watch(int epoll, int fd, uint32_t events, uint64_t data);
+
 /* Sends, or receives, the whole text ("": the end); nothing is there to receive. */
 void files_say(int fd, const char *text);
 bool files_hears(int fd, const char *text);

@@ -103,107 +103,6 @@ static void test_counters(void **state)
 	files_cycle(&(struct files_test){ .make = make_counters, .use = use_counters });
 }
 
-/* ---- epoll ------------------------------------------------------------------------------ */
-
-static void watch(int epoll, int fd, uint32_t events, uint64_t data)
-{
-	struct epoll_event event = { .events = events, .data.u64 = data };
-
-	must(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
-}
-
-static void make_epoll(void)
-{
-	struct epoll_event event;
-
-	files_at(epoll_create1(0), 10);
-	files_at(epoll_create1(0), 11);
-	for (int i = 20; i < 25; i++)
-		files_at(eventfd(0, EFD_NONBLOCK), i);
-	watch(10, 20, EPOLLIN, 20);
-	watch(10, 21, EPOLLIN | EPOLLET, ~0ull);
-	watch(10, 22, EPOLLIN | EPOLLONESHOT, 22);
-	watch(10, 11, EPOLLIN, 11);
-	watch(11, 23, EPOLLIN, 23);
-	give(22, 1);
-	must(epoll_wait(10, &event, 1, 0) == 1 && event.data.u64 == 22);
-	/* Watched as 30 and 300, which are closed; and as 31, which is another file now. */
-	dup2(24, 30);
-	watch(10, 30, EPOLLIN, 30);
-	close(30);
-	dup2(24, 300);
-	watch(10, 300, EPOLLIN, 300);
-	close(300);
-	dup2(24, 31);
-	watch(11, 31, EPOLLIN, 31);
-	files_at(eventfd(0, EFD_NONBLOCK), 31);
-}
-
-static int ready(int epoll, uint64_t data)
-{
-	struct epoll_event event[8];
-	int count = epoll_wait(epoll, event, 8, 0);
-
-	for (int i = 0; i < count; i++)
-		if (event[i].data.u64 == data)
-			return count;
-	return count ? -count : 0;
-}
-
-static void use_epoll(void)
-{
-	must(ready(10, 0) == 0);
-	give(20, 1);
-	must(ready(10, 20) == 1 && ready(10, 20) == 1);
-	take(20);
-	give(21, 1);
-	must(ready(10, ~0ull) == 1 && ready(10, 0) == 0);
-	give(23, 1);
-	must(ready(10, 11) == 1 && ready(11, 23) == 1);
-	take(23);
-	must(ready(10, 0) == 0);
-	give(31, 1);
-	must(ready(11, 0) == 0);
-	give(24, 1);
-	must(ready(10, 30) == 3 && ready(10, 300) == 3 && ready(11, 31) == 1);
-	take(24);
-	must(fcntl(30, F_GETFD) == -1);
-	must(epoll_ctl(10, EPOLL_CTL_DEL, 22, NULL) == 0);
-	must(epoll_ctl(11, EPOLL_CTL_DEL, 31, NULL) == -1 && errno == ENOENT);
-}
-
-static void child_of_epoll(void)
-{
-	files_at(epoll_create1(0), 12);
-	watch(12, 20, EPOLLIN, 1);
-	dup2(24, 40);
-	watch(10, 40, EPOLLIN, 40);
-}
-
-static void use_child_of_epoll(void)
-{
-	usleep(20000);
-	give(20, 1);
-	must(ready(12, 1) == 1 && ready(10, 20) == 1);
-	take(20);
-	give(24, 1);
-	must(ready(10, 40) == 4);
-	take(24);
-}
-
-static void wait_a_bit(void)
-{
-	usleep(100000);
-}
-
-static void test_epoll(void **state)
-{
-	(void)state;
-	files_cycle(&(struct files_test){ .make = make_epoll, .use = use_epoll });
-	files_cycle(&(struct files_test){ .make = make_epoll, .make_child = child_of_epoll,
-					  .use = wait_a_bit, .use_child = use_child_of_epoll });
-}
-
 /* ---- pidfd, inotify -------------------------------------------------------------------- */
 
 static void make_pidfds(void)
@@ -240,8 +139,8 @@ static void watch_parent(void)
 	files_at(epoll_create1(0), 10);
 	files_at(syscall(SYS_pidfd_open, getppid(), 0), 11);
 	files_at(openat(AT_FDCWD, "/proc/self/mounts", O_RDONLY), 12);
-	watch(10, 11, EPOLLIN, 1);
-	watch(10, 12, EPOLLPRI | EPOLLET, 2);
+	files_watch(10, 11, EPOLLIN, 1);
+	files_watch(10, 12, EPOLLPRI | EPOLLET, 2);
 }
 
 static void end_soon(void)
@@ -507,7 +406,7 @@ static void make_watched_tty(void)
 {
 	make_tty_outside();
 	files_at(epoll_create1(0), 11);
-	watch(11, 0, EPOLLIN, 1);
+	files_watch(11, 0, EPOLLIN, 1);
 }
 
 static void use_watched_tty(void)
@@ -545,9 +444,9 @@ static void test_tty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters), cmocka_unit_test(test_epoll),
-		cmocka_unit_test(test_pidfd), cmocka_unit_test(test_inotify),
-		cmocka_unit_test(test_pty), cmocka_unit_test(test_tty),
+		cmocka_unit_test(test_counters), cmocka_unit_test(test_pidfd),
+		cmocka_unit_test(test_inotify), cmocka_unit_test(test_pty),
+		cmocka_unit_test(test_tty),
 	};
 
 	return cmocka_run_group_tests(tests, files_set_up, files_tear_down);
