@@ -353,15 +353,20 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 	return err;
 }
 
-/* From standard input into the pipe, as long as anybody reads it. */
+/*
+ * From standard input into the pipe, as long as anybody reads it: what comes later is
+ * for whoever has this input next, and is not waited for in read(2).
+ */
 static void pump_input(int input)
 {
-	struct pollfd p = { .fd = pump_end, .events = POLLOUT };
+	struct pollfd room = { .fd = pump_end, .events = POLLOUT };
+	struct pollfd either[] = { { .fd = input, .events = POLLIN }, { .fd = pump_end } };
 	char buffer[4096];
 	ssize_t got, sent;
 
 	signal(SIGPIPE, SIG_DFL);
-	while (poll(&p, 1, -1) == 1 && !(p.revents & POLLERR)) {
+	while (poll(&room, 1, -1) == 1 && poll(either, 2, -1) > 0 &&
+	       !(either[1].revents & POLLERR)) {
 		got = read(input, buffer, sizeof(buffer));
 		if (got <= 0)
 			break;

@@ -407,6 +407,41 @@ static void use_fed(void)
 	must(n == 0 && got == 12 && !memcmp(buffer, "before after", 12));
 }
 
+/* Standard input has no end yet; the program ends before that. */
+static void give_open_stdin(void)
+{
+	must(write(feed[1], "after", 5) == 5);
+	files_at(fcntl(feed[0], F_DUPFD, 0), 0);
+	close(feed[0]);
+	close(feed[1]);
+}
+
+static void use_some(void)
+{
+	char buffer[16];
+	ssize_t n;
+
+	for (size_t got = 0; got < 12; got += n)
+		must((n = read(0, buffer, sizeof(buffer))) > 0);
+}
+
+/* What comes then is for others: nothing waits for it. */
+static void test_rest_of_input(void)
+{
+	struct pollfd p;
+
+	assert_true(holds(outside[0], "before "));	/* what was saved is there still */
+	assert_int_equal(write(outside[1], "read", 4), 4);
+	assert_int_equal(pipe2(feed, O_CLOEXEC), 0);
+	files_cycle(&(struct files_test){ .make = make_fed, .use = use_some,
+					  .before_save = add_unread,
+					  .before_restart = give_open_stdin });
+	close(feed[0]);
+	p = (struct pollfd){ .fd = feed[1] };
+	assert_int_equal(poll(&p, 1, 30000), 1);	/* no reader is left */
+	close(feed[1]);
+}
+
 static void test_pipes(void **state)
 {
 	(void)state;
@@ -418,6 +453,7 @@ static void test_pipes(void **state)
 	files_cycle(&(struct files_test){ .make = make_fed, .use = use_fed,
 					  .before_save = add_unread,
 					  .before_restart = give_stdin });
+	test_rest_of_input();
 	close(outside[0]);
 	close(outside[1]);
 }
