@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "report/report.h"
+#include "restart/script.h"
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
@@ -288,7 +290,7 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 	pid_t owner = 0;
 	int flags;
 
-	if (file->has_owner && file->owner) {
+	if (file->has_owner && file->owner && !file->owner_thread) {
 		owner = rebuild_pid(r, file->owner < 0 ? -file->owner : file->owner);
 		if (owner && fcntl(number, F_SETOWN, file->owner < 0 ? -owner : owner) &&
 		    file->owner == process->pid)
@@ -348,8 +350,37 @@ int files_install(struct rebuild *r, const Kcr__Process *process)
 	return err;
 }
 
+/* The new number of a thread of this process; 0: it has none, or another one now. */
+static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pid_t tid)
+{
+	if (tid == process->pid)
+		return rebuild_pid(r, tid);
+	for (size_t i = 0; i < process->n_thread && r->restore_ids; i++)
+		if (process->thread[i]->tid == tid)
+			return tid;
+	return 0;
+}
+
+/* A thread that gets the signals of a descriptor exists only now. */
+static void owners_script(const struct rebuild *r, const Kcr__Process *process,
+			  struct script *s)
+{
+	for (size_t i = 0; i < process->n_descriptor; i++) {
+		const Kcr__Descriptor *d = process->descriptor[i];
+		const Kcr__File *file = context_file(r->context, d->file_id);
+		struct f_owner_ex owner = { .type = F_OWNER_TID };
+
+		if (r->file_fd[d->file_id - 1] < 0 || !file->owner_thread)
+			continue;
+		owner.pid = own_thread(r, process, file->owner);
+		if (owner.pid)
+			script_call(s, "fcntl(F_SETOWN_EX)", SYS_fcntl, d->fd, F_SETOWN_EX,
+				    script_data(s, &owner, sizeof(owner)), 0, 0, 0);
+	}
+}
+
 void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s)
 {
-	(void)r;
+	owners_script(r, process, s);
 	locks_script(process, s);
 }

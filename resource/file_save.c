@@ -97,6 +97,7 @@ static int save_common(struct file_table *t, struct entry *e)
 	    owner.pid) {
 		file->has_owner = true;
 		file->owner = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
+		file->has_owner_thread = file->owner_thread = owner.type == F_OWNER_TID;
 	}
 	if (p->number >= 0 && !(p->flags & O_PATH)) {
 		sig = fcntl(p->fd, F_GETSIG);

@@ -153,8 +153,9 @@ int files_complete(struct rebuild *r);
  */
 int files_install(struct rebuild *r, const Kcr__Process *process);
 /*
- * POSIX locks, which any close of the same file would drop: for the leader's
- * script, after the descriptors from r->high_fd on are closed.
+ * Threads that own descriptors; POSIX locks, which any close of the same file would
+ * drop: for the leader's script, after its threads are made and the descriptors from
+ * r->high_fd on are closed.
  */
 void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s);
 /* In cr_restart once every process has entered: closes everything opened for them. */
