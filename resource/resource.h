@@ -104,6 +104,7 @@ struct rebuild {
 	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
 	bool restore_ids;		/* processes have their old numbers */
 	bool any_port;			/* internet sockets need not have their old ports */
+	bool any_cpu;			/* cr_restart is bound to processors in the first thread's stead */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": it has no name */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */

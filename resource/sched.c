@@ -183,14 +183,36 @@ static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct
 			    "it runs on without if so", p->pid);
 }
 
-static void script_affinity(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
+/*
+ * A rank of an MPI job: its mpirun had bound it, the new one has bound cr_restart.  A
+ * thread that had bound itself otherwise stays there, if that is part of the new binding.
+ */
+static bool is_bound_anew(const Kcr__Process *p, const Kcr__Sched *sched, const uint8_t *now)
+{
+	const Kcr__Sched *first = p->thread[0]->sched;
+	const uint8_t *mask = sched->affinity.data;
+
+	if (first && first->has_affinity && first->affinity.len == sched->affinity.len &&
+	    !memcmp(first->affinity.data, mask, sched->affinity.len))
+		return true;
+	for (size_t i = 0; i < sched->affinity.len; i++)
+		if (mask[i] & ~now[i])
+			return true;
+	return false;
+}
+
+static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
+			    const Kcr__Sched *sched, struct script *s)
 {
 	uint8_t mask[CPU_BYTES] = { 0 }, now[CPU_BYTES] = { 0 };
 	const uint8_t *online = online_cpus();
-	bool lost = false;
+	bool lost = false, known;
 	size_t length = 0;	/* what must be told, in words as the kernel counts */
 
 	if (!sched->has_affinity || sched->affinity.len > sizeof(mask))
+		return;
+	known = syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0;
+	if (r->any_cpu && is_bound_anew(p, sched, now))
 		return;
 	for (size_t i = 0; i < sched->affinity.len; i++) {
 		mask[i] = sched->affinity.data[i] & online[i];
@@ -201,8 +223,7 @@ static void script_affinity(const Kcr__Process *p, const Kcr__Sched *sched, stru
 	if (lost && warn_once(p, "processors"))
 		report_warn("process %d was bound to processors that are not here%s", p->pid,
 			    length ? "" : ": it is not bound any more");
-	if (!length || (syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0 &&
-		      !memcmp(now, mask, sizeof(mask))))
+	if (!length || (known && !memcmp(now, mask, sizeof(mask))))
 		return;
 	script_call_try(s, "sched_setaffinity", SYS_sched_setaffinity, 0, length,
 			script_data(s, mask, length), 0, 0, 0);
@@ -213,10 +234,9 @@ static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const K
 {
 	const Kcr__Sched *sched = t->sched;
 
-	(void)r;
 	if (!sched)
 		return 0;
-	script_affinity(p, sched, s);
+	script_affinity(r, p, sched, s);
 	if (sched->has_timer_slack_ns && sched->timer_slack_ns &&
 	    sched->timer_slack_ns != (uint64_t)prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0))
 		script_call_try(s, "prctl(PR_SET_TIMERSLACK)", SYS_prctl, PR_SET_TIMERSLACK,

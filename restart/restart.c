@@ -80,6 +80,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 	r->context = c;
 	r->restore_ids = options->restore_pid;
 	r->any_port = options->any_port;
+	r->any_cpu = options->any_cpu;
 	r->source = options->source ?: "";
 	r->relocate = options->relocate;
 	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));

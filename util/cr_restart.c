@@ -334,7 +334,7 @@ static int restart_rank(struct arguments *a, int fd, struct restart_result *resu
 {
 	int err;
 
-	a->restart.any_port = true;
+	a->restart.any_port = a->restart.any_cpu = true;
 	err = restart(a, fd, result);
 	if (err != -EBUSY || !a->restart.restore_pid || lseek(fd, 0, SEEK_SET))
 		return err;
