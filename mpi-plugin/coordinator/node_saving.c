@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi-plugin/job/folder.h"
 #include "mpi-plugin/job/local.h"
 #include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/snapshot.h"
@@ -115,7 +116,10 @@ static int take_order(const uint8_t *data, size_t length)
 	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
 		node.argument[count++] = text;
 	node.argument[count] = NULL;
-	return node.order->local ? local_make(node.order->strings) : 0;
+	if (node.order->local)
+		return local_make(node.order->strings);
+	folder_look_again(node.order->strings);
+	return 0;
 }
 
 /* All ranks have drained their channels: this one may let go of its own. */
@@ -154,6 +158,8 @@ void saving_sum(void)
 {
 	int synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
 
+	if (!node.order->local)
+		folder_look_again(node.order->strings);
 	for (size_t i = 0; i < node.nr_saved; i++) {
 		struct wire_summed sum;
 		char *path = snapshot_rank_path(node.order->strings, node.saved[i]);

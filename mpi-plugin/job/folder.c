@@ -79,16 +79,32 @@ int folder_sync(const char *path)
 	return err == -EINVAL || err == -EROFS ? 0 : err;
 }
 
-int folder_sync_parent(const char *path)
+/* The folder that an absolute path is in; malloc()ed. */
+static char *parent_of(const char *path)
 {
 	char *parent = strdup(path);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
-	int err = slash ? 0 : -ENOMEM;
 
-	if (slash) {
+	if (slash)
 		slash[slash == parent] = '\0';
-		err = folder_sync(parent);
-	}
+	return parent;
+}
+
+int folder_sync_parent(const char *path)
+{
+	char *parent = parent_of(path);
+	int err = parent ? folder_sync(parent) : -ENOMEM;
+
 	free(parent);
 	return err;
+}
+
+void folder_look_again(const char *path)
+{
+	char *parent = parent_of(path);
+	int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	free(parent);
 }

@@ -23,4 +23,12 @@ int folder_sync(const char *path);
 /* The same with the folder that `path` is in. */
 int folder_sync_parent(const char *path);
 
+/*
+ * Before `path` is used that another node may have renamed: NFS keeps names for up
+ * to a minute, so that it may still be the folder that had this name before.  To open
+ * the folder that it is in gets its attributes from the server; if it has changed,
+ * the names in there are looked up again.
+ */
+void folder_look_again(const char *path);
+
 #endif /* MPI_JOB_FOLDER_H */

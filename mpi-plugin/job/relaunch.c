@@ -252,6 +252,7 @@ int relaunch_rank_file(const char *dir, char **file)
 	*file = NULL;
 	if (!rank || !job || strcmp(job, dir))
 		return 0;
+	folder_look_again(dir);
 	*file = snapshot_rank_path(dir, strtoul(rank, NULL, 10));
 	if (!*file)
 		return report_fail(-ENOMEM, "no memory");

@@ -344,12 +344,16 @@ int snapshot_commit(const char *path, const char *partial, const struct snapshot
 {
 	char *manifest = folder_path("%s/" SNAPSHOT_MANIFEST, partial);
 	int err = manifest ? manifest_write(manifest, s) : -ENOMEM;
+	uint32_t elsewhere;
 
 	free(manifest);
 	if (!err && s->local)
 		err = write_hosts(partial, s);
 	if (!err)
 		err = folder_sync(partial);
+	/* What a node has written may be in another folder that it takes for this one. */
+	if (!err && !s->local)
+		err = snapshot_check(partial, s, false, &elsewhere);
 	if (!err)
 		err = give_name(path, partial, gone);
 	if (err)
