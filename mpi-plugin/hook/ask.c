@@ -77,6 +77,13 @@ static int checkpoint(const char *name, unsigned int keep, unsigned int flags)
 	asked.length = length;
 	asked.taken = asked.answered = false;
 	err = rank_send(WIRE_ASK, message, length);
+	/*
+	 * A connection that has ended is the first job's, in a rank that was just
+	 * restarted: ask_restarted() sends it again, and has yet to do so, since it takes
+	 * our lock after the new connection is there.  If the daemon died, so does the rank.
+	 */
+	if (err == -EPIPE || err == -ECONNRESET || err == -ENOTCONN)
+		err = 0;
 	while (!err && !asked.answered)
 		pthread_cond_wait(&asked.changed, &asked.lock);
 	asked.message = NULL;

@@ -5,7 +5,9 @@
  * Preloaded into the ranks of an MPI job, stops rank 1 in the middle of a checkpoint, if
  * there is a file `late`: when it takes in what its peers have sent, if the file holds
  * `drain`, or when it lets go of the memory that it shares, if it holds `suspend`.  The
- * file is gone then.  Preloaded into cr_checkpoint, has a disk that takes eight seconds
+ * file is gone then.  If it holds `join`, that rank joins a restarted job only after
+ * there is a file `asking` (of tests/mpi/asks.c).
+ * Preloaded into cr_checkpoint, has a disk that takes eight seconds
  * once, if there is a file `slow`.
  */
 #include <dlfcn.h>
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,6 +62,17 @@ int ftruncate(int fd, off_t length)
 	if (!length && is_wanted("suspend"))
 		stop();
 	return syscall(SYS_ftruncate, fd, length);
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	if (is_wanted("join")) {
+		while (access("asking", F_OK))
+			usleep(1000);
+		usleep(300000);		/* it asks now; no harm if it does not get there */
+		unlink("late");
+	}
+	return syscall(SYS_connect, fd, address, length);
 }
 
 int fsync(int fd)
