@@ -2,8 +2,10 @@
 /*
  * Queued signals, with what they carry.  A thread may queue any siginfo for
  * itself, so every thread queues its own and the leader those of the process,
- * all signals being blocked.  A stop signal that has already taken effect is
- * not here: the process is saved as stopped.
+ * all signals being blocked.  SIGSTOP cannot be, and would stop the process in
+ * the middle of that, so it is not kept as a signal: one that is stopped needs
+ * no other (it stays queued, or with all threads but the first), and one to
+ * which it came after the last look at it is stopped when it has been restarted.
  */
 #include "resource/attribute.h"
 
@@ -47,9 +49,34 @@ static int save_queue(const struct process_probe *probe, pid_t tid, size_t *n,
 	return err ? report_errno(err, "process %d: queued signals", probe->pid) : 0;
 }
 
+/* Takes SIGSTOP out of a queue; was it there? */
+static bool drop_stop(size_t *n, ProtobufCBinaryData *queue)
+{
+	size_t kept = 0, before = *n;
+	siginfo_t info;
+
+	for (size_t i = 0; i < before; i++) {
+		memcpy(&info, queue[i].data, sizeof(info));
+		if (info.si_signo == SIGSTOP)
+			free(queue[i].data);
+		else
+			queue[kept++] = queue[i];
+	}
+	*n = kept;
+	return kept < before;
+}
+
+/* The queues of its threads are known by now. */
 static int pending_save(const struct process_probe *probe, Kcr__Process *p)
 {
-	return save_queue(probe, 0, &p->n_pending, &p->pending);
+	int err = save_queue(probe, 0, &p->n_pending, &p->pending);
+	bool stop = drop_stop(&p->n_pending, p->pending);
+
+	for (size_t i = 0; i < p->n_thread; i++)
+		stop |= drop_stop(&p->thread[i]->n_pending, p->thread[i]->pending);
+	if (stop && p->state != KCR__PROCESS__STATE__STOPPED)
+		p->has_stop_after = p->stop_after = true;
+	return err;
 }
 
 static int pending_save_thread(const struct process_probe *probe, Kcr__Thread *t)
@@ -63,7 +90,7 @@ static int siginfo_of(pid_t pid, const ProtobufCBinaryData *from, siginfo_t *inf
 	if (from->len == sizeof(*info)) {
 		memcpy(info, from->data, sizeof(*info));
 		if (info->si_signo > 0 && info->si_signo <= 64 &&
-		    info->si_signo != SIGKILL && info->si_signo != SIGSTOP)
+		    info->si_signo != SIGKILL)
 			return info->si_signo;
 	}
 	return report_fail(-EINVAL, "process %d: the context file has a bad queued signal", pid);
@@ -84,6 +111,8 @@ static int pending_script_thread(struct rebuild *r, const Kcr__Process *p, const
 
 		if (signal < 0)
 			return signal;
+		if (signal == SIGSTOP)	/* of a version that saved it */
+			continue;
 		script_call(s, "rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo, pid, tid, signal,
 			    script_data(s, &info, sizeof(info)), 0, 0);
 	}
@@ -100,6 +129,8 @@ static int pending_script_last(struct rebuild *r, const Kcr__Process *p, struct 
 
 		if (signal < 0)
 			return signal;
+		if (signal == SIGSTOP)	/* of a version that saved it */
+			continue;
 		script_call(s, "rt_sigqueueinfo", SYS_rt_sigqueueinfo, pid, signal,
 			    script_data(s, &info, sizeof(info)), 0, 0, 0);
 	}

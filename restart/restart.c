@@ -279,7 +279,7 @@ static int finish_callbacks(const struct rebuild *r)
 			   pid, code);
 }
 
-/* Those that were stopped before they had to run their callbacks. */
+/* Those that were stopped before they had to run their callbacks, or were about to stop. */
 static void stop_again(const struct rebuild *r)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)
@@ -293,6 +293,8 @@ static int let_go(const struct rebuild *r, int signal)
 	bool hold = has_clients(r->context);
 	int err;
 
+	if (!hold && signal != SIGCONT)
+		stop_again(r);
 	/* SIGKILL would end the sleep in which they wait to be let go. */
 	if (signal && signal != SIGKILL && !hold)
 		send_signal(r, signal);
