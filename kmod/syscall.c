@@ -140,6 +140,20 @@ static void restart_poll(const struct restart_block *block, struct user_regs_str
 	regs->dx = div_u64(left + NSEC_PER_MSEC - 1, NSEC_PER_MSEC);
 }
 
+/* What restart_syscall(2) will need to go on; false: not to be saved. */
+static bool save_block(const struct task_struct *task, struct kcr_restart_block *saved)
+{
+	const struct restart_block *block = &task->restart_block;
+	unsigned long fn = (unsigned long)block->fn;
+
+	if (fn && fn == kcr_nanosleep_restart())
+		return save_nanosleep(block, saved);
+	if (!fn || fn != kcr_futex_wait_restart())
+		return false;
+	save_futex(block, saved);
+	return true;
+}
+
 /* The call goes on by restart_syscall(2), which calls what the restart_block names. */
 static void restart_by_block(const struct task_struct *task, struct user_regs_struct *regs,
 			     struct kcr_restart_block *saved)
@@ -148,12 +162,8 @@ static void restart_by_block(const struct task_struct *task, struct user_regs_st
 	unsigned long fn = (unsigned long)block->fn;
 
 	regs->ax = __NR_restart_syscall;
-	if (fn && fn == kcr_nanosleep_restart() && save_nanosleep(block, saved))
+	if (save_block(task, saved))
 		return;
-	if (fn && fn == kcr_futex_wait_restart()) {
-		save_futex(block, saved);
-		return;
-	}
 	if (fn && fn == kcr_poll_restart()) {
 		restart_poll(block, regs);
 		return;
@@ -170,6 +180,12 @@ static void restart_by_block(const struct task_struct *task, struct user_regs_st
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
 			 struct kcr_restart_block *saved)
 {
+	/*
+	 * About to go on already: after the kernel's fix-up, or restarted and stopped.
+	 * (If it is but a number of the program's, nobody will look at the block.)
+	 */
+	if (regs->ax == __NR_restart_syscall)
+		save_block(task, saved);
 	if ((int)regs->orig_ax < 0)
 		return;
 	switch ((long)regs->ax) {
