@@ -80,7 +80,7 @@ static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
 }
 
 static int describe_thread(struct checkpoint *c, const struct process_probe *probe,
-			   const struct kcr_thread *from, Kcr__Process *p)
+			   struct kcr_thread *from, Kcr__Process *p)
 {
 	Kcr__Thread *t = malloc(sizeof(*t));
 	int err = 0;
@@ -89,6 +89,7 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 		return no_memory(p->pid);
 	kcr__thread__init(t);
 	p->thread[p->n_thread++] = t;
+	absolute_sleep_settle(from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return no_memory(p->pid);
 	if (t->xstate.len >= XSTATE_BV + sizeof(uint64_t)) {

@@ -156,6 +156,11 @@ void mapped_free(struct checkpoint *c);
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
 			 Kcr__Process *process);
 
+/* ---- absolute_sleep.c ---- */
+
+/* A call that sleeps until a moment of this boot is to go on for the time left. */
+void absolute_sleep_settle(struct kcr_thread *thread);
+
 /* ---- expiry.c ---- */
 
 /* The timers of a process before its queued signals are read. */

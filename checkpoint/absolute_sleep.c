@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A thread in clock_nanosleep(2) until a moment of a clock that counts from the
+ * start of the machine.  Its registers issue the call anew, but after another
+ * start, or on another machine, that moment is far off or long gone.  So it
+ * sleeps for the time that was left, as one that sleeps for a time does.
+ */
+#include "checkpoint/internal.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REG(name)	(offsetof(struct user_regs_struct, name) / sizeof(uint64_t))
+#define NS_PER_S	1000000000
+#define FAR_S		(1ll << 32)	/* longer than that is for ever on any machine */
+
+static bool is_candidate(const struct kcr_thread *t)
+{
+	clockid_t clock = t->regs[REG(rdi)];
+
+	return t->restart.kind == KCR_RESTART_NONE && t->regs[REG(rax)] == SYS_clock_nanosleep &&
+	       (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME) &&
+	       t->regs[REG(rsi)] & TIMER_ABSTIME;
+}
+
+/* Is it about to make a system call?  And until when does this one sleep? */
+static bool read_call(const struct kcr_thread *t, struct timespec *until)
+{
+	static const unsigned char instruction[] = { 0x0f, 0x05 };
+	unsigned char found[sizeof(instruction)];
+	char path[32];
+	bool is_call;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", t->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	is_call = pread(fd, found, sizeof(found), t->regs[REG(rip)]) == sizeof(found) &&
+		  !memcmp(found, instruction, sizeof(found)) &&
+		  pread(fd, until, sizeof(*until), t->regs[REG(rdx)]) == sizeof(*until);
+	close(fd);
+	return is_call && until->tv_nsec >= 0 && until->tv_nsec < NS_PER_S;
+}
+
+void absolute_sleep_settle(struct kcr_thread *t)
+{
+	clockid_t clock = t->regs[REG(rdi)];
+	struct timespec until, now;
+	int64_t left;
+
+	if (!is_candidate(t) || !read_call(t, &until) || until.tv_sec < 0 ||
+	    until.tv_sec >= FAR_S || clock_gettime(clock, &now))
+		return;
+	left = (until.tv_sec - now.tv_sec) * NS_PER_S + until.tv_nsec - now.tv_nsec;
+	t->restart = (struct kcr_restart_block){
+		.kind = KCR_RESTART_NANOSLEEP,
+		.data = { clock, 0 /* nothing to tell of the time left */, 0, left > 0 ? left : 0 },
+	};
+	t->regs[REG(rax)] = SYS_restart_syscall;
+}
