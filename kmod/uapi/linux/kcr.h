@@ -382,10 +382,9 @@ struct kcr_pages {
  * Makes a copy-on-write copy of every address space of the parked job.  The
  * copies live until the job ends and are read with the SNAPSHOT flags.
  * Shared, DONTFORK and WIPEONFORK ranges are not in it: save those first.
- * Private hugetlb pages are in it only as long as the pool has pages left for
- * the program's own writes: save those first, too.
- * EOPNOTSUPP: this kernel can't, or a process has only stopped threads, uses
- * userfaultfd, or has prepared another pid or time namespace for its children;
+ * EOPNOTSUPP: this kernel can't, or a process has only stopped threads, private
+ * hugetlb pages (the kernel may take them away from a copy), uses userfaultfd,
+ * or has prepared another pid or time namespace for its children;
  * EAGAIN, ENOMEM: a limit on processes or memory of a program; EEXIST: there
  * is one already.
  */
