@@ -296,9 +296,8 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	if (fstat(fd, &st))
 		return rebuild_error(file, -errno, "fstat");
 	/* Another owner takes privilege: without it the file is the caller's. */
-	if ((st.st_uid != regular->uid || st.st_gid != regular->gid) &&
-	    fchown(fd, regular->uid, regular->gid))
-		report_verbose("%s has another owner than before", regular->path);
+	if (st.st_uid != regular->uid || st.st_gid != regular->gid)
+		rebuild_chown(fd, regular->uid, regular->gid, regular->path);
 	if (fchmod(fd, regular->mode & 07777))
 		return rebuild_error(file, -errno, "cannot set its mode");
 	futimens(fd, times);
