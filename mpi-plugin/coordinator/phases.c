@@ -235,6 +235,7 @@ static void after_sum(void)
 		finish();
 		return;
 	}
+	root.answer.stopped_ms = since_ms(root.begun_ns);	/* so far */
 	clients_committed(&root.answer);	/* mpirun may end with its ranks */
 	root_broadcast(WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
 	resume_all();
