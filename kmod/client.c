@@ -22,9 +22,10 @@
 #include <linux/uaccess.h>
 
 #include "client.h"
+#include "request.h"
 #include "restart.h"
 
-#define CLIENT_HASH_BITS	8
+#define CLIENT_HASH_BITS	12
 
 DEFINE_SPINLOCK(kcr_clients_lock);
 static DEFINE_HASHTABLE(clients, CLIENT_HASH_BITS);
@@ -116,14 +117,18 @@ static void put_job(struct kcr_job *job)
 
 static void end_client(struct kcr_client *client)
 {
+	struct kcr_answer_thread *threads = NULL;
 	struct kcr_job *job;
 
 	spin_lock(&kcr_clients_lock);
 	hash_del(&client->hash);
 	client->state = KCR_CLIENT_DEAD;
+	client->nr_threads = 0;
+	swap(client->threads, threads);
 	wake_up_all(&client->wake);
 	job = kcr_client_detach(client);
 	spin_unlock(&kcr_clients_lock);
+	kvfree(threads);
 	put_job(job);
 }
 
@@ -143,15 +148,19 @@ static int flush(struct file *file, fl_owner_t id)
 	return 0;
 }
 
+static void free_client(struct kcr_client *client)
+{
+	put_pid(client->pid);
+	kfree(client->path);
+	kfree(client);
+}
+
 static int release(struct inode *inode, struct file *file)
 {
 	struct kcr_client *client = file->private_data;
 
 	end_client(client);
-	put_pid(client->pid);
-	kvfree(client->threads);
-	kfree(client->path);
-	kfree(client);
+	free_client(client);
 	return 0;
 }
 
@@ -227,23 +236,18 @@ static int copy_path(u64 buffer, const char *path)
 	return copy_to_user(u64_to_user_ptr(buffer), path, strlen(path) + 1) ? -EFAULT : 0;
 }
 
-static long client_wait(struct kcr_client *client, void __user *argp)
+static long client_wait(struct kcr_client *client, void *request)
 {
-	struct kcr_client_wait request;
-	struct kcr_job *job;
-	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	struct kcr_client_wait *told = request;
+	struct kcr_job *job = wait_until_told(client);
+	int ret;
 
-	if (ret)
-		return ret;
-	job = wait_until_told(client);
 	if (IS_ERR(job))
 		return PTR_ERR(job);
-	request.notice = job->notification->notice;
-	if (!request.notice.requester)
-		request.notice.requester = pid_vnr(job->owner);
-	ret = copy_path(request.path, job->notification->path);
-	if (!ret && copy_to_user(argp, &request, sizeof(request)))
-		ret = -EFAULT;
+	told->notice = job->notification->notice;
+	if (!told->notice.requester)
+		told->notice.requester = pid_vnr(job->owner);
+	ret = copy_path(told->path, job->notification->path);
 	kcr_job_put(job);
 	return ret;
 }
@@ -305,55 +309,55 @@ static bool has_outcome(struct kcr_client *client)
 	return READ_ONCE(client->state) != KCR_CLIENT_ANSWERED;
 }
 
-static long client_answer(struct kcr_client *client, void __user *argp)
+static int give_answer(struct kcr_client *client, const struct kcr_client_answer *request)
 {
-	struct kcr_client_answer request;
-	long ret = kcr_request_get(&request, sizeof(request),
-				   KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART, argp);
-	struct kcr_answer_thread *threads;
+	struct kcr_answer_thread *threads = get_threads(request);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (request.answer > KCR_ANSWER_OMIT)
-		return -EINVAL;
-	threads = get_threads(&request);
 	if (IS_ERR(threads))
 		return PTR_ERR(threads);
 	ret = lock_client(client);
 	if (!ret) {
-		ret = take_answer(client, &request, &threads);
+		ret = take_answer(client, request, &threads);
 		spin_unlock(&kcr_clients_lock);
 	}
 	kvfree(threads);
+	return ret;
+}
+
+static long client_answer(struct kcr_client *client, void *request)
+{
+	struct kcr_client_answer *answer = request;
+	int ret;
+
+	if (answer->answer > KCR_ANSWER_OMIT)
+		return -EINVAL;
+	ret = give_answer(client, answer);
 	if (!ret)
 		ret = restart_call(wait_event_interruptible(client->wake, has_outcome(client)));
 	if (!ret)
 		ret = lock_client(client);
 	if (ret)
 		return ret;
-	request.outcome = client->outcome;
-	request.result = client->result;
+	answer->outcome = client->outcome;
+	answer->result = client->result;
 	if (client->state == KCR_CLIENT_OUTCOME)
 		client->state = KCR_CLIENT_FINISHING;
 	else
 		ret = -EINVAL;		/* another thread has it */
 	spin_unlock(&kcr_clients_lock);
 	/* Never changes once it is set. */
-	if (!ret && request.outcome == KCR_OUTCOME_RESTARTED)
-		ret = copy_path(request.path, client->path);
-	if (!ret && copy_to_user(argp, &request, sizeof(request)))
-		ret = -EFAULT;
+	if (!ret && answer->outcome == KCR_OUTCOME_RESTARTED)
+		ret = copy_path(answer->path, client->path);
 	return ret;
 }
 
-static long client_done(struct kcr_client *client, void __user *argp)
+static long client_done(struct kcr_client *client, void *request)
 {
-	struct kcr_client_done request;
+	const struct kcr_client_done *done = request;
 	struct kcr_job *job;
-	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	int ret = lock_client(client);
 
-	if (!ret)
-		ret = lock_client(client);
 	if (ret)
 		return ret;
 	if (client->state != KCR_CLIENT_FINISHING) {
@@ -362,8 +366,8 @@ static long client_done(struct kcr_client *client, void __user *argp)
 	}
 	client->state = KCR_CLIENT_IDLE;
 	job = client->job;
-	if (job && request.code && !job->finish_code) {
-		job->finish_code = request.code;
+	if (job && done->code && !job->finish_code) {
+		job->finish_code = done->code;
 		job->finish_pid = pid_nr_ns(client->pid, ns_of_pid(job->owner));
 	}
 	job = kcr_client_detach(client);
@@ -380,21 +384,19 @@ static bool is_forwarded(struct kcr_client *client)
 	       READ_ONCE(client->state) != KCR_CLIENT_RUNNING;
 }
 
-static long client_forward(struct kcr_client *client, void __user *argp)
+static long client_forward(struct kcr_client *client, void *request)
 {
-	struct kcr_client_forward request;
-	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	const struct kcr_client_forward *forward = request;
+	int ret = lock_client(client);
 
-	if (!ret)
-		ret = lock_client(client);
 	if (ret)
 		return ret;
 	if (client->state != KCR_CLIENT_RUNNING) {
 		ret = -EINVAL;
 	} else if (client->forward == KCR_FORWARD_NONE) {
 		ret = !client->job || client->over ? -ECANCELED : 0;
-		client->forward_scope = request.scope;
-		client->forward_target = request.target;
+		client->forward_scope = forward->scope;
+		client->forward_target = forward->target;
 		client->forward = ret ? KCR_FORWARD_NONE : KCR_FORWARD_ASKED;
 		if (!ret)
 			wake_up_all(&client->job->arrived);
@@ -414,23 +416,38 @@ static long client_forward(struct kcr_client *client, void __user *argp)
 
 /* ---- the descriptor -------------------------------------------------------------- */
 
+static const struct client_command {
+	unsigned int number;
+	u32 flags;		/* that a request may have */
+	long (*run)(struct kcr_client *client, void *request);
+} commands[] = {
+	{ KCR_IOC_CLIENT_WAIT, 0, client_wait },
+	{ KCR_IOC_CLIENT_ANSWER, KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART,
+	  client_answer },
+	{ KCR_IOC_CLIENT_DONE, 0, client_done },
+	{ KCR_IOC_CLIENT_FORWARD, 0, client_forward },
+};
+
+static long run_command(struct kcr_client *client, const struct client_command *command,
+			void __user *argp)
+{
+	void *request = kcr_request_get(command->number, command->flags, argp);
+
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+	return kcr_request_put(command->number, request, argp, command->run(client, request));
+}
+
 static long client_ioctl(struct file *file, unsigned int number, unsigned long arg)
 {
 	struct kcr_client *client = file->private_data;
-	void __user *argp = (void __user *)arg;
+	size_t i;
 
 	if (task_tgid(current) != client->pid)
 		return -EPERM;
-	switch (number) {
-	case KCR_IOC_CLIENT_WAIT:
-		return client_wait(client, argp);
-	case KCR_IOC_CLIENT_ANSWER:
-		return client_answer(client, argp);
-	case KCR_IOC_CLIENT_DONE:
-		return client_done(client, argp);
-	case KCR_IOC_CLIENT_FORWARD:
-		return client_forward(client, argp);
-	}
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (commands[i].number == number)
+			return run_command(client, &commands[i], (void __user *)arg);
 	return -ENOTTY;
 }
 
@@ -443,6 +460,21 @@ static const struct file_operations client_fops = {
 	.llseek = noop_llseek,
 };
 
+/* ERR_PTR: a path of up to KCR_PATH_MAX bytes with its end. */
+static char *get_path(const char __user *from)
+{
+	char *path = kmalloc(KCR_PATH_MAX, GFP_KERNEL_ACCOUNT);
+	long length;
+
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	length = strncpy_from_user(path, from, KCR_PATH_MAX);
+	if (length >= 0 && length < KCR_PATH_MAX)
+		return path;
+	kfree(path);
+	return ERR_PTR(length < 0 ? length : -EINVAL);
+}
+
 static struct kcr_client *new_client(const struct kcr_client_new *request)
 {
 	struct kcr_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
@@ -450,13 +482,13 @@ static struct kcr_client *new_client(const struct kcr_client_new *request)
 	if (!client)
 		return ERR_PTR(-ENOMEM);
 	if (request->flags & KCR_CLIENT_RESTARTED) {
-		client->path = strndup_user(u64_to_user_ptr(request->path), KCR_PATH_MAX);
-		if (IS_ERR(client->path)) {
-			int ret = PTR_ERR(client->path);
+		char *path = get_path(u64_to_user_ptr(request->path));
 
+		if (IS_ERR(path)) {
 			kfree(client);
-			return ERR_PTR(ret);
+			return ERR_CAST(path);
 		}
+		client->path = path;
 	}
 	INIT_LIST_HEAD(&client->node);
 	init_waitqueue_head(&client->wake);
@@ -487,27 +519,22 @@ static int publish(struct kcr_client *client, struct kcr_job *job, bool restarte
 	return ret;
 }
 
-long kcr_ioc_client(struct kcr_job *job, void __user *argp)
+long kcr_ioc_client(struct kcr_job *job, void *request)
 {
-	struct kcr_client_new request;
+	const struct kcr_client_new *wanted = request;
+	bool restarted = wanted->flags & KCR_CLIENT_RESTARTED;
 	struct kcr_client *client;
 	struct file *file;
-	bool restarted;
-	int fd, ret = kcr_request_get(&request, sizeof(request), KCR_CLIENT_RESTARTED, argp);
+	int fd, ret;
 
-	if (ret)
-		return ret;
-	restarted = request.flags & KCR_CLIENT_RESTARTED;
 	if (restarted && IS_ERR(kcr_restart_get(job)))
 		return -EINVAL;
-	client = new_client(&request);
+	client = new_client(wanted);
 	if (IS_ERR(client))
 		return PTR_ERR(client);
 	file = anon_inode_getfile("[kcr_client]", &client_fops, client, O_RDWR);
 	if (IS_ERR(file)) {
-		put_pid(client->pid);
-		kfree(client->path);
-		kfree(client);
+		free_client(client);
 		return PTR_ERR(file);
 	}
 	/* The file owns it now. */

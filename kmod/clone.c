@@ -16,8 +16,6 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/module.h>
-#include <linux/pid_namespace.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -26,11 +24,8 @@
 #include "fork.h"
 #include "job.h"
 #include "lookup.h"
+#include "policy.h"
 #include "restart.h"
-
-static bool restore_ids = true;
-module_param(restore_ids, bool, 0644);
-MODULE_PARM_DESC(restore_ids, "Let unprivileged callers restart processes with their old numbers");
 
 #define KNOWN_CLONE_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
 			   CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM)
@@ -45,7 +40,7 @@ struct newborn {
 
 /* The caller's view of one call, on its stack. */
 struct birth {
-	struct kcr_fork_watch watch;
+	struct kcr_fork_catch catch;
 	struct kcr_job *job;
 	struct newborn *born;		/* NULL: the child has it */
 	struct kcr_half *half;		/* to register; NULL: a thread, or done */
@@ -73,9 +68,9 @@ static void settle(struct callback_head *work)
 }
 
 /* In the parent, atomic; the child is not yet woken. */
-static void forked(struct kcr_fork_watch *watch, struct task_struct *child)
+static void forked(struct kcr_fork_catch *catch, struct task_struct *child)
 {
-	struct birth *birth = container_of(watch, struct birth, watch);
+	struct birth *birth = container_of(catch, struct birth, catch);
 	struct kcr_job *job = birth->job;
 	bool doomed;
 
@@ -107,11 +102,6 @@ static void forked(struct kcr_fork_watch *watch, struct task_struct *child)
 		send_sig(SIGKILL, child, 1);
 }
 
-static bool may_choose(void)
-{
-	return checkpoint_restore_ns_capable(task_active_pid_ns(current)->user_ns);
-}
-
 /*
  * kernel_clone() with the capability lent for its duration.  The assignment
  * is what override_creds() does in every version; its reference counting,
@@ -139,11 +129,10 @@ static pid_t clone_watched(struct birth *birth, struct kernel_clone_args *args)
 		if (!raised)
 			return -ENOMEM;
 	}
-	birth->watch.thread = current;
-	birth->watch.forked = forked;
-	kcr_fork_watch(&birth->watch);
+	birth->catch.forked = forked;
+	kcr_fork_catch_begin(&birth->catch);
 	pid = raised ? clone_raised(args, raised) : kcr_kernel_clone(args);
-	kcr_fork_unwatch(&birth->watch);
+	kcr_fork_catch_end(&birth->catch);
 	if (raised)
 		put_cred(raised);
 	return pid;
@@ -160,9 +149,7 @@ static int check(const struct kcr_clone *request)
 	/* clone3(2) would refuse these two together as well. */
 	if ((request->clone_flags & CLONE_SIGHAND) && !(request->clone_flags & CLONE_VM))
 		return -EINVAL;
-	if (request->tid && !restore_ids && !may_choose())
-		return -EPERM;
-	return 0;
+	return kcr_policy_clone(request->tid);
 }
 
 /* The child of this call returns from the ioctl by itself, with 0. */
@@ -177,23 +164,23 @@ static long clone_one(struct kcr_job *job, const struct kcr_clone *request)
 		.set_tid_size = tid ? 1 : 0,
 	};
 	struct birth birth = { .job = job, .shares_mm = request->clone_flags & CLONE_VM };
-	pid_t pid = -ENOMEM;
+	pid_t pid;
 
 	birth.born = kzalloc(sizeof(*birth.born), GFP_KERNEL_ACCOUNT);
 	if (!birth.born)
 		return -ENOMEM;
 	init_task_work(&birth.born->work, settle);
 	birth.born->job = job;
-	birth.born->lent = tid && !may_choose();
+	birth.born->lent = tid && !kcr_policy_has_right();
 	birth.born->effective = current_cred()->cap_effective;
-	if (!(request->clone_flags & CLONE_THREAD)) {
-		birth.half = kzalloc(sizeof(*birth.half), GFP_KERNEL_ACCOUNT);
-		if (!birth.half)
-			goto out;
+	if (!(request->clone_flags & CLONE_THREAD))
+		birth.half = kcr_half_new(job);
+	if (IS_ERR(birth.half)) {
+		pid = PTR_ERR(birth.half);
+	} else {
+		pid = clone_watched(&birth, &args);
+		kcr_half_drop(job, birth.half);
 	}
-	pid = clone_watched(&birth, &args);
-out:
-	kfree(birth.half);
 	kfree(birth.born);
 	return pid;
 }
@@ -203,23 +190,22 @@ out:
  * pinned: with CLONE_FILES the child may close the descriptor that the caller
  * is still using.
  */
-long kcr_ioc_clone(struct kcr_job *job, void __user *argp)
+long kcr_ioc_clone(struct kcr_job *job, void *request)
 {
-	struct kcr_clone request;
+	const struct kcr_clone *wanted = request;
 	struct kcr_restart *restart;
 	long ret;
 
 	if (!kcr_have_clone())
 		return -EOPNOTSUPP;
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
-	ret = check(&request);
+	ret = check(wanted);
 	if (ret)
 		return ret;
 	kcr_job_get(job);
 	restart = kcr_restart_get(job);
-	ret = IS_ERR(restart) ? PTR_ERR(restart) : clone_one(job, &request);
+	ret = IS_ERR(restart) ? PTR_ERR(restart) : clone_one(job, wanted);
+	if (wanted->tid && ret > 0)
+		kcr_policy_audit("restarts with number", wanted->tid);
 	kcr_job_put(job);
 	return ret;
 }

@@ -5,11 +5,11 @@
  * threads run on; this asks any thread that still has one.  It can also tell
  * whether exec closes it, which nothing else does for certain.
  *
- * The caller has shown at ADD that it may trace the owner of the member's
- * address space.  A thread that has another one by now (exec) is not asked:
- * task_lock holds mm and files together.
+ * The member need not be parked, so each call asks whether the caller may trace
+ * it as it is now, and security modules whether the caller may have the file.
+ * A thread that has another address space by now (exec) is not asked: task_lock
+ * holds mm and files together.
  */
-#include <linux/err.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -18,6 +18,8 @@
 #include <linux/sched/task.h>
 
 #include "job.h"
+#include "lookup.h"
+#include "policy.h"
 
 struct wanted {
 	unsigned int number;
@@ -38,58 +40,89 @@ static int take(const void *arg, struct file *file, unsigned int number)
 	return 1;
 }
 
-/* -EBADF: no such descriptor; -ESRCH: no thread has a table any more. */
-static struct file *find_file(struct kcr_member *member, unsigned int number, bool *cloexec)
+static bool has_files(const struct task_struct *task, const struct kcr_member *member)
 {
-	struct wanted wanted = { .number = number };
-	struct task_struct *task;
-	bool found = false;
+	return task->files && task->mm == member->mm;
+}
+
+/* A thread of the member that has a table, referenced, or NULL. */
+static struct task_struct *find_thread(struct kcr_member *member)
+{
+	struct task_struct *task, *found = NULL;
 
 	rcu_read_lock();
 	for_each_thread(member->leader, task) {
 		task_lock(task);
-		if (task->files && task->mm == member->mm) {
-			found = true;
-			wanted.files = task->files;
-			iterate_fd(task->files, number, take, &wanted);
-		}
+		if (has_files(task, member))
+			found = task;
 		task_unlock(task);
-		if (found)
+		if (found) {
+			get_task_struct(found);
 			break;
+		}
 	}
 	rcu_read_unlock();
-	*cloexec = wanted.cloexec;
-	return wanted.file ?: ERR_PTR(found ? -EBADF : -ESRCH);
+	return found;
 }
 
-long kcr_ioc_descriptor(struct kcr_job *job, void __user *argp)
+/* -EBADF: no such descriptor; -ESRCH: it has ended or called exec meanwhile. */
+static int take_from(struct task_struct *task, struct kcr_member *member, struct wanted *wanted)
 {
-	struct kcr_descriptor request;
-	struct kcr_member *member;
-	struct file *file;
-	bool cloexec;
+	int ret = -ESRCH;
+
+	task_lock(task);
+	if (has_files(task, member)) {
+		wanted->files = task->files;
+		iterate_fd(task->files, wanted->number, take, wanted);
+		ret = wanted->file ? 0 : -EBADF;
+	}
+	task_unlock(task);
+	return ret;
+}
+
+static int find_file(struct kcr_member *member, struct wanted *wanted)
+{
+	struct task_struct *task = find_thread(member);
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), KCR_DESCRIPTOR_CLOEXEC, argp);
+	if (!task)
+		return -ESRCH;
+	ret = kcr_policy_trace(task, member->flags & KCR_PROCESS_FORKED);
+	if (!ret)
+		ret = take_from(task, member, wanted);
+	put_task_struct(task);
+	return ret;
+}
+
+static long install(struct file *file)
+{
+	int fd, ret = kcr_security_file_receive(file);
+
 	if (ret)
 		return ret;
-	if (request.fd < 0)
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd >= 0)
+		fd_install(fd, get_file(file));
+	return fd;
+}
+
+long kcr_ioc_descriptor(struct kcr_job *job, void *request)
+{
+	const struct kcr_descriptor *descriptor = request;
+	struct wanted wanted = { .number = descriptor->fd };
+	struct kcr_member *member;
+	long ret;
+
+	lockdep_assert_held(&job->lock);
+	if (descriptor->fd < 0)
 		return -EBADF;
-	member = kcr_job_find(job, request.pid);
+	member = kcr_job_find(job, descriptor->pid);
 	if (!member)
 		return -ESRCH;
-	file = find_file(member, request.fd, &cloexec);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	if (request.flags & KCR_DESCRIPTOR_CLOEXEC) {
-		fput(file);
-		return cloexec;
-	}
-	ret = get_unused_fd_flags(O_CLOEXEC);
-	if (ret < 0)
-		fput(file);
-	else
-		fd_install(ret, file);
+	ret = find_file(member, &wanted);
+	if (ret)
+		return ret;
+	ret = descriptor->flags & KCR_DESCRIPTOR_CLOEXEC ? wanted.cloexec : install(wanted.file);
+	fput(wanted.file);
 	return ret;
 }

@@ -24,7 +24,6 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 #include <linux/user.h>
 #include <asm/segment.h>
 
@@ -212,8 +211,9 @@ static int check_request(const struct kcr_enter *request)
 }
 
 /*
- * The file that is to be /proc/PID/exe: one that the caller could execute, so
- * that this names nothing which execve(2) could not have named.
+ * The file that is to be /proc/PID/exe: one that the caller may execute and has
+ * open to read.  A debugger can execute such a program, whatever its mode, and
+ * then change all that is in it: this names nothing that he could not have named.
  */
 static struct file *get_exe(int fd)
 {
@@ -222,7 +222,7 @@ static struct file *get_exe(int fd)
 
 	if (!file)
 		return ERR_PTR(-EBADF);
-	if (!S_ISREG(file_inode(file)->i_mode) || (file->f_path.mnt->mnt_flags & MNT_NOEXEC) ||
+	if (!S_ISREG(file_inode(file)->i_mode) || !(file->f_mode & FMODE_READ) || (file->f_path.mnt->mnt_flags & MNT_NOEXEC) ||
 	    (file->f_path.mnt->mnt_sb->s_iflags & SB_I_NOEXEC))
 		ret = -EACCES;
 	if (!ret)
@@ -246,26 +246,37 @@ static struct kcr_half *find_half(struct kcr_restart *restart, struct pid *pid)
 	return NULL;
 }
 
+static struct kcr_half *find_own(struct kcr_job *job, struct kcr_restart *restart)
+{
+	struct kcr_half *half;
+
+	spin_lock(&job->list_lock);
+	half = find_half(restart, task_tgid(current));
+	spin_unlock(&job->list_lock);
+	return half;
+}
+
 /* The caller's own process in the job; one not made by CLONE joins here. */
 static struct kcr_half *join(struct kcr_job *job, struct kcr_restart *restart)
 {
-	struct pid *pid = task_tgid(current);
-	struct kcr_half *half, *fresh;
+	struct kcr_half *half = find_own(job, restart), *fresh;
 
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	if (!fresh)
-		return ERR_PTR(-ENOMEM);
+	if (half)
+		return half;
+	fresh = kcr_half_new(job);
+	if (IS_ERR(fresh))
+		return fresh;
+	fresh->pid = get_pid(task_tgid(current));
+	fresh->exec_id = READ_ONCE(current->self_exec_id);
 	spin_lock(&job->list_lock);
-	half = find_half(restart, pid);
+	half = find_half(restart, fresh->pid);
 	if (!half) {
 		half = fresh;
 		fresh = NULL;
-		half->pid = get_pid(pid);
-		half->exec_id = READ_ONCE(current->self_exec_id);
 		list_add_tail(&half->node, &restart->processes);
 	}
 	spin_unlock(&job->list_lock);
-	kfree(fresh);
+	kcr_half_drop(job, fresh);
 	return half;
 }
 
@@ -487,22 +498,17 @@ static long enter(struct entrant *entrant)
 }
 
 /* In a rebuilt thread; not under job->lock. Returns to the caller only on an error. */
-long kcr_ioc_enter(struct kcr_job *job, void __user *argp)
+long kcr_ioc_enter(struct kcr_job *job, void *request)
 {
 	struct entrant *entrant;
-	long ret;
+	long ret = check_request(request);
 
+	if (ret)
+		return ret;
 	entrant = kzalloc(sizeof(*entrant), GFP_KERNEL_ACCOUNT);
 	if (!entrant)
 		return -ENOMEM;
-	ret = kcr_request_get(&entrant->request, sizeof(entrant->request),
-			      KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS, argp);
-	if (!ret)
-		ret = check_request(&entrant->request);
-	if (ret) {
-		kfree(entrant);
-		return ret;
-	}
+	entrant->request = *(const struct kcr_enter *)request;
 	init_task_work(&entrant->work, install);
 	entrant->job = kcr_job_get(job);
 	ret = enter(entrant);

@@ -2,29 +2,52 @@
 /*
  * Seeing a child before its first instruction (a probe on the tracepoint
  * sched_process_fork, which runs in the parent before the child is woken).
+ * A process is watched from outside; a thread that clones for us catches its
+ * own child.
  */
 #ifndef KCR_FORK_H
 #define KCR_FORK_H
 
 #include <linux/list.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 
+/*
+ * What any thread of a process forks.  There is one watch for a process at
+ * most: it also says whose the process is.  Its memory is freed by RCU
+ * (kfree_rcu) after kcr_fork_remove().
+ */
 struct kcr_fork_watch {
 	struct hlist_node node;
-	struct task_struct *thread;	/* watch what this thread forks … */
-	struct signal_struct *process;	/* … or what any thread of this process forks */
+	struct signal_struct *process;
+	const void *owner;		/* only compared */
+	spinlock_t lock;		/* held while `forked` runs */
+	bool active;
 	/* In the parent, atomic: no sleeping. May kcr_task_work_add() to the child. */
 	void (*forked)(struct kcr_fork_watch *watch, struct task_struct *child);
 };
 
 /*
- * The watch's node is zero before the first use; watching twice is watching once.
- * After kcr_fork_unwatch() returns, `forked` is not running and will not run.
+ * Enters a watch, which is filled in but for node, lock and active, and not
+ * active yet.  -EEXIST: the owner has one for this process; -EBUSY: another has.
  */
-void kcr_fork_watch(struct kcr_fork_watch *watch);
-/* The same from within `forked`. */
-void kcr_fork_watch_nested(struct kcr_fork_watch *watch);
-void kcr_fork_unwatch(struct kcr_fork_watch *watch);
+int kcr_fork_add(struct kcr_fork_watch *watch);
+/* From now on `forked` is called; who forks before is in its parent's thread list. */
+void kcr_fork_start(struct kcr_fork_watch *watch);
+/* After it returns `forked` is not running and will not run.  Not from `forked`. */
+void kcr_fork_stop(struct kcr_fork_watch *watch);
+/* The same, and it is not found any more. */
+void kcr_fork_remove(struct kcr_fork_watch *watch);
+
+/* What the calling thread itself forks, between begin and end; on its stack. */
+struct kcr_fork_catch {
+	struct hlist_node node;
+	struct task_struct *thread;
+	void (*forked)(struct kcr_fork_catch *catch, struct task_struct *child);
+};
+
+void kcr_fork_catch_begin(struct kcr_fork_catch *catch);
+void kcr_fork_catch_end(struct kcr_fork_catch *catch);
 
 int kcr_fork_init(void);
 void kcr_fork_exit(void);

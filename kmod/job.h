@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A job: one open file of /dev/kcr, the processes it holds and what it made.
- * Read this first; kmod/park.c stops the processes, kmod/fork.c catches forks,
- * kmod/thread.c reads threads, kmod/pages.c moves memory, kmod/snapshot.c
- * copies address spaces, kmod/notify.c tells clients (kmod/client.c),
- * kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
+ * Read this first; kmod/member.c adds processes, kmod/park.c stops them,
+ * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c moves
+ * memory, kmod/snapshot.c copies address spaces, kmod/notify.c tells clients
+ * (kmod/client.c), kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
+ * kmod/policy.c says who may, kmod/account.c how much.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
  * and WAIT, which are called by its half-made processes.  job->list_lock (spin)
@@ -14,19 +15,23 @@
 #ifndef KCR_JOB_H
 #define KCR_JOB_H
 
+#include <linux/completion.h>
 #include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/sched.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "fork.h"
 #include "uapi/linux/kcr.h"
 
 struct file;
 struct mm_struct;
+struct kcr_account;
 struct kcr_notification;
 struct kcr_restart;
 
@@ -39,15 +44,20 @@ struct kcr_job {
 	pid_t owner_tgid;		/* its first close ends the job */
 	struct pid *owner;		/* the same, referenced */
 	void *owner_files;		/* its descriptor table; only compared */
+	struct kcr_account *account;	/* who pays for its processes */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
+	unsigned int nr_members;
+	unsigned int sweep_at;		/* so many members: look which of them are gone */
+	struct work_struct sweep;	/* does so; holds a reference while it is queued */
 	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
 	unsigned int nr_queued;		/* threads whose work has not run yet */
 	wait_queue_head_t arrived;	/* the requester waits here */
 	wait_queue_head_t released;	/* threads of a restart wait here */
 	bool parking;			/* members' new threads are stopped at birth */
-	bool parked;			/* PARK succeeded, not yet released */
+	bool parked;			/* PARK succeeded: all members' threads are at rest */
+	bool held;			/* RELEASE (HOLD): some run on; only RELEASE is left */
 	bool exec_seen;			/* a member called exec while parking */
-	bool fork_lost;			/* no memory to follow a fork */
+	int fork_error;			/* -errno: a fork could not be followed */
 	bool dead;			/* the owner closed it */
 	u64 park_start_ns;
 	struct list_head clients;	/* told by NOTIFY or restarted; see client.h */
@@ -58,12 +68,11 @@ struct kcr_job {
 };
 
 /*
- * A process that the job stops.  Lives until the job is freed; one that died
- * or called exec leaves at the next PARK.
+ * A process that the job stops.  Lives until the job ends; one that died leaves
+ * when they get many, at the latest, like one that called exec, at the next PARK.
  */
 struct kcr_member {
 	struct list_head node;		/* job->processes */
-	struct list_head registered;	/* all members of all jobs */
 	struct list_head threads;	/* struct kcr_parked, the leader first */
 	struct kcr_job *job;
 	struct task_struct *leader;	/* referenced */
@@ -73,8 +82,19 @@ struct kcr_member {
 	struct kcr_fork_watch watch;
 	bool continued;			/* a stopped thread of it ran on while parked */
 	u32 flags;			/* KCR_PROCESS_FORKED */
+	struct rcu_head rcu;		/* for the watch, see fork.h */
 };
 
+/*
+ * Under job->lock or job->list_lock: members are taken out under both, and may
+ * be appended under list_lock alone, by a fork, but not while the job is parked.
+ */
+#define kcr_for_each_member(member, job)					\
+	list_for_each_entry_rcu(member, &(job)->processes, node,		\
+				lockdep_is_held(&(job)->lock) ||		\
+				lockdep_is_held(&(job)->list_lock))
+
+/* A new job of the calling process; ERR_PTR(-ENOMEM, -EDQUOT: see account.h). */
 struct kcr_job *kcr_job_new(void);
 struct kcr_job *kcr_job_get(struct kcr_job *job);
 void kcr_job_put(struct kcr_job *job);
@@ -82,6 +102,9 @@ void kcr_job_put(struct kcr_job *job);
 void kcr_job_end(struct kcr_job *job);
 /* Waits until no job is left: nothing of the module is queued or runs any more. */
 void kcr_job_wait_none(void);
+
+/* Forgets members that have died, if there are many.  job->lock held. */
+void kcr_job_sweep(struct kcr_job *job);
 
 /* The member with this number in the caller's pid namespace, or NULL. job->lock held. */
 struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
@@ -95,38 +118,69 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot);
 
 /*
- * Runs fn(arg) in the context of a parked thread of the member and returns
- * its result.  -EOPNOTSUPP: all its threads are in a group stop; -ESRCH: it
- * died.  fn must not return to user mode or sleep for ever.  job->lock held.
+ * What a parked thread does for the requester, who may die meanwhile: so both
+ * hold a reference to the call, which is part of something allocated.
  */
-int kcr_member_run(struct kcr_member *member, int (*fn)(void *arg), void *arg);
+struct kcr_call {
+	struct kref ref;
+	int (*fn)(struct kcr_call *call);
+	void (*release)(struct kref *ref);	/* frees what the call is part of */
+	int ret;
+	struct completion done;
+};
 
-/* ---- ioctls, one function each; `argp` is the user's pointer ------------- */
-long kcr_ioc_info(struct kcr_job *job, void __user *argp);		/* main.c */
-long kcr_ioc_add(struct kcr_job *job, void __user *argp);		/* member.c */
-long kcr_ioc_list(struct kcr_job *job, void __user *argp);		/* member.c */
-long kcr_ioc_park(struct kcr_job *job, void __user *argp);		/* park.c */
-long kcr_ioc_release(struct kcr_job *job, void __user *argp);		/* park.c */
-long kcr_ioc_threads(struct kcr_job *job, void __user *argp);		/* thread.c */
-long kcr_ioc_signals(struct kcr_job *job, void __user *argp);		/* signal.c */
-long kcr_ioc_sigactions(struct kcr_job *job, void __user *argp);	/* signal.c */
-long kcr_ioc_timers(struct kcr_job *job, void __user *argp);		/* timer.c */
-long kcr_ioc_mm(struct kcr_job *job, void __user *argp);		/* mm.c */
-long kcr_ioc_vmas(struct kcr_job *job, void __user *argp);		/* vma.c */
-long kcr_ioc_mapped_file(struct kcr_job *job, void __user *argp);	/* vma.c */
-long kcr_ioc_descriptor(struct kcr_job *job, void __user *argp);	/* descriptor.c */
-long kcr_ioc_scan(struct kcr_job *job, void __user *argp);		/* scan.c */
-long kcr_ioc_pages(struct kcr_job *job, unsigned int cmd, void __user *argp);	/* pages.c */
-long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp);		/* snapshot.c */
-long kcr_ioc_clone(struct kcr_job *job, void __user *argp);		/* clone.c */
-long kcr_ioc_enter(struct kcr_job *job, void __user *argp);		/* enter.c */
-long kcr_ioc_wait(struct kcr_job *job, void __user *argp);		/* restart.c */
-long kcr_ioc_resume(struct kcr_job *job, void __user *argp);		/* restart.c */
+void kcr_call_init(struct kcr_call *call, int (*fn)(struct kcr_call *call),
+		   void (*release)(struct kref *ref));
+void kcr_call_put(struct kcr_call *call);
 
-long kcr_ioc_client(struct kcr_job *job, void __user *argp);		/* client.c */
-long kcr_ioc_notify(struct kcr_job *job, void __user *argp);		/* notify.c */
-long kcr_ioc_cancel(struct kcr_job *job, void __user *argp);		/* notify.c */
-long kcr_ioc_finish(struct kcr_job *job, void __user *argp);		/* notify.c */
+/*
+ * Runs call->fn in the context of a parked thread of the member and returns
+ * its result.  -EOPNOTSUPP: all its threads are in a group stop; -ESRCH: it
+ * died; -EINTR: the caller was killed, the call may still run.  fn must not
+ * return to user mode or sleep for ever.  job->lock held.
+ */
+int kcr_member_run(struct kcr_member *member, struct kcr_call *call);
+
+/*
+ * ---- ioctls, one function each ----
+ *
+ * `request` is the module's own copy of the structure that belongs to the
+ * number; what a function leaves there the caller gets, after an error too.
+ */
+long kcr_ioc_info(struct kcr_job *job, void *request);			/* main.c */
+long kcr_ioc_add(struct kcr_job *job, void *request);			/* member.c */
+long kcr_ioc_list(struct kcr_job *job, void *request);			/* list.c */
+long kcr_ioc_park(struct kcr_job *job, void *request);			/* park.c */
+long kcr_ioc_release(struct kcr_job *job, void *request);		/* park.c */
+long kcr_ioc_threads(struct kcr_job *job, void *request);		/* thread.c */
+long kcr_ioc_signals(struct kcr_job *job, void *request);		/* signal.c */
+long kcr_ioc_sigactions(struct kcr_job *job, void *request);		/* signal.c */
+long kcr_ioc_timers(struct kcr_job *job, void *request);		/* timer.c */
+long kcr_ioc_mm(struct kcr_job *job, void *request);			/* mm.c */
+long kcr_ioc_vmas(struct kcr_job *job, void *request);			/* vma.c */
+long kcr_ioc_mapped_file(struct kcr_job *job, void *request);		/* mapped_file.c */
+long kcr_ioc_descriptor(struct kcr_job *job, void *request);		/* descriptor.c */
+long kcr_ioc_scan(struct kcr_job *job, void *request);			/* scan.c */
+long kcr_ioc_write(struct kcr_job *job, void *request);			/* pages.c */
+long kcr_ioc_read(struct kcr_job *job, void *request);			/* pages.c */
+long kcr_ioc_fill(struct kcr_job *job, void *request);			/* pages.c */
+long kcr_ioc_store(struct kcr_job *job, void *request);			/* pages.c */
+long kcr_ioc_snapshot(struct kcr_job *job, void *request);		/* snapshot.c */
+long kcr_ioc_clone(struct kcr_job *job, void *request);			/* clone.c */
+long kcr_ioc_enter(struct kcr_job *job, void *request);			/* enter.c */
+long kcr_ioc_wait(struct kcr_job *job, void *request);			/* restart.c */
+long kcr_ioc_resume(struct kcr_job *job, void *request);		/* restart.c */
+long kcr_ioc_client(struct kcr_job *job, void *request);		/* client.c */
+long kcr_ioc_notify(struct kcr_job *job, void *request);		/* notify.c */
+long kcr_ioc_cancel(struct kcr_job *job, void *request);		/* notify.c */
+long kcr_ioc_finish(struct kcr_job *job, void *request);		/* notify.c */
+
+/*
+ * Runs the command under job->lock for the owner of the job; -EPERM: the
+ * caller is not; -ECANCELED: the job has ended; -EINTR: the caller dies.
+ */
+long kcr_job_run_locked(struct kcr_job *job, long (*run)(struct kcr_job *job, void *request),
+			void *request);
 
 /* Drops what a snapshot made; the members' threads may be running. snapshot.c */
 void kcr_snapshot_end(struct kcr_job *job);
@@ -136,11 +190,5 @@ void kcr_restart_abort(struct kcr_job *job);
 void kcr_restart_free(struct kcr_job *job);
 /* An entered process's address space, for FILL and STORE; as kcr_job_mm(). restart.c */
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid);
-
-/*
- * Copies a request in, checking size and flags: -EFAULT, -EINVAL or 0.
- * `size` must be the first member and `flags` the second (both __u32).
- */
-int kcr_request_get(void *request, size_t size, u32 known_flags, const void __user *argp);
 
 #endif /* KCR_JOB_H */

@@ -19,16 +19,21 @@ typedef int task_work_add_fn(struct task_struct *task, struct callback_head *wor
 			     enum task_work_notify_mode notify);
 typedef pid_t kernel_clone_fn(struct kernel_clone_args *args);
 typedef long kernel_wait4_fn(pid_t pid, int __user *status, int options, struct rusage *usage);
+typedef bool ptrace_may_access_fn(struct task_struct *task, unsigned int mode);
+typedef int security_file_receive_fn(struct file *file);
 
 KCR_DEFINE_CALL(kcr_call_task_work_add, task_work_add_fn);
 KCR_DEFINE_CALL(kcr_call_kernel_clone, kernel_clone_fn);
 KCR_DEFINE_CALL(kcr_call_kernel_wait4, kernel_wait4_fn);
+KCR_DEFINE_CALL(kcr_call_ptrace_may_access, ptrace_may_access_fn);
+KCR_DEFINE_CALL(kcr_call_security_file_receive, security_file_receive_fn);
 
 static struct {
 	unsigned long nanosleep;
 	unsigned long futex_wait;
 	unsigned long poll;
 	bool clone;
+	bool file_receive;
 } found __ro_after_init;
 
 /* The address of a function, or 0. */
@@ -51,26 +56,67 @@ static unsigned long __init find(const char *name)
 	return address - offset;
 }
 
-int __init kcr_lookup_init(void)
+/* What the module can't do without: 0 is said in the log. */
+static unsigned long __init need(const char *name)
 {
-	unsigned long task_work_add = find("task_work_add");
+	unsigned long address = find(name);
+
+	if (!address)
+		pr_err("the kernel's function %s cannot be found (CONFIG_KPROBES?)\n", name);
+	return address;
+}
+
+static void __init find_clone(void)
+{
 	unsigned long clone = find("kernel_clone");
 	unsigned long wait4 = find("kernel_wait4");
 
-	if (!task_work_add) {
-		pr_err("the kernel's function task_work_add cannot be found (CONFIG_KPROBES?)\n");
+	if (!clone || !wait4)
+		return;
+	kcr_call_set(kcr_call_kernel_clone, kernel_clone_fn, clone);
+	kcr_call_set(kcr_call_kernel_wait4, kernel_wait4_fn, wait4);
+	found.clone = true;
+}
+
+static int __init find_security(void)
+{
+	unsigned long file_receive = 0;
+
+	if (IS_ENABLED(CONFIG_SECURITY)) {
+		file_receive = need("security_file_receive");
+		if (!file_receive)
+			return -ENOENT;
+		kcr_call_set(kcr_call_security_file_receive, security_file_receive_fn,
+			     file_receive);
+	}
+	found.file_receive = file_receive;
+	return 0;
+}
+
+int __init kcr_lookup_init(void)
+{
+	unsigned long task_work_add = need("task_work_add");
+	unsigned long may_access = need("ptrace_may_access");
+
+	if (!task_work_add || !may_access)
 		return -ENOENT;
-	}
 	kcr_call_set(kcr_call_task_work_add, task_work_add_fn, task_work_add);
-	if (clone && wait4) {
-		kcr_call_set(kcr_call_kernel_clone, kernel_clone_fn, clone);
-		kcr_call_set(kcr_call_kernel_wait4, kernel_wait4_fn, wait4);
-		found.clone = true;
-	}
+	kcr_call_set(kcr_call_ptrace_may_access, ptrace_may_access_fn, may_access);
+	find_clone();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
-	return 0;
+	return find_security();
+}
+
+bool kcr_ptrace_may_access(struct task_struct *task, unsigned int mode)
+{
+	return kcr_call(kcr_call_ptrace_may_access)(task, mode);
+}
+
+int kcr_security_file_receive(struct file *file)
+{
+	return found.file_receive ? kcr_call(kcr_call_security_file_receive)(file) : 0;
 }
 
 int kcr_task_work_add(struct task_struct *task, struct callback_head *work,

@@ -11,6 +11,8 @@
 #include <linux/sched/task.h>
 #include <linux/task_work.h>
 
+struct file;
+
 /* As the kernel's functions of these names. */
 int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
 		      enum task_work_notify_mode notify);
@@ -18,6 +20,10 @@ int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
 pid_t kcr_kernel_clone(struct kernel_clone_args *args);
 long kcr_kernel_wait4(pid_t pid, int options);
 bool kcr_have_clone(void);
+
+/* As the kernel's functions of these names; the second is 0 where there are no security modules. */
+bool kcr_ptrace_may_access(struct task_struct *task, unsigned int mode);
+int kcr_security_file_receive(struct file *file);
 
 /* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
 unsigned long kcr_nanosleep_restart(void);

@@ -5,119 +5,78 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "fork.h"
 #include "job.h"
 #include "lookup.h"
 #include "park.h"
+#include "policy.h"
+#include "request.h"
 
-int kcr_request_get(void *request, size_t size, u32 known_flags, const void __user *argp)
+long kcr_ioc_info(struct kcr_job *job, void *request)
 {
-	const u32 *head = request;
+	struct kcr_info *info = request;
 
-	if (copy_from_user(request, argp, size))
-		return -EFAULT;
-	if (head[0] != size || head[1] & ~known_flags)
-		return -EINVAL;
+	info->abi = KCR_ABI_VERSION;
+	info->features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
+	info->xstate_size = kcr_xstate_size();
 	return 0;
 }
 
-long kcr_ioc_info(struct kcr_job *job, void __user *argp)
-{
-	struct kcr_info info;
-	int ret = kcr_request_get(&info, sizeof(info), 0, argp);
+enum caller {
+	OWNER,		/* the process that opened the job, under job->lock */
+	ANYBODY,	/* half-made processes too, beside the owner: the command locks */
+};
 
-	if (ret)
-		return ret;
-	info.abi = KCR_ABI_VERSION;
-	info.features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
-	info.xstate_size = kcr_xstate_size();
-	return copy_to_user(argp, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
-/* Half-made processes ask for files of their own while the owner is in WAIT. */
-static long mapped_file(struct kcr_job *job, void __user *argp)
-{
-	struct kcr_mapped_file request;
-	long ret = kcr_request_get(&request, sizeof(request), KCR_FILE_EXE, argp);
-
-	if (ret)
-		return ret;
-	if (!request.pid)
-		return kcr_ioc_mapped_file(job, argp);
-	if (task_tgid(current) != job->owner)
-		return -EPERM;
-	if (mutex_lock_killable(&job->lock))
-		return -EINTR;
-	ret = READ_ONCE(job->dead) ? -ECANCELED : kcr_ioc_mapped_file(job, argp);
-	mutex_unlock(&job->lock);
-	return ret;
-}
-
-static long write_pages(struct kcr_job *job, void __user *argp)
-{
-	return kcr_ioc_pages(job, KCR_IOC_WRITE, argp);
-}
-
-static long read_pages(struct kcr_job *job, void __user *argp)
-{
-	return kcr_ioc_pages(job, KCR_IOC_READ, argp);
-}
-
-static long fill_pages(struct kcr_job *job, void __user *argp)
-{
-	return kcr_ioc_pages(job, KCR_IOC_FILL, argp);
-}
-
-static long store_pages(struct kcr_job *job, void __user *argp)
-{
-	return kcr_ioc_pages(job, KCR_IOC_STORE, argp);
-}
-
-struct command {
+/*
+ * The request that `run` gets is the module's copy, made once; what it leaves
+ * there goes back to the caller of an ioctl with results.  See request.h.
+ */
+static const struct command {
 	unsigned int number;
-	bool unlocked;		/* also called by half-made processes, beside the owner */
-	long (*run)(struct kcr_job *job, void __user *argp);
+	u32 flags;		/* that a request may have */
+	enum caller caller;
+	long (*run)(struct kcr_job *job, void *request);
+} commands[] = {
+	{ KCR_IOC_INFO, 0, ANYBODY, kcr_ioc_info },
+	{ KCR_IOC_ADD, 0, OWNER, kcr_ioc_add },
+	{ KCR_IOC_PARK, 0, OWNER, kcr_ioc_park },
+	{ KCR_IOC_LIST, 0, OWNER, kcr_ioc_list },
+	{ KCR_IOC_THREADS, 0, OWNER, kcr_ioc_threads },
+	{ KCR_IOC_SIGNALS, 0, OWNER, kcr_ioc_signals },
+	{ KCR_IOC_SIGACTIONS, 0, OWNER, kcr_ioc_sigactions },
+	{ KCR_IOC_TIMERS, 0, OWNER, kcr_ioc_timers },
+	{ KCR_IOC_MM, 0, OWNER, kcr_ioc_mm },
+	{ KCR_IOC_VMAS, 0, OWNER, kcr_ioc_vmas },
+	{ KCR_IOC_MAPPED_FILE, KCR_FILE_EXE, ANYBODY, kcr_ioc_mapped_file },
+	{ KCR_IOC_DESCRIPTOR, KCR_DESCRIPTOR_CLOEXEC, OWNER, kcr_ioc_descriptor },
+	{ KCR_IOC_SCAN, KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE | KCR_SCAN_DIRTY | KCR_SCAN_ALL |
+			KCR_SCAN_KEEP_ZERO, OWNER, kcr_ioc_scan },
+	{ KCR_IOC_WRITE, KCR_PAGES_SNAPSHOT, OWNER, kcr_ioc_write },
+	{ KCR_IOC_READ, KCR_PAGES_SNAPSHOT, OWNER, kcr_ioc_read },
+	{ KCR_IOC_SNAPSHOT, 0, OWNER, kcr_ioc_snapshot },
+	{ KCR_IOC_RELEASE, KCR_RELEASE_HOLD, OWNER, kcr_ioc_release },
+	{ KCR_IOC_NOTIFY, 0, OWNER, kcr_ioc_notify },
+	{ KCR_IOC_CANCEL, KCR_CANCEL_KILL, OWNER, kcr_ioc_cancel },
+	{ KCR_IOC_FINISH, 0, OWNER, kcr_ioc_finish },
+	{ KCR_IOC_CLIENT, KCR_CLIENT_RESTARTED, ANYBODY, kcr_ioc_client },
+	{ KCR_IOC_CLONE, 0, ANYBODY, kcr_ioc_clone },
+	{ KCR_IOC_ENTER, KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS, ANYBODY,
+	  kcr_ioc_enter },
+	{ KCR_IOC_WAIT, 0, ANYBODY, kcr_ioc_wait },
+	{ KCR_IOC_FILL, 0, OWNER, kcr_ioc_fill },
+	{ KCR_IOC_STORE, 0, OWNER, kcr_ioc_store },
+	{ KCR_IOC_RESUME, KCR_RESUME_HOLD, OWNER, kcr_ioc_resume },
 };
 
-static const struct command commands[] = {
-	{ KCR_IOC_INFO, true, kcr_ioc_info },
-	{ KCR_IOC_ADD, false, kcr_ioc_add },
-	{ KCR_IOC_PARK, false, kcr_ioc_park },
-	{ KCR_IOC_LIST, false, kcr_ioc_list },
-	{ KCR_IOC_THREADS, false, kcr_ioc_threads },
-	{ KCR_IOC_SIGNALS, false, kcr_ioc_signals },
-	{ KCR_IOC_SIGACTIONS, false, kcr_ioc_sigactions },
-	{ KCR_IOC_TIMERS, false, kcr_ioc_timers },
-	{ KCR_IOC_MM, false, kcr_ioc_mm },
-	{ KCR_IOC_VMAS, false, kcr_ioc_vmas },
-	{ KCR_IOC_MAPPED_FILE, true, mapped_file },
-	{ KCR_IOC_DESCRIPTOR, false, kcr_ioc_descriptor },
-	{ KCR_IOC_SCAN, false, kcr_ioc_scan },
-	{ KCR_IOC_WRITE, false, write_pages },
-	{ KCR_IOC_READ, false, read_pages },
-	{ KCR_IOC_SNAPSHOT, false, kcr_ioc_snapshot },
-	{ KCR_IOC_RELEASE, false, kcr_ioc_release },
-	{ KCR_IOC_NOTIFY, false, kcr_ioc_notify },
-	{ KCR_IOC_CANCEL, false, kcr_ioc_cancel },
-	{ KCR_IOC_FINISH, false, kcr_ioc_finish },
-	{ KCR_IOC_CLIENT, true, kcr_ioc_client },
-	{ KCR_IOC_CLONE, true, kcr_ioc_clone },
-	{ KCR_IOC_ENTER, true, kcr_ioc_enter },
-	{ KCR_IOC_WAIT, true, kcr_ioc_wait },
-	{ KCR_IOC_FILL, false, fill_pages },
-	{ KCR_IOC_STORE, false, store_pages },
-	{ KCR_IOC_RESUME, false, kcr_ioc_resume },
-};
-
-static long run_locked(struct kcr_job *job, const struct command *command, void __user *argp)
+long kcr_job_run_locked(struct kcr_job *job, long (*run)(struct kcr_job *job, void *request),
+			void *request)
 {
 	long ret;
 
@@ -126,32 +85,45 @@ static long run_locked(struct kcr_job *job, const struct command *command, void 
 		return -EPERM;
 	if (mutex_lock_killable(&job->lock))
 		return -EINTR;
-	ret = READ_ONCE(job->dead) ? -ECANCELED : command->run(job, argp);
+	ret = READ_ONCE(job->dead) ? -ECANCELED : run(job, request);
 	mutex_unlock(&job->lock);
 	return ret;
 }
 
+static long run_command(struct kcr_job *job, const struct command *command, void __user *argp)
+{
+	void *request = kcr_request_get(command->number, command->flags, argp);
+	long ret;
+
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+	if (command->caller == OWNER)
+		ret = kcr_job_run_locked(job, command->run, request);
+	else
+		ret = command->run(job, request);
+	return kcr_request_put(command->number, request, argp, ret);
+}
+
 static long kcr_ioctl(struct file *file, unsigned int number, unsigned long arg)
 {
-	struct kcr_job *job = file->private_data;
-	void __user *argp = (void __user *)arg;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (commands[i].number != number)
-			continue;
-		return commands[i].unlocked ? commands[i].run(job, argp)
-					    : run_locked(job, &commands[i], argp);
-	}
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (commands[i].number == number)
+			return run_command(file->private_data, &commands[i], (void __user *)arg);
 	return -ENOTTY;
 }
 
 static int kcr_open(struct inode *inode, struct file *file)
 {
-	struct kcr_job *job = kcr_job_new();
+	struct kcr_job *job;
+	int ret = kcr_policy_open();
 
-	if (!job)
-		return -ENOMEM;
+	if (ret)
+		return ret;
+	job = kcr_job_new();
+	if (IS_ERR(job))
+		return PTR_ERR(job);
 	file->private_data = job;
 	return 0;
 }
@@ -191,7 +163,7 @@ static struct miscdevice kcr_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "kcr",
 	.fops = &kcr_fops,
-	.mode = 0666,		/* what a caller may do is decided per process */
+	.mode = 0600,		/* who else may open it is for the administrator to say */
 };
 
 static int __init kcr_init(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs and their processes: making, finding, listing, ending.  A process
- * joins by ADD, or because a member forked it; it is in one job at most.
- * Locks: see job.h; registry_lock nests inside job->list_lock.
+ * Jobs and their processes: making, finding, ending.  A process joins by ADD,
+ * or because a member forked it; it is in one job at most, as it has one watch
+ * (kmod/fork.h).  Locks: see job.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,24 +13,21 @@
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
-#include <linux/sched/jobctl.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/wait_bit.h>
 
-#include "compat/dumpable.h"
+#include "account.h"
 #include "client.h"
 #include "compat/task.h"
 #include "park.h"
+#include "policy.h"
+
+#define FIRST_SWEEP	64	/* members */
 
 static atomic_t nr_jobs = ATOMIC_INIT(0);
-
-/* All members of all jobs that have not ended. */
-static LIST_HEAD(registry);
-static DEFINE_SPINLOCK(registry_lock);
 
 /* What an open /proc/PID/mem is recognised by. */
 static const struct file_operations *mem_fops __ro_after_init;
@@ -50,12 +47,23 @@ int __init kcr_member_init(void)
 
 /* ---- jobs ------------------------------------------------------------------ */
 
+static void sweep_work(struct work_struct *work);
+
 struct kcr_job *kcr_job_new(void)
 {
 	struct kcr_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	struct kcr_account *account;
 
 	if (!job)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
+	account = kcr_account_open();
+	if (IS_ERR(account)) {
+		kfree(job);
+		return ERR_CAST(account);
+	}
+	job->account = account;
+	job->sweep_at = FIRST_SWEEP;
+	INIT_WORK(&job->sweep, sweep_work);
 	kref_init(&job->ref);
 	mutex_init(&job->lock);
 	spin_lock_init(&job->list_lock);
@@ -84,6 +92,7 @@ static void free_job(struct kref *ref)
 	kcr_restart_free(job);
 	kfree(job->notification);
 	put_pid(job->owner);
+	kcr_account_close(job->account);
 	kfree(job);
 	if (atomic_dec_and_test(&nr_jobs))
 		wake_up_var(&nr_jobs);
@@ -110,8 +119,8 @@ void kcr_job_end(struct kcr_job *job)
 	wake_up_all(&job->arrived);
 
 	mutex_lock(&job->lock);
-	list_for_each_entry(member, &job->processes, node)
-		kcr_fork_unwatch(&member->watch);
+	kcr_for_each_member(member, job)
+		kcr_fork_stop(&member->watch);
 	kcr_parked_release_all(job);
 	kcr_snapshot_end(job);
 	list_for_each_entry_safe(member, next, &job->processes, node)
@@ -123,16 +132,26 @@ void kcr_job_end(struct kcr_job *job)
 
 /* ---- members --------------------------------------------------------------- */
 
-/* Atomic. The caller knows that the process lives and that mm is its own. */
+static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child);
+
+/*
+ * Atomic, if gfp is.  The caller knows that the process lives and that mm is
+ * its own.  ERR_PTR(-ENOMEM, -EDQUOT).
+ */
 static struct kcr_member *new_member(struct kcr_job *job, struct task_struct *leader,
 				     struct mm_struct *mm, gfp_t gfp)
 {
-	struct kcr_member *member = kzalloc(sizeof(*member), gfp);
+	struct kcr_member *member;
+	int ret = kcr_account_charge(job->account);
 
-	if (!member)
-		return NULL;
+	if (ret)
+		return ERR_PTR(ret);
+	member = kzalloc(sizeof(*member), gfp | __GFP_ACCOUNT);
+	if (!member) {
+		kcr_account_uncharge(job->account);
+		return ERR_PTR(-ENOMEM);
+	}
 	INIT_LIST_HEAD(&member->threads);
-	INIT_HLIST_NODE(&member->watch.node);
 	member->job = job;
 	get_task_struct(leader);
 	member->leader = leader;
@@ -140,34 +159,32 @@ static struct kcr_member *new_member(struct kcr_job *job, struct task_struct *le
 	mmgrab(mm);
 	member->mm = mm;
 	member->watch.process = leader->signal;
+	member->watch.owner = job;
+	member->watch.forked = follow_fork;
 	return member;
 }
 
 static void drop_member(struct kcr_member *member)
 {
+	kcr_account_uncharge(member->job->account);
 	put_pid(member->pid);
 	mmdrop(member->mm);
 	put_task_struct(member->leader);
-	kfree(member);
+	kfree_rcu(member, rcu);
 }
 
-static int register_member(struct kcr_member *member)
+static int enlist(struct kcr_member *member)
 {
 	struct kcr_job *job = member->job;
-	struct kcr_member *other;
-	int ret = 0;
+	int ret;
 
 	lockdep_assert_held(&job->list_lock);
-	spin_lock(&registry_lock);
-	list_for_each_entry(other, &registry, registered)
-		if (other->watch.process == member->watch.process)
-			ret = other->job == job ? -EEXIST : -EBUSY;
-	if (!ret) {
-		list_add_tail(&member->registered, &registry);
-		list_add_tail(&member->node, &job->processes);
-	}
-	spin_unlock(&registry_lock);
-	return ret;
+	ret = kcr_fork_add(&member->watch);
+	if (ret)
+		return ret;
+	list_add_tail_rcu(&member->node, &job->processes);
+	job->nr_members++;
+	return 0;
 }
 
 void kcr_member_free(struct kcr_member *member)
@@ -176,12 +193,10 @@ void kcr_member_free(struct kcr_member *member)
 	LIST_HEAD(gone);
 
 	lockdep_assert_held(&job->lock);
-	kcr_fork_unwatch(&member->watch);
+	kcr_fork_remove(&member->watch);
 	spin_lock(&job->list_lock);
-	list_del(&member->node);
-	spin_lock(&registry_lock);
-	list_del(&member->registered);
-	spin_unlock(&registry_lock);
+	list_del_rcu(&member->node);
+	job->nr_members--;
 	kcr_parked_detach(member, &gone);
 	spin_unlock(&job->list_lock);
 
@@ -191,12 +206,84 @@ void kcr_member_free(struct kcr_member *member)
 	drop_member(member);
 }
 
+/* ---- members that have died --------------------------------------------------- */
+
+/* All its threads are past their last access to memory; it may be a zombie yet. */
+static bool is_gone(const struct kcr_member *member)
+{
+	const struct task_struct *leader = member->leader;
+
+	return READ_ONCE(leader->exit_state) && READ_ONCE(leader->signal->nr_threads) <= 1;
+}
+
+void kcr_job_sweep(struct kcr_job *job)
+{
+	struct kcr_member *member, *next;
+
+	lockdep_assert_held(&job->lock);
+	if (job->parked || READ_ONCE(job->nr_members) < READ_ONCE(job->sweep_at))
+		return;
+	list_for_each_entry_safe(member, next, &job->processes, node) {
+		if (is_gone(member) && !member->snapshot)
+			kcr_member_free(member);
+		cond_resched();
+	}
+	spin_lock(&job->list_lock);
+	job->sweep_at = max(2 * job->nr_members, (unsigned int)FIRST_SWEEP);
+	spin_unlock(&job->list_lock);
+}
+
+/* A call that keeps the job to itself for long sweeps by itself. */
+static void sweep_work(struct work_struct *work)
+{
+	struct kcr_job *job = container_of(work, struct kcr_job, sweep);
+
+	if (mutex_trylock(&job->lock)) {
+		kcr_job_sweep(job);
+		mutex_unlock(&job->lock);
+	}
+	kcr_job_put(job);
+}
+
+/* Each look at all members is paid for by as many that have joined since the last. */
+static void sweep_if_many(struct kcr_job *job)
+{
+	lockdep_assert_held(&job->list_lock);
+	if (job->nr_members < job->sweep_at || job->parking)
+		return;
+	kcr_job_get(job);
+	if (!schedule_work(&job->sweep))
+		kcr_job_put(job);	/* not the last: the queued work has one */
+}
+
+/* ---- following forks ------------------------------------------------------------ */
+
+/* A process that a member has forked joins.  ERR_PTR: it does not. */
+static struct kcr_member *adopt(struct kcr_job *job, struct task_struct *child)
+{
+	struct kcr_member *member = new_member(job, child, child->mm, GFP_ATOMIC | __GFP_NOWARN);
+	int ret;
+
+	if (IS_ERR(member))
+		return member;
+	member->flags = KCR_PROCESS_FORKED;
+	ret = enlist(member);
+	if (ret) {
+		drop_member(member);
+		return ERR_PTR(ret);
+	}
+	kcr_fork_start(&member->watch);
+	sweep_if_many(job);
+	return member;
+}
+
 /* A member's child or new thread is about to run for the first time. */
 static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 {
 	struct kcr_member *member, *parent = container_of(watch, struct kcr_member, watch);
 	struct kcr_job *job = parent->job;
 	struct kcr_parked *maker;
+	int ret = 0;
 
 	/* Who called exec is not what ADD was allowed for, nor is what it forks. */
 	if (current->mm != parent->mm)
@@ -206,22 +293,13 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 	maker = kcr_parked_find(job, current);
 	if (job->dead || (maker && kcr_parked_rests(maker)) || child->flags & KCR_PF_WORKER)
 		goto out;
-	if (child->signal == current->signal) {
-		member = parent;
-	} else {
-		member = new_member(job, child, child->mm, GFP_ATOMIC | __GFP_NOWARN);
-		if (!member || register_member(member))
-			goto err_lost;
-		member->flags = KCR_PROCESS_FORKED;
-		member->watch.forked = follow_fork;
-		kcr_fork_watch_nested(&member->watch);
-	}
-	if (job->parking && kcr_parked_start(member, child, TWA_RESUME) == -ENOMEM)
-		goto err_lost;
-	goto out;
-
-err_lost:
-	job->fork_lost = true;
+	member = child->signal == current->signal ? parent : adopt(job, child);
+	if (IS_ERR(member))
+		ret = PTR_ERR(member);
+	else if (job->parking)
+		ret = kcr_parked_start(member, child, TWA_RESUME);
+	if (ret && ret != -ESRCH)
+		job->fork_error = ret;
 out:
 	spin_unlock(&job->list_lock);
 }
@@ -244,11 +322,9 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid)
 	lockdep_assert_held(&job->lock);
 	if (pid <= 0)
 		return NULL;
-	spin_lock(&job->list_lock);
-	list_for_each_entry(member, &job->processes, node)
+	kcr_for_each_member(member, job)
 		if (pid_vnr(member->pid) == pid)
 			found = member;
-	spin_unlock(&job->list_lock);
 	return found;
 }
 
@@ -298,7 +374,7 @@ static int check_target(struct task_struct *leader, struct mm_struct *mm)
 		return -EDEADLK;
 	if (!mm || !uses_mm(leader, mm))
 		return -ESRCH;
-	return 0;
+	return kcr_policy_trace(leader, false);
 }
 
 static int add_task(struct kcr_job *job, struct task_struct *leader, struct mm_struct *mm)
@@ -308,17 +384,16 @@ static int add_task(struct kcr_job *job, struct task_struct *leader, struct mm_s
 
 	if (ret)
 		return ret;
-	member = new_member(job, leader, mm, GFP_KERNEL_ACCOUNT);
-	if (!member)
-		return -ENOMEM;
-	member->watch.forked = follow_fork;
+	member = new_member(job, leader, mm, GFP_KERNEL);
+	if (IS_ERR(member))
+		return PTR_ERR(member);
 	spin_lock(&job->list_lock);
-	ret = register_member(member);
+	ret = enlist(member);
 	spin_unlock(&job->list_lock);
 	if (ret)
 		drop_member(member);
 	else
-		kcr_fork_watch(&member->watch);
+		kcr_fork_start(&member->watch);
 	return ret;
 }
 
@@ -334,162 +409,33 @@ static struct task_struct *find_leader(pid_t nr)
 	return task;
 }
 
-long kcr_ioc_add(struct kcr_job *job, void __user *argp)
+long kcr_ioc_add(struct kcr_job *job, void *request)
 {
+	const struct kcr_add *add = request;
 	struct task_struct *leader;
-	struct kcr_add request;
 	struct file *file;
 	int ret;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
 	if (job->restart)
 		return -EINVAL;
-	file = fget(request.mem_fd);
+	kcr_job_sweep(job);
+	file = fget(add->mem_fd);
 	if (!file)
 		return -EBADF;
 	ret = -EBADF;
 	if (file->f_op != mem_fops)
 		goto out_file;
 	ret = -ESRCH;
-	leader = find_leader(request.pid);
+	leader = find_leader(add->pid);
 	if (!leader)
 		goto out_file;
 	/* The file holds a mm_count reference to the mm that its opener may read. */
 	ret = add_task(job, leader, file->private_data);
+	if (!ret)
+		kcr_policy_audit("checkpoints process", task_tgid_nr(leader));
 	put_task_struct(leader);
 out_file:
 	fput(file);
-	return ret;
-}
-
-/* ---- LIST ------------------------------------------------------------------ */
-
-static const void *object_of(const struct task_struct *task, size_t offset)
-{
-	return *(const void * const *)((const char *)task + offset);
-}
-
-/*
- * A number that is the same for all members whose task_struct holds the same
- * pointer at this offset: the place of the first of them, from 1.
- */
-static u32 shared_id(struct kcr_job *job, const struct task_struct *task, size_t offset)
-{
-	struct kcr_member *member;
-	struct kcr_parked *parked;
-	u32 id = 0;
-
-	list_for_each_entry(member, &job->processes, node) {
-		id++;
-		parked = kcr_member_thread(member);
-		if (parked && object_of(parked->task, offset) == object_of(task, offset))
-			break;
-	}
-	return id;
-}
-
-static u32 process_flags(struct kcr_member *member)
-{
-	struct signal_struct *signal = member->watch.process;
-	struct kcr_parked *parked;
-	u32 flags = member->flags;
-
-	if (signal->flags & SIGNAL_STOP_STOPPED || signal->group_stop_count)
-		flags |= KCR_PROCESS_STOPPED;
-	if (signal->is_child_subreaper)
-		flags |= KCR_PROCESS_SUBREAPER;
-	list_for_each_entry(parked, &member->threads, node) {
-		if (!kcr_parked_rests(parked))
-			continue;
-		if (test_tsk_thread_flag(parked->task, TIF_ADDR32))
-			flags |= KCR_PROCESS_COMPAT;
-		if (parked->task->ptrace)
-			flags |= KCR_PROCESS_TRACED;
-		if (!list_empty_careful(&parked->task->ptraced))
-			flags |= KCR_PROCESS_TRACER;
-		if (kcr_task_has_io_uring(parked->task))
-			flags |= KCR_PROCESS_IO_URING;
-	}
-	/* A leader that has ended stays until the last of its threads goes. */
-	if (READ_ONCE(member->leader->exit_state)) {
-		flags |= KCR_PROCESS_LEADERLESS;
-		if (member->leader->ptrace)
-			flags |= KCR_PROCESS_TRACED;
-	}
-	return flags;
-}
-
-/* list_lock held; false if the process died. */
-static bool describe(struct kcr_job *job, struct kcr_member *member, struct kcr_process *process)
-{
-	struct kcr_parked *parked = kcr_member_thread(member);
-	struct task_struct *task;
-
-	if (!parked)
-		return false;
-	task = parked->task;
-	memset(process, 0, sizeof(*process));
-	process->pid = pid_vnr(member->pid);
-	process->flags = process_flags(member);
-	list_for_each_entry(parked, &member->threads, node)
-		process->nr_threads += kcr_parked_rests(parked);
-	process->exit_signal = member->leader->exit_signal;
-	if (process->flags & KCR_PROCESS_STOPPED) {
-		process->stop_signal = task->jobctl & JOBCTL_STOP_SIGMASK;
-		/* wait(2) clears the code when it has reported it. */
-		if (!READ_ONCE(task->signal->group_exit_code))
-			process->flags |= KCR_PROCESS_STOP_SEEN;
-	}
-	if (process->flags & KCR_PROCESS_LEADERLESS)
-		process->leader_exit = member->leader->exit_code;
-	process->dumpable = kcr_task_dumpable(task, member->mm);
-	process->mm_id = shared_id(job, task, offsetof(struct task_struct, mm));
-	process->files_id = shared_id(job, task, offsetof(struct task_struct, files));
-	process->fs_id = shared_id(job, task, offsetof(struct task_struct, fs));
-	process->sighand_id = shared_id(job, task, offsetof(struct task_struct, sighand));
-	if (member->mm->def_flags & VM_LOCKED)
-		process->mm_def_flags |= KCR_VMA_LOCKED;
-	if (member->mm->def_flags & VM_LOCKONFAULT)
-		process->mm_def_flags |= KCR_VMA_LOCKONFAULT;
-	return true;
-}
-
-long kcr_ioc_list(struct kcr_job *job, void __user *argp)
-{
-	struct kcr_process *processes;
-	struct kcr_member *member;
-	struct kcr_list request;
-	u32 capacity = 0, nr = 0;
-	int ret;
-
-	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
-	if (!job->parked)
-		return -EINVAL;
-	list_for_each_entry(member, &job->processes, node)
-		capacity++;
-	processes = kvcalloc(capacity, sizeof(*processes), GFP_KERNEL_ACCOUNT);
-	if (!processes)
-		return -ENOMEM;
-	spin_lock(&job->list_lock);
-	list_for_each_entry(member, &job->processes, node)
-		if (nr < capacity && describe(job, member, &processes[nr]))
-			nr++;
-	spin_unlock(&job->list_lock);
-
-	if (nr > request.count)
-		ret = -ENOSPC;
-	else if (copy_to_user(u64_to_user_ptr(request.processes), processes,
-			      nr * sizeof(*processes)))
-		ret = -EFAULT;
-	kvfree(processes);
-	request.count = nr;
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
 	return ret;
 }

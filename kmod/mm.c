@@ -9,7 +9,6 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
 #include "compat/mm.h"
 #include "job.h"
@@ -37,32 +36,19 @@ static void describe(struct mm_struct *mm, struct kcr_mm *out)
 	memcpy(out->auxv, mm->saved_auxv, sizeof(mm->saved_auxv));
 }
 
-long kcr_ioc_mm(struct kcr_job *job, void __user *argp)
+long kcr_ioc_mm(struct kcr_job *job, void *request)
 {
-	struct mm_struct *mm;
-	struct kcr_mm *req;
-	long err;
+	struct kcr_mm *out = request;
+	struct mm_struct *mm = kcr_job_mm(job, out->pid, false);
+	int err;
 
-	req = kmalloc(sizeof(*req), GFP_KERNEL);
-	if (!req)
-		return -ENOMEM;
-	err = kcr_request_get(req, sizeof(*req), 0, argp);
-	if (err)
-		goto err_free;
-	mm = kcr_job_mm(job, req->pid, false);
-	if (IS_ERR(mm)) {
-		err = PTR_ERR(mm);
-		goto err_free;
-	}
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
 	err = mmap_read_lock_killable(mm);
 	if (!err) {
-		describe(mm, req);
+		describe(mm, out);
 		mmap_read_unlock(mm);
-		if (copy_to_user(argp, req, sizeof(*req)))
-			err = -EFAULT;
 	}
 	mmput(mm);
-err_free:
-	kfree(req);
 	return err;
 }

@@ -93,20 +93,17 @@ void kcr_clients_end(struct kcr_job *job)
 	spin_unlock(&kcr_clients_lock);
 }
 
-long kcr_ioc_cancel(struct kcr_job *job, void __user *argp)
+long kcr_ioc_cancel(struct kcr_job *job, void *request)
 {
-	struct kcr_cancel request;
+	const struct kcr_cancel *cancel = request;
 	struct kcr_member *member;
-	int ret = kcr_request_get(&request, sizeof(request), KCR_CANCEL_KILL, argp);
 
 	lockdep_assert_held(&job->lock);
-	if (ret)
-		return ret;
-	if (job->restart || !request.error || request.error > INT_MAX)
+	if (job->restart || !cancel->error || cancel->error > INT_MAX)
 		return -EINVAL;
-	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, request.error);
-	if (request.flags & KCR_CANCEL_KILL)
-		list_for_each_entry(member, &job->processes, node)
+	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, cancel->error);
+	if (cancel->flags & KCR_CANCEL_KILL)
+		kcr_for_each_member(member, job)
 			kill_pid(member->pid, SIGKILL, 0);
 	return 0;
 }
@@ -157,19 +154,17 @@ static void tell_new(struct kcr_job *job, pid_t *pid)
 	struct kcr_client *client;
 	struct kcr_member *member;
 
-	spin_lock(&job->list_lock);
-	spin_lock(&kcr_clients_lock);
-	list_for_each_entry(member, &job->processes, node) {
+	kcr_for_each_member(member, job) {
+		spin_lock(&kcr_clients_lock);
 		client = kcr_client_find(member->pid);
 		if (!client || client->job == job)
-			continue;
-		if (!client->job && client->state == KCR_CLIENT_IDLE)
+			;
+		else if (!client->job && client->state == KCR_CLIENT_IDLE)
 			kcr_client_attach(client, job, KCR_CLIENT_TOLD);
 		else
 			*pid = pid_vnr(client->pid);
+		spin_unlock(&kcr_clients_lock);
 	}
-	spin_unlock(&kcr_clients_lock);
-	spin_unlock(&job->list_lock);
 }
 
 static bool is_stopped(const struct kcr_client *client)
@@ -272,6 +267,7 @@ static int wait_for_event(struct kcr_job *job, struct kcr_notify *request)
 	int ret = 0;
 
 	while (true) {
+		kcr_job_sweep(job);
 		prepare_to_wait(&job->arrived, &wait, TASK_INTERRUPTIBLE);
 		if (look(job, request, &omitted))
 			break;
@@ -291,25 +287,20 @@ static int wait_for_event(struct kcr_job *job, struct kcr_notify *request)
 	return ret;
 }
 
-long kcr_ioc_notify(struct kcr_job *job, void __user *argp)
+long kcr_ioc_notify(struct kcr_job *job, void *request)
 {
-	struct kcr_notify request;
-	int ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	struct kcr_notify *notify = request;
+	int ret;
 
 	lockdep_assert_held(&job->lock);
-	if (ret)
-		return ret;
-	if (job->restart || request.result < 0 || request.result > MAX_ERRNO)
+	if (job->restart || notify->result < 0 || notify->result > MAX_ERRNO)
 		return -EINVAL;
-	ret = prepare(job, &request);
+	ret = prepare(job, notify);
 	if (ret)
 		return ret;
-	end_forward(job, &request);
-	request.result = 0;
-	ret = wait_for_event(job, &request);
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
-	return ret;
+	end_forward(job, notify);
+	notify->result = 0;
+	return wait_for_event(job, notify);
 }
 
 /* ---- the end ------------------------------------------------------------------------ */
@@ -332,16 +323,14 @@ static pid_t first_late(struct kcr_job *job)
 	return pid;
 }
 
-long kcr_ioc_finish(struct kcr_job *job, void __user *argp)
+long kcr_ioc_finish(struct kcr_job *job, void *request)
 {
-	struct kcr_finish request;
-	long ret = kcr_request_get(&request, sizeof(request), 0, argp);
+	struct kcr_finish *finish = request;
 	unsigned long timeout;
+	long ret;
 
 	lockdep_assert_held(&job->lock);
-	if (ret)
-		return ret;
-	timeout = request.timeout_ms ? msecs_to_jiffies(request.timeout_ms) : MAX_SCHEDULE_TIMEOUT;
+	timeout = finish->timeout_ms ? msecs_to_jiffies(finish->timeout_ms) : MAX_SCHEDULE_TIMEOUT;
 	ret = wait_event_interruptible_timeout(job->arrived, all_done(job), timeout);
 	if (READ_ONCE(job->dead))
 		ret = -ECANCELED;
@@ -350,12 +339,10 @@ long kcr_ioc_finish(struct kcr_job *job, void __user *argp)
 	else
 		ret = ret ? 0 : -ETIMEDOUT;
 	spin_lock(&kcr_clients_lock);
-	request.code = job->finish_code;
-	request.failed_pid = job->finish_pid;
+	finish->code = job->finish_code;
+	finish->failed_pid = job->finish_pid;
 	spin_unlock(&kcr_clients_lock);
 	if (ret)
-		request.failed_pid = first_late(job);
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
+		finish->failed_pid = first_late(job);
 	return ret;
 }

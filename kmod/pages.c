@@ -293,37 +293,46 @@ static void mover_free(struct mover *m)
 	kvfree(m);
 }
 
-long kcr_ioc_pages(struct kcr_job *job, unsigned int cmd, void __user *argp)
+/* To or from the request's file, or else its buffer. */
+static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bool file)
 {
-	bool into = cmd == KCR_IOC_FILL || cmd == KCR_IOC_STORE;
-	struct kcr_pages req;
-	struct mover *m;
+	struct mover *m = mover_new(req, into);
 	long err;
 
-	err = kcr_request_get(&req, sizeof(req), into ? 0 : KCR_PAGES_SNAPSHOT, argp);
-	if (err)
-		return err;
-	m = mover_new(&req, into);
 	if (!m)
 		return -ENOMEM;
 	if (into)
-		m->mm = kcr_restart_mm(job, req.pid);
+		m->mm = kcr_restart_mm(job, req->pid);
 	else
-		m->mm = kcr_job_mm(job, req.pid, req.flags & KCR_PAGES_SNAPSHOT);
+		m->mm = kcr_job_mm(job, req->pid, req->flags & KCR_PAGES_SNAPSHOT);
 	if (IS_ERR(m->mm)) {
 		err = PTR_ERR(m->mm);
-		goto err_free;
+	} else {
+		err = file ? move_at_position(m, req->fd) : move_all(m);
+		mmput(m->mm);
+		req->bytes = m->bytes;
+		req->sum = xxh64_digest(&m->sum);
 	}
-	if (cmd == KCR_IOC_WRITE || cmd == KCR_IOC_FILL)
-		err = move_at_position(m, req.fd);
-	else
-		err = move_all(m);
-	mmput(m->mm);
-	req.bytes = m->bytes;
-	req.sum = xxh64_digest(&m->sum);
-	if (copy_to_user(argp, &req, sizeof(req)))
-		err = -EFAULT;
-err_free:
 	mover_free(m);
 	return err;
+}
+
+long kcr_ioc_write(struct kcr_job *job, void *request)
+{
+	return move_pages(job, request, false, true);
+}
+
+long kcr_ioc_read(struct kcr_job *job, void *request)
+{
+	return move_pages(job, request, false, false);
+}
+
+long kcr_ioc_fill(struct kcr_job *job, void *request)
+{
+	return move_pages(job, request, true, true);
+}
+
+long kcr_ioc_store(struct kcr_job *job, void *request)
+{
+	return move_pages(job, request, true, false);
 }

@@ -12,11 +12,11 @@
 #include <linux/ktime.h>
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 
 #include "client.h"
 #include "compat/task.h"
 #include "park.h"
+#include "policy.h"
 
 #define DEFAULT_TIMEOUT_MS	10000
 #define STOP_POLL_MS		10	/* how often to look for group stops */
@@ -105,15 +105,15 @@ static int take_census(struct kcr_job *job, struct census *census)
 	memset(census, 0, sizeof(*census));
 	spin_lock(&job->list_lock);
 	rcu_read_lock();
-	list_for_each_entry(member, &job->processes, node) {
+	kcr_for_each_member(member, job) {
 		for_each_thread(member->leader, task) {
 			ret = count_thread(census, member, task);
 			if (ret)
 				goto out;
 		}
 	}
-	if (job->fork_lost)
-		ret = -ENOMEM;
+	if (job->fork_error)
+		ret = job->fork_error;
 	else if (job->exec_seen)
 		ret = -EAGAIN;
 out:
@@ -161,7 +161,7 @@ static struct kcr_member *find_execed(struct kcr_job *job)
 	struct kcr_parked *parked;
 
 	spin_lock(&job->list_lock);
-	list_for_each_entry(member, &job->processes, node)
+	kcr_for_each_member(member, job)
 		list_for_each_entry(parked, &member->threads, node)
 			if (parked->state == KCR_EXECED)
 				execed = member;
@@ -191,10 +191,36 @@ static bool client_missed(struct kcr_job *job)
 	if (!job->notification)
 		return false;
 	spin_lock(&job->list_lock);
-	list_for_each_entry(member, &job->processes, node)
+	kcr_for_each_member(member, job)
 		missed |= kcr_client_is_untold(job, member->pid);
 	spin_unlock(&job->list_lock);
 	return missed;
+}
+
+/*
+ * May the caller look at all that rest?  What one was when it was added says
+ * nothing of what it is now, and from here on it stays as it is.
+ */
+static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
+{
+	struct kcr_member *member;
+	struct kcr_parked *parked;
+	int ret = 0;
+
+	kcr_for_each_member(member, job) {
+		/* No one is taken off the list while we hold job->lock. */
+		list_for_each_entry(parked, &member->threads, node) {
+			if (kcr_parked_rests(parked))
+				ret = kcr_policy_trace(parked->task,
+						       member->flags & KCR_PROCESS_FORKED);
+			if (ret) {
+				*culprit = member;
+				return ret;
+			}
+		}
+		cond_resched();
+	}
+	return 0;
 }
 
 /* All rest: forgets the members that died meanwhile and counts the others. */
@@ -226,11 +252,10 @@ static void begin(struct kcr_job *job)
 		job->park_start_ns = ktime_get_ns();
 	spin_lock(&job->list_lock);
 	job->parking = true;
-	job->fork_lost = false;
 	spin_unlock(&job->list_lock);
 	/* RELEASE ended it.  Members that join meanwhile are watched from the start. */
-	list_for_each_entry(member, &job->processes, node)
-		kcr_fork_watch(&member->watch);
+	kcr_for_each_member(member, job)
+		kcr_fork_start(&member->watch);
 }
 
 /* Everything runs on; a member that called exec must be added anew. */
@@ -246,35 +271,29 @@ static void give_up(struct kcr_job *job, struct kcr_member *culprit, int reason,
 		kcr_member_free(culprit);
 }
 
-long kcr_ioc_park(struct kcr_job *job, void __user *argp)
+long kcr_ioc_park(struct kcr_job *job, void *request)
 {
-	struct kcr_member *culprit;
-	struct kcr_park request;
+	struct kcr_member *culprit = NULL;
+	struct kcr_park *park = request;
 	u64 start = ktime_get_ns();
 	int ret;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
-	if (job->restart)
+	if (job->restart || job->held)
 		return -EINVAL;
-	request.failed_pid = 0;
+	park->failed_pid = 0;
 
 	begin(job);
-	ret = park_members(job, request.timeout_ms ?: DEFAULT_TIMEOUT_MS, &culprit);
-	request.elapsed_ns = ktime_get_ns() - start;
+	ret = park_members(job, park->timeout_ms ?: DEFAULT_TIMEOUT_MS, &culprit);
+	park->elapsed_ns = ktime_get_ns() - start;
+	if (!ret)
+		ret = check_identities(job, &culprit);
 	if (!ret && client_missed(job))
 		ret = -EINPROGRESS;
 	if (!ret)
-		ret = settle(job, &request);
-	if (!ret && copy_to_user(argp, &request, sizeof(request)))
-		ret = -EFAULT;
-	if (ret) {
-		give_up(job, culprit, ret, &request);
-		if (copy_to_user(argp, &request, sizeof(request)))
-			ret = -EFAULT;
-	}
+		ret = settle(job, park);
+	if (ret)
+		give_up(job, culprit, ret, park);
 	return ret;
 }
 
@@ -283,48 +302,47 @@ static void release_clients(struct kcr_job *job)
 {
 	struct kcr_member *member;
 
-	list_for_each_entry(member, &job->processes, node)
-		kcr_fork_unwatch(&member->watch);
+	kcr_for_each_member(member, job)
+		kcr_fork_stop(&member->watch);
 	kcr_parked_release_clients(job);
 	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
 }
 
-long kcr_ioc_release(struct kcr_job *job, void __user *argp)
+static int release_hold(struct kcr_job *job, const struct kcr_release *request)
 {
-	struct kcr_release request;
+	if (!job->parked || request->signal)
+		return -EINVAL;
+	release_clients(job);
+	return 0;
+}
+
+long kcr_ioc_release(struct kcr_job *job, void *request)
+{
+	struct kcr_release *release = request;
 	struct kcr_member *member;
 	bool torn = false;
 	int ret, err = 0;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), KCR_RELEASE_HOLD, argp);
-	if (ret)
-		return ret;
-	if (!job->parked || (request.signal && !valid_signal(request.signal)))
+	if (release->flags & KCR_RELEASE_HOLD)
+		return release_hold(job, release);
+	if (!(job->parked || job->held) || (release->signal && !valid_signal(release->signal)))
 		return -EINVAL;
-	if (request.flags & KCR_RELEASE_HOLD) {
-		if (request.signal)
-			return -EINVAL;
-		release_clients(job);
-		return 0;
-	}
 
-	list_for_each_entry(member, &job->processes, node) {
-		kcr_fork_unwatch(&member->watch);
+	kcr_for_each_member(member, job) {
+		kcr_fork_stop(&member->watch);
 		spin_lock(&job->list_lock);
 		torn |= member->continued;
 		member->continued = false;
 		spin_unlock(&job->list_lock);
-		if (request.signal) {	/* last, as SIGCONT continues it */
-			ret = kill_pid(member->pid, request.signal, 0);
+		if (release->signal) {	/* last, as SIGCONT continues it */
+			ret = kill_pid(member->pid, release->signal, 0);
 			if (ret && ret != -ESRCH && !err)
 				err = ret;
 		}
 	}
 	kcr_parked_release_all(job);
 	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
-	request.stopped_ns = ktime_get_ns() - job->park_start_ns;
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
+	release->stopped_ns = ktime_get_ns() - job->park_start_ns;
 	return torn ? -EAGAIN : err;
 }

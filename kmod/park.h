@@ -27,15 +27,13 @@ enum kcr_parked_state {
 	KCR_GONE,	/* exited or exiting */
 };
 
-struct kcr_call;
-
 struct kcr_parked {
 	struct kref ref;		/* its member's list and its queued work */
 	struct callback_head work;
 	struct list_head node;		/* member->threads */
-	struct hlist_node hash;		/* job->threads */
+	struct hlist_node hash;		/* job->threads; of an orphan: all orphans */
 	struct list_head queued;	/* all works that have not run */
-	struct kcr_job *job;		/* referenced */
+	struct kcr_job *job;		/* referenced; NULL: an orphan, see parked.c */
 	struct kcr_member *member;	/* NULL: released */
 	struct task_struct *task;	/* referenced */
 	struct kcr_call *call;		/* what kcr_member_run() wants of it */
@@ -65,9 +63,9 @@ void kcr_parked_detach(struct kcr_member *member, struct list_head *list);
 void kcr_parked_forget(struct list_head *list);
 /* Lets all threads of the job run on and forgets them.  job->lock held. */
 void kcr_parked_release_all(struct kcr_job *job);
-/* The same for threads that callbacks do not hold; the job stays parked. */
+/* The same for threads that callbacks do not hold; the job is `held` then, not `parked`. */
 void kcr_parked_release_clients(struct kcr_job *job);
-/* Takes back every work that is still queued; at module exit. */
+/* Takes back every work that is still queued, when no job is open; at module exit. */
 void kcr_parked_cancel_all(void);
 
 /* ---- kmod/member.c -------------------------------------------------------- */

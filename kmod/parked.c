@@ -6,14 +6,21 @@
  * The thread sleeps inside the work, killable, until it is released.
  *
  * A work holds a reference to its kcr_parked, which holds its job and its
- * task.  Locks: see park.h; works_lock nests inside job->list_lock.
+ * task.  A thread that is let go before its work has run (it may be in a long
+ * uninterruptible wait) keeps the work, which then belongs to no job: an
+ * orphan.  The next job that stops the thread takes it over, so however often
+ * jobs try, a thread has one.  Locks: see park.h; works_lock nests inside
+ * job->list_lock.
  */
+#include <linux/atomic.h>
 #include <linux/completion.h>
+#include <linux/hashtable.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "client.h"
 #include "compat/task.h"
@@ -23,24 +30,25 @@
 #include "restart.h"
 #include "syscall.h"
 
-struct kcr_call {
-	int (*fn)(void *arg);
-	void *arg;
-	int ret;
-	struct completion done;
-};
+#define ORPHAN_HASH_BITS	8
 
 /* Works that are queued and have not begun to run: kcr_parked.queued. */
 static LIST_HEAD(works);
+/* Those of them that belong to no job (kcr_parked.hash), by task. */
+static DEFINE_HASHTABLE(orphans, ORPHAN_HASH_BITS);
 static DEFINE_SPINLOCK(works_lock);
+static atomic_t nr_parked = ATOMIC_INIT(0);
 
 static void free_parked(struct kref *ref)
 {
 	struct kcr_parked *parked = container_of(ref, struct kcr_parked, ref);
 
 	put_task_struct(parked->task);
-	kcr_job_put(parked->job);
+	if (parked->job)
+		kcr_job_put(parked->job);
 	kfree(parked);
+	if (atomic_dec_and_test(&nr_parked))
+		wake_up_var(&nr_parked);
 }
 
 static void put_parked(struct kcr_parked *parked)
@@ -58,6 +66,53 @@ struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task
 			return parked;
 	return NULL;
 }
+
+/* ---- works in the queue ---------------------------------------------------------- */
+
+/* The work begins to run or was taken back.  works_lock held. */
+static void unqueue(struct kcr_parked *parked)
+{
+	lockdep_assert_held(&works_lock);
+	list_del_init(&parked->queued);
+	if (!parked->job)
+		hash_del(&parked->hash);
+}
+
+/* Let go of while its work is queued: the work stays, the job is not kept for it. */
+static void make_orphan(struct kcr_parked *parked)
+{
+	struct kcr_job *job = NULL;
+
+	spin_lock(&works_lock);
+	if (!list_empty(&parked->queued)) {
+		job = parked->job;
+		parked->job = NULL;
+		hash_add(orphans, &parked->hash, (unsigned long)parked->task);
+	}
+	spin_unlock(&works_lock);
+	if (job)
+		kcr_job_put(job);
+}
+
+/* The orphan of this thread, as the job's now (the work's reference stays), or NULL. */
+static struct kcr_parked *take_orphan(struct kcr_job *job, const struct task_struct *task)
+{
+	struct kcr_parked *parked, *found = NULL;
+
+	lockdep_assert_held(&job->list_lock);
+	spin_lock(&works_lock);
+	hash_for_each_possible(orphans, parked, hash, (unsigned long)task)
+		if (parked->task == task)
+			found = parked;
+	if (found) {
+		hash_del(&found->hash);
+		found->job = kcr_job_get(job);
+	}
+	spin_unlock(&works_lock);
+	return found;
+}
+
+/* ---- coming to rest -------------------------------------------------------------- */
 
 /* Leaves the state QUEUED or enters it, and tells the requester. */
 static void set_state(struct kcr_parked *parked, enum kcr_parked_state state)
@@ -84,6 +139,7 @@ static void fail_call(struct kcr_parked *parked)
 	parked->call = NULL;
 	call->ret = -ESRCH;
 	complete(&call->done);
+	kcr_call_put(call);
 }
 
 /* A vfork child whose parent waits for it must run: nothing else frees the parent. */
@@ -94,7 +150,7 @@ static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
 	lockdep_assert_held(&member->job->list_lock);
 	if (!READ_ONCE(task->vfork_done))
 		return false;
-	list_for_each_entry(other, &member->job->processes, node)
+	kcr_for_each_member(other, member->job)
 		if (other != member && other->mm == member->mm)
 			return true;
 	return false;
@@ -143,9 +199,10 @@ static void run_call(struct kcr_call *call)
 {
 	bool hidden = kcr_notify_signal_hide();
 
-	call->ret = call->fn(call->arg);
+	call->ret = call->fn(call);
 	kcr_notify_signal_show(hidden);
 	complete(&call->done);
+	kcr_call_put(call);
 }
 
 /* Sleeps until release or SIGKILL; runs what kcr_member_run() asks for. */
@@ -179,11 +236,11 @@ static void run_work(struct callback_head *head)
 	struct kcr_parked *parked = container_of(head, struct kcr_parked, work);
 
 	spin_lock(&works_lock);
-	list_del_init(&parked->queued);
+	unqueue(parked);
 	spin_unlock(&works_lock);
 
 	kcr_hide_eintr(current_pt_regs());
-	if (arrive(parked, kcr_enter_follows(head)))
+	if (parked->job && arrive(parked, kcr_enter_follows(head)))
 		rest(parked);
 	put_parked(parked);
 }
@@ -204,12 +261,41 @@ static int queue_parked(struct kcr_parked *parked, enum task_work_notify_mode no
 	ret = kcr_task_work_add(parked->task, &parked->work, notify);
 	if (ret) {
 		spin_lock(&works_lock);
-		list_del_init(&parked->queued);
+		unqueue(parked);
 		spin_unlock(&works_lock);
 		set_state(parked, KCR_GONE);
 		put_parked(parked);
 	}
 	return ret;
+}
+
+static struct kcr_parked *new_parked(struct kcr_job *job, struct task_struct *task)
+{
+	struct kcr_parked *parked = kzalloc(sizeof(*parked),
+					    GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
+
+	if (!parked)
+		return NULL;
+	kref_init(&parked->ref);
+	INIT_LIST_HEAD(&parked->queued);
+	init_waitqueue_head(&parked->wake);
+	parked->job = kcr_job_get(job);
+	get_task_struct(task);
+	parked->task = task;
+	parked->state = KCR_GONE;
+	atomic_inc(&nr_parked);
+	return parked;
+}
+
+/* The thread is the member's from now on; the list takes over the caller's reference. */
+static void enlist(struct kcr_parked *parked, struct kcr_member *member)
+{
+	parked->member = member;
+	if (parked->task == member->leader)
+		list_add(&parked->node, &member->threads);
+	else
+		list_add_tail(&parked->node, &member->threads);
+	hash_add(member->job->threads, &parked->hash, (unsigned long)parked->task);
 }
 
 int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
@@ -219,22 +305,17 @@ int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 	struct kcr_parked *parked;
 
 	lockdep_assert_held(&job->list_lock);
-	parked = kzalloc(sizeof(*parked), GFP_ATOMIC | __GFP_NOWARN);
+	parked = take_orphan(job, task);
+	if (parked) {
+		kref_get(&parked->ref);
+		enlist(parked, member);
+		set_state(parked, KCR_QUEUED);
+		return 0;
+	}
+	parked = new_parked(job, task);
 	if (!parked)
 		return -ENOMEM;
-	kref_init(&parked->ref);
-	INIT_LIST_HEAD(&parked->queued);
-	init_waitqueue_head(&parked->wake);
-	parked->job = kcr_job_get(job);
-	parked->member = member;
-	get_task_struct(task);
-	parked->task = task;
-	parked->state = KCR_GONE;
-	if (task == member->leader)
-		list_add(&parked->node, &member->threads);
-	else
-		list_add_tail(&parked->node, &member->threads);
-	hash_add(job->threads, &parked->hash, (unsigned long)task);
+	enlist(parked, member);
 	return queue_parked(parked, notify);
 }
 
@@ -279,7 +360,7 @@ static void cancel_if_stopped(struct kcr_parked *parked)
 	if ((task_is_stopped(task) || task_is_traced(task)) &&
 	    kcr_task_work_cancel(task, &parked->work)) {
 		spin_lock(&works_lock);
-		list_del_init(&parked->queued);
+		unqueue(parked);
 		spin_unlock(&works_lock);
 		put_parked(parked);
 	}
@@ -292,6 +373,7 @@ static void release(struct kcr_parked *parked)
 	hash_del(&parked->hash);
 	if (parked->state == KCR_QUEUED)
 		parked->job->nr_queued--;
+	parked->state = KCR_GONE;
 	WRITE_ONCE(parked->member, NULL);
 	wake_up(&parked->wake);
 }
@@ -313,6 +395,7 @@ void kcr_parked_forget(struct list_head *list)
 
 	list_for_each_entry_safe(parked, next, list, node) {
 		cancel_if_stopped(parked);
+		make_orphan(parked);
 		put_parked(parked);
 	}
 }
@@ -326,8 +409,10 @@ void kcr_parked_release_all(struct kcr_job *job)
 	spin_lock(&job->list_lock);
 	job->parking = false;
 	job->parked = false;
+	job->held = false;
 	job->exec_seen = false;
-	list_for_each_entry(member, &job->processes, node)
+	job->fork_error = 0;
+	kcr_for_each_member(member, job)
 		kcr_parked_detach(member, &released);
 	spin_unlock(&job->list_lock);
 	kcr_parked_forget(&released);
@@ -342,7 +427,9 @@ void kcr_parked_release_clients(struct kcr_job *job)
 	lockdep_assert_held(&job->lock);
 	spin_lock(&job->list_lock);
 	job->parking = false;
-	list_for_each_entry(member, &job->processes, node) {
+	job->parked = false;
+	job->held = true;
+	kcr_for_each_member(member, job) {
 		list_for_each_entry_safe(parked, next, &member->threads, node) {
 			if (kcr_client_holds(job, member->pid, parked->task,
 					     KCR_ANSWER_FREE_CONTINUE))
@@ -363,7 +450,7 @@ void kcr_parked_cancel_all(void)
 	spin_lock(&works_lock);
 	while (!list_empty(&works)) {
 		parked = list_first_entry(&works, struct kcr_parked, queued);
-		list_del_init(&parked->queued);
+		unqueue(parked);
 		kref_get(&parked->ref);
 		spin_unlock(&works_lock);
 		if (kcr_task_work_cancel(parked->task, &parked->work))
@@ -372,25 +459,41 @@ void kcr_parked_cancel_all(void)
 		spin_lock(&works_lock);
 	}
 	spin_unlock(&works_lock);
+	/* What could not be taken back is about to run. */
+	wait_var_event(&nr_parked, !atomic_read(&nr_parked));
 }
 
-int kcr_member_run(struct kcr_member *member, int (*fn)(void *arg), void *arg)
+/* ---- calls in a parked thread ----------------------------------------------------- */
+
+void kcr_call_init(struct kcr_call *call, int (*fn)(struct kcr_call *call),
+		   void (*release)(struct kref *ref))
+{
+	kref_init(&call->ref);
+	init_completion(&call->done);
+	call->fn = fn;
+	call->release = release;
+}
+
+void kcr_call_put(struct kcr_call *call)
+{
+	kref_put(&call->ref, call->release);
+}
+
+int kcr_member_run(struct kcr_member *member, struct kcr_call *call)
 {
 	struct kcr_job *job = member->job;
-	struct kcr_call call = { .fn = fn, .arg = arg };
 	struct kcr_parked *parked;
 	bool stopped = false;
 
 	lockdep_assert_held(&job->lock);
-	init_completion(&call.done);
 	spin_lock(&job->list_lock);
 	list_for_each_entry(parked, &member->threads, node) {
 		if (parked->state == KCR_ARRIVED) {
-			WRITE_ONCE(parked->call, &call);
+			kref_get(&call->ref);
+			WRITE_ONCE(parked->call, call);
 			wake_up(&parked->wake);
 			spin_unlock(&job->list_lock);
-			wait_for_completion(&call.done);
-			return call.ret;
+			return wait_for_completion_killable(&call->done) ? -EINTR : call->ret;
 		}
 		stopped |= parked->state == KCR_STOPPED;
 	}

@@ -11,8 +11,8 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
+#include "account.h"
 #include "compat/dumpable.h"
 #include "compat/task.h"
 #include "restart.h"
@@ -24,7 +24,7 @@ struct kcr_restart *kcr_restart_get(struct kcr_job *job)
 {
 	struct kcr_restart *restart, *fresh;
 
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&fresh->processes);
@@ -45,6 +45,33 @@ struct kcr_restart *kcr_restart_get(struct kcr_job *job)
 	spin_unlock(&job->list_lock);
 	kfree(fresh);
 	return restart;
+}
+
+struct kcr_half *kcr_half_new(struct kcr_job *job)
+{
+	struct kcr_half *half;
+	int ret = kcr_account_charge(job->account);
+
+	if (ret)
+		return ERR_PTR(ret);
+	half = kzalloc(sizeof(*half), GFP_KERNEL_ACCOUNT);
+	if (half)
+		return half;
+	kcr_account_uncharge(job->account);
+	return ERR_PTR(-ENOMEM);
+}
+
+void kcr_half_drop(struct kcr_job *job, struct kcr_half *half)
+{
+	if (!half)
+		return;
+	if (half->mm)
+		mmdrop(half->mm);
+	if (half->exe)
+		fput(half->exe);
+	put_pid(half->pid);
+	kcr_account_uncharge(job->account);
+	kfree(half);
 }
 
 /* The latest: a number may have been used before by one that died. */
@@ -89,23 +116,20 @@ static int look(struct kcr_job *job, pid_t nr)
 	return ret;
 }
 
-long kcr_ioc_wait(struct kcr_job *job, void __user *argp)
+long kcr_ioc_wait(struct kcr_job *job, void *request)
 {
-	struct kcr_wait request;
-	unsigned long deadline, step;
+	const struct kcr_wait *wanted = request;
+	unsigned int timeout_ms = wanted->timeout_ms ?: DEFAULT_WAIT_MS;
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	unsigned long step = msecs_to_jiffies(min_t(u32, timeout_ms, DEATH_POLL_MS));
 	long ret, left;
 
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
-	deadline = jiffies + msecs_to_jiffies(request.timeout_ms ?: DEFAULT_WAIT_MS);
-	step = msecs_to_jiffies(min_t(u32, request.timeout_ms ?: DEFAULT_WAIT_MS, DEATH_POLL_MS));
 	for (;;) {
 		left = wait_event_interruptible_timeout(job->arrived,
-							look(job, request.pid) != -EAGAIN, step);
+							look(job, wanted->pid) != -EAGAIN, step);
 		if (left < 0)
 			return -EINTR;
-		ret = look(job, request.pid);
+		ret = look(job, wanted->pid);
 		if (ret != -EAGAIN)
 			return ret;
 		if (time_after_eq(jiffies, deadline))
@@ -356,16 +380,14 @@ static bool end_hold(struct kcr_job *job)
 }
 
 /* After an error nothing but the end of the job is left to do. */
-long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
+long kcr_ioc_resume(struct kcr_job *job, void *request)
 {
-	struct kcr_resume request;
+	struct kcr_resume *resume = request;
 	long ret;
 
-	ret = kcr_request_get(&request, sizeof(request), KCR_RESUME_HOLD, argp);
-	if (!ret && !request.flags && end_hold(job))
+	if (!resume->flags && end_hold(job))
 		return 0;
-	if (!ret)
-		ret = check_resume(job);
+	ret = check_resume(job);
 	if (!ret)
 		ret = stop_again(job);
 	if (ret)
@@ -376,15 +398,14 @@ long kcr_ioc_resume(struct kcr_job *job, void __user *argp)
 	} else {
 		ret = check_complete(job->restart);
 		if (!ret) {
-			release_all(job->restart, request.flags & KCR_RESUME_HOLD);
-			request.nr_threads = job->restart->nr_threads;
+			release_all(job->restart, resume->flags & KCR_RESUME_HOLD);
+			resume->nr_threads = job->restart->nr_threads;
 		}
 	}
 	spin_unlock(&job->list_lock);
-	if (ret)
-		return ret;
-	wake_up_all(&job->released);
-	return copy_to_user(argp, &request, sizeof(request)) ? -EFAULT : 0;
+	if (!ret)
+		wake_up_all(&job->released);
+	return ret;
 }
 
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)
@@ -437,14 +458,8 @@ void kcr_restart_free(struct kcr_job *job)
 
 	if (!job->restart)
 		return;
-	list_for_each_entry_safe(half, next, &job->restart->processes, node) {
-		if (half->mm)
-			mmdrop(half->mm);
-		if (half->exe)
-			fput(half->exe);
-		put_pid(half->pid);
-		kfree(half);
-	}
+	list_for_each_entry_safe(half, next, &job->restart->processes, node)
+		kcr_half_drop(job, half);
 	kfree(job->restart);
 	job->restart = NULL;
 }

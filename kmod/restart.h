@@ -55,6 +55,14 @@ struct kcr_restart {
 struct kcr_restart *kcr_restart_get(struct kcr_job *job);
 
 /*
+ * A process for the job's list, which the job pays for: zeroed.
+ * ERR_PTR(-ENOMEM, -EDQUOT: see account.h).  May sleep.
+ */
+struct kcr_half *kcr_half_new(struct kcr_job *job);
+/* Frees it with all that it holds; NULL is none. */
+void kcr_half_drop(struct kcr_job *job, struct kcr_half *half);
+
+/*
  * Does a thread that runs this work have its saved registers still to come, by a work
  * that was queued before?  What it has now is of the code that rebuilt it.
  */

@@ -296,37 +296,31 @@ static int check_request(const struct kcr_scan *req)
 	return 0;
 }
 
-long kcr_ioc_scan(struct kcr_job *job, void __user *argp)
+long kcr_ioc_scan(struct kcr_job *job, void *request)
 {
+	struct kcr_scan *req = request;
 	struct scan s = {};
-	struct kcr_scan req;
-	long err;
+	int err = check_request(req);
 
-	err = kcr_request_get(&req, sizeof(req), KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE |
-			      KCR_SCAN_DIRTY | KCR_SCAN_ALL | KCR_SCAN_KEEP_ZERO, argp);
-	if (!err)
-		err = check_request(&req);
 	if (err)
 		return err;
-	s.max_runs = min(req.count, MAX_RUNS);
-	s.max_pages = req.max_pages;
-	s.next = req.end;
-	s.anon_only = req.flags & KCR_SCAN_PRIVATE;
+	s.max_runs = min(req->count, MAX_RUNS);
+	s.max_pages = req->max_pages;
+	s.next = req->end;
+	s.anon_only = req->flags & KCR_SCAN_PRIVATE;
 	/* A copied page that is zero now differs from the file all the same. */
-	s.drop_zero = !(req.flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
-	s.dirty_only = req.flags & KCR_SCAN_DIRTY;
-	s.mm = kcr_job_mm(job, req.pid, req.flags & KCR_SCAN_SNAPSHOT);
+	s.drop_zero = !(req->flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
+	s.dirty_only = req->flags & KCR_SCAN_DIRTY;
+	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);
 	if (IS_ERR(s.mm))
 		return PTR_ERR(s.mm);
 	s.runs = kvmalloc_array(s.max_runs, sizeof(*s.runs), GFP_KERNEL_ACCOUNT);
-	err = s.runs ? scan_mm(&s, &req) : -ENOMEM;
+	err = s.runs ? scan_mm(&s, req) : -ENOMEM;
 	mmput(s.mm);
-	req.count = s.nr_runs;
-	req.nr_pages = s.nr_pages;
-	req.next = s.next;
-	if (!err && (copy_to_user(argp, &req, sizeof(req)) ||
-		     copy_to_user(u64_to_user_ptr(req.runs), s.runs,
-				  s.nr_runs * sizeof(*s.runs))))
+	req->count = s.nr_runs;
+	req->nr_pages = s.nr_pages;
+	req->next = s.next;
+	if (!err && copy_to_user(u64_to_user_ptr(req->runs), s.runs, s.nr_runs * sizeof(*s.runs)))
 		err = -EFAULT;
 	kvfree(s.runs);
 	return err;

@@ -81,37 +81,32 @@ static int collect_signals(struct kcr_member *member, pid_t tid, struct collecti
 	return ret;
 }
 
-long kcr_ioc_signals(struct kcr_job *job, void __user *argp)
+long kcr_ioc_signals(struct kcr_job *job, void *request)
 {
+	struct kcr_signals *signals = request;
 	struct collection collection = {};
-	struct kcr_signals request;
 	struct kcr_member *member;
 	int ret;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
-	if (!job->parked || request.tid < 0)
+	if (!job->parked || signals->tid < 0)
 		return -EINVAL;
-	member = kcr_job_find(job, request.pid);
+	member = kcr_job_find(job, signals->pid);
 	if (!member)
 		return -ESRCH;
 
-	collection.capacity = min_t(u32, request.count, MAX_SIGNALS);
+	collection.capacity = min_t(u32, signals->count, MAX_SIGNALS);
 	collection.infos = kvcalloc(collection.capacity, sizeof(siginfo_t), GFP_KERNEL_ACCOUNT);
 	if (!collection.infos)
 		return -ENOMEM;
-	ret = collect_signals(member, request.tid, &collection);
+	ret = collect_signals(member, signals->tid, &collection);
 	if (!ret && collection.nr > collection.capacity)
 		ret = -ENOSPC;
-	if (!ret && copy_to_user(u64_to_user_ptr(request.siginfo), collection.infos,
+	if (!ret && copy_to_user(u64_to_user_ptr(signals->siginfo), collection.infos,
 				 collection.nr * sizeof(siginfo_t)))
 		ret = -EFAULT;
 	kvfree(collection.infos);
-	request.count = collection.nr;
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
+	signals->count = collection.nr;
 	return ret;
 }
 
@@ -143,26 +138,14 @@ static int read_actions(struct kcr_member *member, struct kcr_sigactions *reques
 	return 0;
 }
 
-long kcr_ioc_sigactions(struct kcr_job *job, void __user *argp)
+long kcr_ioc_sigactions(struct kcr_job *job, void *request)
 {
-	struct kcr_sigactions *request;
+	struct kcr_sigactions *actions = request;
 	struct kcr_member *member;
-	int ret;
 
 	lockdep_assert_held(&job->lock);
 	if (!job->parked)
 		return -EINVAL;
-	request = kmalloc(sizeof(*request), GFP_KERNEL_ACCOUNT);
-	if (!request)
-		return -ENOMEM;
-	ret = kcr_request_get(request, sizeof(*request), 0, argp);
-	if (ret)
-		goto out;
-	member = kcr_job_find(job, request->pid);
-	ret = member ? read_actions(member, request) : -ESRCH;
-	if (!ret && copy_to_user(argp, request, sizeof(*request)))
-		ret = -EFAULT;
-out:
-	kfree(request);
-	return ret;
+	member = kcr_job_find(job, actions->pid);
+	return member ? read_actions(member, actions) : -ESRCH;
 }

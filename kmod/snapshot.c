@@ -19,7 +19,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/uaccess.h>
+#include <linux/slab.h>
 #include <uapi/linux/wait.h>
 
 #include "compat/mm.h"
@@ -29,9 +29,11 @@
 
 #define CLONE_TRIES	3
 
+/* One copy in the making; see kcr_call in job.h for whose it is. */
 struct snapshot {
-	struct kcr_fork_watch watch;
-	struct mm_struct *mm;		/* the copy */
+	struct kcr_call call;
+	struct kcr_fork_catch catch;
+	struct mm_struct *mm;		/* the copy, a users reference until it is taken over */
 };
 
 /* What wait4() adds of a dead child to its parent. */
@@ -42,9 +44,9 @@ struct child_usage {
 };
 
 /* In the parent, before the child is woken. */
-static void catch_child(struct kcr_fork_watch *watch, struct task_struct *child)
+static void catch_child(struct kcr_fork_catch *catch, struct task_struct *child)
 {
-	struct snapshot *snapshot = container_of(watch, struct snapshot, watch);
+	struct snapshot *snapshot = container_of(catch, struct snapshot, catch);
 
 	snapshot->mm = child->mm;
 	mmget(snapshot->mm);
@@ -158,21 +160,20 @@ static bool is_uncopyable(struct mm_struct *mm)
 }
 
 /* In a parked thread. */
-static int copy_mm(void *arg)
+static int copy_mm(struct kcr_call *call)
 {
 	struct kernel_clone_args args = {
 		.flags = CLONE_UNTRACED | CLONE_FILES | CLONE_FS,
 	};
-	struct snapshot *snapshot = arg;
+	struct snapshot *snapshot = container_of(call, struct snapshot, call);
 	int tries = CLONE_TRIES;
 	sigset_t mask;
 	pid_t pid;
 
 	if (forks_elsewhere() || is_uncopyable(current->mm))
 		return -EOPNOTSUPP;
-	snapshot->watch.thread = current;
-	snapshot->watch.forked = catch_child;
-	kcr_fork_watch(&snapshot->watch);
+	snapshot->catch.forked = catch_child;
+	kcr_fork_catch_begin(&snapshot->catch);
 	block_signals(&mask);
 	do {
 		pid = kcr_kernel_clone(&args);
@@ -180,7 +181,7 @@ static int copy_mm(void *arg)
 	if (pid > 0)
 		reap(pid);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	kcr_fork_unwatch(&snapshot->watch);
+	kcr_fork_catch_end(&snapshot->catch);
 	if (pid == -ERESTARTNOINTR)
 		return fatal_signal_pending(current) ? -ESRCH : -EAGAIN;
 	return pid < 0 ? pid : 0;
@@ -191,7 +192,7 @@ static struct mm_struct *shared_copy(struct kcr_job *job, struct kcr_member *mem
 {
 	struct kcr_member *other;
 
-	list_for_each_entry(other, &job->processes, node) {
+	kcr_for_each_member(other, job) {
 		if (other == member)
 			return NULL;
 		if (other->mm == member->mm && other->snapshot) {
@@ -202,16 +203,32 @@ static struct mm_struct *shared_copy(struct kcr_job *job, struct kcr_member *mem
 	return NULL;
 }
 
+static void free_snapshot(struct kref *ref)
+{
+	struct snapshot *snapshot = container_of(ref, struct snapshot, call.ref);
+
+	if (snapshot->mm)
+		mmput(snapshot->mm);
+	kfree(snapshot);
+}
+
 static int snapshot_member(struct kcr_job *job, struct kcr_member *member)
 {
-	struct snapshot snapshot = {};
+	struct snapshot *snapshot;
 	int err;
 
 	member->snapshot = shared_copy(job, member);
 	if (member->snapshot)
 		return 0;
-	err = kcr_member_run(member, copy_mm, &snapshot);
-	member->snapshot = snapshot.mm;
+	snapshot = kzalloc(sizeof(*snapshot), GFP_KERNEL_ACCOUNT);
+	if (!snapshot)
+		return -ENOMEM;
+	kcr_call_init(&snapshot->call, copy_mm, free_snapshot);
+	err = kcr_member_run(member, &snapshot->call);
+	/* -EINTR: the call may be under way yet, and the copy is not ours to take. */
+	if (err != -EINTR)
+		swap(member->snapshot, snapshot->mm);
+	kcr_call_put(&snapshot->call);
 	/* One that was killed meanwhile is none of the job's any more. */
 	return err == -ESRCH ? 0 : err;
 }
@@ -221,7 +238,7 @@ static int snapshot_all(struct kcr_job *job)
 	struct kcr_member *member;
 	int err;
 
-	list_for_each_entry(member, &job->processes, node) {
+	kcr_for_each_member(member, job) {
 		err = snapshot_member(job, member);
 		if (err)
 			return err;
@@ -233,7 +250,7 @@ static bool has_snapshot(struct kcr_job *job)
 {
 	struct kcr_member *member;
 
-	list_for_each_entry(member, &job->processes, node)
+	kcr_for_each_member(member, job)
 		if (member->snapshot)
 			return true;
 	return false;
@@ -243,22 +260,19 @@ void kcr_snapshot_end(struct kcr_job *job)
 {
 	struct kcr_member *member;
 
-	list_for_each_entry(member, &job->processes, node) {
+	kcr_for_each_member(member, job) {
 		if (member->snapshot)
 			mmput(member->snapshot);
 		member->snapshot = NULL;
 	}
 }
 
-long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp)
+long kcr_ioc_snapshot(struct kcr_job *job, void *request)
 {
+	struct kcr_snapshot *snapshot = request;
 	u64 start = ktime_get_ns();
-	struct kcr_snapshot req;
-	long err;
+	int err;
 
-	err = kcr_request_get(&req, sizeof(req), 0, argp);
-	if (err)
-		return err;
 	if (!kcr_have_clone())
 		return -EOPNOTSUPP;
 	if (!job->parked)
@@ -266,10 +280,8 @@ long kcr_ioc_snapshot(struct kcr_job *job, void __user *argp)
 	if (has_snapshot(job))
 		return -EEXIST;
 	err = snapshot_all(job);
-	if (err) {
+	if (err)
 		kcr_snapshot_end(job);
-		return err;
-	}
-	req.elapsed_ns = ktime_get_ns() - start;
-	return copy_to_user(argp, &req, sizeof(req)) ? -EFAULT : 0;
+	snapshot->elapsed_ns = ktime_get_ns() - start;
+	return err;
 }

@@ -163,23 +163,14 @@ static int read_threads(struct kcr_member *member, struct kcr_threads *request)
 	return ret;
 }
 
-long kcr_ioc_threads(struct kcr_job *job, void __user *argp)
+long kcr_ioc_threads(struct kcr_job *job, void *request)
 {
-	struct kcr_threads request;
+	struct kcr_threads *threads = request;
 	struct kcr_member *member;
-	int ret;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
 	if (!job->parked)
 		return -EINVAL;
-	member = kcr_job_find(job, request.pid);
-	if (!member)
-		return -ESRCH;
-	ret = read_threads(member, &request);
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
-	return ret;
+	member = kcr_job_find(job, threads->pid);
+	return member ? read_threads(member, threads) : -ESRCH;
 }

@@ -4,10 +4,15 @@
  * left.  Timers run on while the process rests; one that fires meanwhile has
  * its signal queued, and the time left is to its next expiry.
  *
- * The lists are stable while a thread of the process rests and job->list_lock
- * is held (timers are made and deleted by their process only).  it_lock can't
- * be taken: it nests outside siglock.  Only expiry changes a timer meanwhile,
- * and a reader of a single moment can't tell before from after.
+ * Timers are made and deleted by threads of their process only, and while the
+ * job is parked these rest.  Its end takes the whole list away at once, under
+ * siglock.  So a list that is not empty under siglock is the same as before,
+ * and can be read in portions, with interrupts off for each of them only.
+ * it_lock can't be taken: it nests outside siglock.  Only expiry changes a
+ * timer meanwhile, and a reader of a single moment can't tell before from after.
+ *
+ * CPU clocks are read afterwards, with no lock held: each may be that of any
+ * process, with any number of threads.
  */
 #include <linux/sched/signal.h>	/* before posix-timers.h, which 5.10 needs */
 
@@ -24,18 +29,35 @@
 #include "park.h"
 
 #define MAX_TIMERS	(1 << 16)	/* returned at once */
+#define PORTION		128		/* read at once */
+
+/* What is kept of a timer on a CPU clock until that can be read. */
+struct cpu_timer_note {
+	struct pid *pid;	/* whose clock it is, referenced; NULL: not on a CPU clock */
+	u64 expires;		/* on that clock; 0: disarmed */
+	clockid_t clock;
+};
 
 struct collection {
 	struct kcr_timer *timers;
+	struct cpu_timer_note *notes;
 	u32 capacity;
 	u32 nr;
+	const struct k_itimer *last;	/* that was read, NULL: none yet */
 };
+
+/* Where the next one goes to, or NULL if there is no room; either way it is counted. */
+static struct kcr_timer *next_timer(struct collection *to)
+{
+	return to->nr++ < to->capacity ? &to->timers[to->nr - 1] : NULL;
+}
 
 static void collect(struct collection *to, const struct kcr_timer *timer)
 {
-	if (to->nr < to->capacity)
-		to->timers[to->nr] = *timer;
-	to->nr++;
+	struct kcr_timer *place = next_timer(to);
+
+	if (place)
+		*place = *timer;
 }
 
 /* Time left of a timer that is armed: past expiries of a periodic one are skipped. */
@@ -83,12 +105,12 @@ static struct cpu_use sample_process(struct task_struct *any)
 	return use;
 }
 
-static void collect_itimers(struct collection *to, struct task_struct *task)
+static void collect_itimers(struct collection *to, struct task_struct *task,
+			    const struct cpu_use *use)
 {
 	static const int ids[] = { [CPUCLOCK_PROF] = ITIMER_PROF, [CPUCLOCK_VIRT] = ITIMER_VIRTUAL };
 	struct signal_struct *signal = task->signal;
 	struct kcr_timer timer = { .kind = KCR_TIMER_ITIMER, .id = ITIMER_REAL };
-	struct cpu_use use = sample_process(task);
 	unsigned int clock;
 
 	timer.interval_ns = ktime_to_ns(signal->it_real_incr);
@@ -102,37 +124,10 @@ static void collect_itimers(struct collection *to, struct task_struct *task)
 			continue;
 		timer.id = ids[clock];
 		timer.interval_ns = signal->it[clock].incr;
-		timer.remaining_ns = time_left(signal->it[clock].expires - use.used[clock],
+		timer.remaining_ns = time_left(signal->it[clock].expires - use->used[clock],
 					       timer.interval_ns);
 		collect(to, &timer);
 	}
-}
-
-/* A timer on a CPU clock; false if the clock's thread is gone. */
-static bool read_cpu_timer(struct k_itimer *from, struct task_struct *task,
-			   struct kcr_timer *timer)
-{
-	bool per_thread = CPUCLOCK_PERTHREAD(from->it_clock);
-	unsigned int which = CPUCLOCK_WHICH(from->it_clock);
-	u64 expires = kcr_cpu_timer_expires(&from->it.cpu);
-	struct pid *pid = from->it.cpu.pid;
-	struct task_struct *clock_task;
-	struct cpu_use use;
-
-	clock_task = pid_task(pid, per_thread ? PIDTYPE_PID : PIDTYPE_TGID);
-	if (!clock_task)
-		return false;
-	use = per_thread ? sample_thread(clock_task) : sample_process(clock_task);
-	if (expires)
-		timer->remaining_ns = time_left(expires - use.used[which], timer->interval_ns);
-	if (per_thread)
-		timer->clock = (~pid_vnr(pid) << 3) | CPUCLOCK_PERTHREAD_MASK | which;
-	else if (same_thread_group(clock_task, task))
-		timer->clock = which == CPUCLOCK_SCHED ? CLOCK_PROCESS_CPUTIME_ID
-						       : (~0 << 3) | which;
-	else
-		timer->clock = (~pid_vnr(pid) << 3) | which;
-	return true;
 }
 
 static void read_clock_timer(struct k_itimer *from, struct kcr_timer *timer)
@@ -150,11 +145,21 @@ static void read_clock_timer(struct k_itimer *from, struct kcr_timer *timer)
 		timer->remaining_ns = time_left(left, timer->interval_ns);
 }
 
-static void collect_posix_timer(struct collection *to, struct k_itimer *from,
-				struct task_struct *task)
+static void note_cpu_timer(struct k_itimer *from, struct cpu_timer_note *note)
+{
+	note->pid = get_pid(from->it.cpu.pid);
+	note->expires = kcr_cpu_timer_expires(&from->it.cpu);
+	note->clock = from->it_clock;
+}
+
+static void collect_posix_timer(struct collection *to, struct k_itimer *from)
 {
 	const kernel_siginfo_t *info = kcr_posix_timer_info(from);
-	struct kcr_timer timer = {
+	struct kcr_timer *timer = next_timer(to);
+
+	if (!timer)
+		return;
+	*timer = (struct kcr_timer) {
 		.kind = KCR_TIMER_POSIX,
 		.id = (long)from->it_id,
 		.notify = from->it_sigev_notify,
@@ -163,71 +168,162 @@ static void collect_posix_timer(struct collection *to, struct k_itimer *from,
 		.interval_ns = ktime_to_ns(from->it_interval),
 		.overrun = clamp_t(s64, from->it_overrun_last, 0, INT_MAX),
 	};
-
 	if (from->it_sigev_notify & SIGEV_THREAD_ID)
-		timer.tid = pid_vnr(from->it_pid);
+		timer->tid = pid_vnr(from->it_pid);
 	if (from->it_clock < 0)
-		read_cpu_timer(from, task, &timer);
+		note_cpu_timer(from, &to->notes[timer - to->timers]);
 	else
-		read_clock_timer(from, &timer);
-	collect(to, &timer);
+		read_clock_timer(from, timer);
 }
 
-static int collect_timers(struct kcr_member *member, struct collection *to)
+/* siglock held.  1: there are more, 0: that was the last, -ESRCH: the process is ending. */
+static int collect_portion(struct collection *to, struct signal_struct *signal)
+{
+	struct k_itimer *timer = kcr_posix_timer_after(signal, NULL);
+	int left = PORTION;
+
+	if (to->last && !timer)
+		return -ESRCH;
+	if (to->last)
+		timer = kcr_posix_timer_after(signal, to->last);
+	for (; timer && left; timer = kcr_posix_timer_after(signal, timer), left--) {
+		collect_posix_timer(to, timer);
+		to->last = timer;
+	}
+	return timer ? 1 : 0;
+}
+
+/* The first portion has the interval timers as well. */
+static int collect_some(struct kcr_member *member, struct collection *to,
+			const struct cpu_use *use)
 {
 	struct kcr_parked *parked;
 	struct task_struct *task;
-	struct k_itimer *timer;
 	int ret = -ESRCH;
 
 	spin_lock(&member->job->list_lock);
 	parked = kcr_member_thread(member);
 	if (parked) {
 		task = parked->task;
-		rcu_read_lock();
 		spin_lock_irq(&task->sighand->siglock);
-		collect_itimers(to, task);
-		kcr_for_each_posix_timer(timer, task->signal)
-			collect_posix_timer(to, timer, task);
+		if (!to->last)
+			collect_itimers(to, task, use);
+		ret = collect_portion(to, task->signal);
 		spin_unlock_irq(&task->sighand->siglock);
-		rcu_read_unlock();
-		ret = 0;
 	}
 	spin_unlock(&member->job->list_lock);
 	return ret;
 }
 
-long kcr_ioc_timers(struct kcr_job *job, void __user *argp)
+/* The clock of a thread, or of a process: *last is the one that was read before. */
+static bool read_cpu_clock(const struct cpu_timer_note *note, struct cpu_use *last,
+			   struct pid **last_pid)
+{
+	bool per_thread = CPUCLOCK_PERTHREAD(note->clock);
+	struct task_struct *task;
+
+	if (note->pid == *last_pid && !per_thread)
+		return true;
+	rcu_read_lock();
+	task = pid_task(note->pid, per_thread ? PIDTYPE_PID : PIDTYPE_TGID);
+	if (task)
+		*last = per_thread ? sample_thread(task) : sample_process(task);
+	rcu_read_unlock();
+	*last_pid = task && !per_thread ? note->pid : NULL;
+	return task;
+}
+
+/* Left as it is if the clock's thread or process is gone. */
+static void finish_cpu_timer(struct kcr_member *member, const struct cpu_timer_note *note,
+			     struct kcr_timer *timer, struct cpu_use *use, struct pid **last_pid)
+{
+	unsigned int which = CPUCLOCK_WHICH(note->clock);
+
+	if (!read_cpu_clock(note, use, last_pid))
+		return;
+	if (note->expires)
+		timer->remaining_ns = time_left(note->expires - use->used[which],
+						timer->interval_ns);
+	if (CPUCLOCK_PERTHREAD(note->clock))
+		timer->clock = (~pid_vnr(note->pid) << 3) | CPUCLOCK_PERTHREAD_MASK | which;
+	else if (note->pid == member->pid)
+		timer->clock = which == CPUCLOCK_SCHED ? CLOCK_PROCESS_CPUTIME_ID
+						       : (~0 << 3) | which;
+	else
+		timer->clock = (~pid_vnr(note->pid) << 3) | which;
+}
+
+static int finish_cpu_timers(struct kcr_member *member, struct collection *to)
+{
+	u32 i, nr = min(to->nr, to->capacity);
+	struct pid *last_pid = NULL;
+	struct cpu_use use;
+
+	for (i = 0; i < nr; i++) {
+		if (!to->notes[i].pid)
+			continue;
+		finish_cpu_timer(member, &to->notes[i], &to->timers[i], &use, &last_pid);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int collect_timers(struct kcr_member *member, struct collection *to)
+{
+	struct cpu_use use;
+	int ret;
+
+	rcu_read_lock();
+	use = sample_process(member->leader);
+	rcu_read_unlock();
+	while ((ret = collect_some(member, to, &use)) == 1)
+		cond_resched();
+	return ret ?: finish_cpu_timers(member, to);
+}
+
+static int collection_alloc(struct collection *collection, u32 capacity)
+{
+	collection->capacity = capacity;
+	collection->timers = kvcalloc(capacity, sizeof(*collection->timers), GFP_KERNEL_ACCOUNT);
+	collection->notes = kvcalloc(capacity, sizeof(*collection->notes), GFP_KERNEL_ACCOUNT);
+	return collection->timers && collection->notes ? 0 : -ENOMEM;
+}
+
+static void collection_free(struct collection *collection)
+{
+	u32 i;
+
+	for (i = 0; collection->notes && i < collection->capacity; i++)
+		put_pid(collection->notes[i].pid);
+	kvfree(collection->notes);
+	kvfree(collection->timers);
+}
+
+long kcr_ioc_timers(struct kcr_job *job, void *request)
 {
 	struct collection collection = {};
-	struct kcr_timers request;
+	struct kcr_timers *timers = request;
 	struct kcr_member *member;
 	int ret;
 
 	lockdep_assert_held(&job->lock);
-	ret = kcr_request_get(&request, sizeof(request), 0, argp);
-	if (ret)
-		return ret;
 	if (!job->parked)
 		return -EINVAL;
-	member = kcr_job_find(job, request.pid);
+	member = kcr_job_find(job, timers->pid);
 	if (!member)
 		return -ESRCH;
 
-	collection.capacity = min_t(u32, request.count, MAX_TIMERS);
-	collection.timers = kvcalloc(collection.capacity, sizeof(struct kcr_timer),
-				     GFP_KERNEL_ACCOUNT);
-	if (!collection.timers)
-		return -ENOMEM;
-	ret = collect_timers(member, &collection);
+	ret = collection_alloc(&collection, min_t(u32, timers->count, MAX_TIMERS));
+	if (!ret)
+		ret = collect_timers(member, &collection);
 	if (!ret && collection.nr > collection.capacity)
 		ret = -ENOSPC;
-	if (!ret && copy_to_user(u64_to_user_ptr(request.timers), collection.timers,
+	if (!ret && copy_to_user(u64_to_user_ptr(timers->timers), collection.timers,
 				 collection.nr * sizeof(struct kcr_timer)))
 		ret = -EFAULT;
-	kvfree(collection.timers);
-	request.count = collection.nr;
-	if (copy_to_user(argp, &request, sizeof(request)))
-		return -EFAULT;
+	timers->count = collection.nr;
+	collection_free(&collection);
 	return ret;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The mappings of a process (KCR_IOC_VMAS) and the files behind them
- * (KCR_IOC_MAPPED_FILE).  mmap_lock of the process is held while its VMAs are
+ * The mappings of a process (KCR_IOC_VMAS); the files behind them are
+ * kmod/mapped_file.c's.  mmap_lock of the process is held while its VMAs are
  * read; nothing is copied to the caller under it.
  */
 #include <linux/dcache.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hugetlb.h>
 #include <linux/limits.h>
@@ -188,7 +187,7 @@ static int table_fill(struct vma_table *table, struct mm_struct *mm)
 
 static int table_alloc(struct vma_table *table)
 {
-	table->path = kmalloc(PATH_MAX, GFP_KERNEL);
+	table->path = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	table->vmas = kvcalloc(table->max_vmas + 1, sizeof(*table->vmas),
 			       GFP_KERNEL_ACCOUNT);
 	table->strings = kvzalloc(table->max_strings + 1, GFP_KERNEL_ACCOUNT);
@@ -202,17 +201,11 @@ static void table_free(struct vma_table *table)
 	kfree(table->path);
 }
 
-static long table_copy(struct vma_table *table, struct kcr_vmas *req,
-		       void __user *argp)
+static int table_copy(const struct vma_table *table, struct kcr_vmas *req)
 {
-	bool fits = table->nr_vmas <= table->max_vmas &&
-		    table->len_strings <= table->max_strings;
-
 	req->count = table->nr_vmas;
 	req->strings_len = table->len_strings;
-	if (copy_to_user(argp, req, sizeof(*req)))
-		return -EFAULT;
-	if (!fits)
+	if (table->nr_vmas > table->max_vmas || table->len_strings > table->max_strings)
 		return -ENOSPC;
 	if (copy_to_user(u64_to_user_ptr(req->vmas), table->vmas,
 			 table->nr_vmas * sizeof(*table->vmas)) ||
@@ -222,132 +215,23 @@ static long table_copy(struct vma_table *table, struct kcr_vmas *req,
 	return 0;
 }
 
-long kcr_ioc_vmas(struct kcr_job *job, void __user *argp)
+long kcr_ioc_vmas(struct kcr_job *job, void *request)
 {
 	struct vma_table table = { .len_strings = 1 };
-	struct kcr_vmas req;
-	struct mm_struct *mm;
-	long err;
+	struct kcr_vmas *req = request;
+	struct mm_struct *mm = kcr_job_mm(job, req->pid, false);
+	int err;
 
-	err = kcr_request_get(&req, sizeof(req), 0, argp);
-	if (err)
-		return err;
-	mm = kcr_job_mm(job, req.pid, false);
 	if (IS_ERR(mm))
 		return PTR_ERR(mm);
-	table.max_vmas = min3(req.count, (u32)mm->map_count + 64, MAX_VMAS);
-	table.max_strings = min(req.strings_len, MAX_STRINGS);
+	table.max_vmas = min3(req->count, (u32)mm->map_count + 64, MAX_VMAS);
+	table.max_strings = min(req->strings_len, MAX_STRINGS);
 	err = table_alloc(&table);
 	if (!err)
 		err = table_fill(&table, mm);
 	mmput(mm);
 	if (!err)
-		err = table_copy(&table, &req, argp);
+		err = table_copy(&table, req);
 	table_free(&table);
-	return err;
-}
-
-/*
- * Finds the path of the file mapped at `address` and how it may be opened: to
- * write only where the process itself could write to the file.  The caller
- * puts the path.
- */
-static int mapped_path(struct mm_struct *mm, unsigned long address,
-		       struct path *path, int *mode)
-{
-	struct vm_area_struct *vma;
-	int err;
-
-	err = mmap_read_lock_killable(mm);
-	if (err)
-		return err;
-	vma = find_vma(mm, address);
-	if (vma && vma->vm_start <= address && vma->vm_file) {
-		*path = *kcr_file_path(vma->vm_file);
-		path_get(path);
-		*mode = (vma->vm_flags & VM_SHARED) && (vma->vm_flags & VM_MAYWRITE) ?
-			O_RDWR : O_RDONLY;
-	} else {
-		err = -ENOENT;
-	}
-	mmap_read_unlock(mm);
-	return err;
-}
-
-static int exe_path(struct mm_struct *mm, struct path *path, int *mode)
-{
-	struct file *exe = kcr_mm_exe_file(mm);
-
-	if (!exe)
-		return -ENOENT;
-	*path = *kcr_file_path(exe);
-	path_get(path);
-	*mode = O_RDONLY;
-	fput(exe);
-	return 0;
-}
-
-/*
- * Shared memory (System V, memfd) has inodes that anybody may write to: only its owner
- * gets a file of what was mapped to read, as he could open that file again to write.
- */
-static bool may_open(const struct path *path, int mode)
-{
-	return mode == O_RDWR || !(path->mnt->mnt_flags & MNT_INTERNAL) ||
-	       uid_eq(current_fsuid(), d_inode(path->dentry)->i_uid) || capable(CAP_IPC_OWNER);
-}
-
-static long open_path(struct path *path, int mode)
-{
-	struct file *file;
-	int fd;
-
-	if (!may_open(path, mode))
-		return -EACCES;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	file = dentry_open(path, mode | O_LARGEFILE, current_cred());
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	fd_install(fd, file);
-	return fd;
-}
-
-static struct mm_struct *own_mm(void)
-{
-	mmget(current->mm);
-	return current->mm;
-}
-
-long kcr_ioc_mapped_file(struct kcr_job *job, void __user *argp)
-{
-	struct kcr_mapped_file req;
-	struct mm_struct *mm;
-	struct path path;
-	int mode;
-	long err;
-
-	err = kcr_request_get(&req, sizeof(req), KCR_FILE_EXE, argp);
-	if (err)
-		return err;
-	mm = req.pid ? kcr_job_mm(job, req.pid, false) : own_mm();
-	if (IS_ERR(mm))
-		return PTR_ERR(mm);
-	if (req.flags & KCR_FILE_EXE)
-		err = exe_path(mm, &path, &mode);
-	else
-		err = mapped_path(mm, req.address, &path, &mode);
-	mmput(mm);
-	if (err)
-		return err;
-	/* Of one's own, only segments just attached: opening needs no permission here. */
-	if (!req.pid && (mode != O_RDWR || !(path.mnt->mnt_flags & MNT_INTERNAL)))
-		err = -EACCES;
-	else
-		err = open_path(&path, mode);
-	path_put(&path);
 	return err;
 }

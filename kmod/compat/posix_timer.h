@@ -17,13 +17,20 @@
 #define KCR_HAVE_TIMER_HLIST 0
 #endif
 
+/* The timer behind this one in its process's list, NULL: the first.  siglock held. */
+static inline struct k_itimer *kcr_posix_timer_after(struct signal_struct *signal,
+						     const struct k_itimer *timer)
+{
 #if KCR_HAVE_TIMER_HLIST
-#define kcr_for_each_posix_timer(timer, signal) \
-	hlist_for_each_entry(timer, &(signal)->posix_timers, list)
+	struct hlist_node *next = timer ? timer->list.next : signal->posix_timers.first;
+
+	return hlist_entry_safe(next, struct k_itimer, list);
 #else
-#define kcr_for_each_posix_timer(timer, signal) \
-	list_for_each_entry(timer, &(signal)->posix_timers, list)
+	struct list_head *next = timer ? timer->list.next : signal->posix_timers.next;
+
+	return next == &signal->posix_timers ? NULL : list_entry(next, struct k_itimer, list);
 #endif
+}
 
 /* 6.13 (6017a158beb1 "posix-timers: Embed sigqueue in struct k_itimer"). */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)

@@ -6,16 +6,11 @@
  * `segment` a file of memory that its caller may only read, `exec` the end of a process
  * that it has made and that is another program by now.
  */
-#include <linux/kcr.h>
-#include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include "check.h"
+#include "job.h"
 
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret	447
@@ -23,35 +18,6 @@
 #define BIG	(200ul << 20)
 
 static int job;
-
-static int add(pid_t pid)
-{
-	struct kcr_add add = { .size = sizeof(add), .pid = pid };
-	char path[32];
-	int ret;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	add.mem_fd = open(path, O_RDWR | O_CLOEXEC);
-	NEED(add.mem_fd >= 0);
-	ret = ioctl(job, KCR_IOC_ADD, &add);
-	close(add.mem_fd);
-	return ret;
-}
-
-static int park(void)
-{
-	struct kcr_park park = { .size = sizeof(park) };
-
-	return ioctl(job, KCR_IOC_PARK, &park);
-}
-
-static int list(void)
-{
-	struct kcr_process process[4];
-	struct kcr_list list = { .size = sizeof(list), .count = 4, .processes = (uintptr_t)process };
-
-	return ioctl(job, KCR_IOC_LIST, &list) ? -errno : (int)list.count;
-}
 
 static void wait_for_byte(int fd)
 {
@@ -76,7 +42,6 @@ static void live_again(void)
 static void child(void)
 {
 	int go[2], back[2];
-	struct kcr_descriptor ask = { .size = sizeof(ask), .fd = 1 };
 	pid_t member, made;
 
 	NEED(!pipe(go) && !pipe(back));
@@ -87,12 +52,11 @@ static void child(void)
 		execl("/proc/self/exe", "job_bounds", "again", NULL);
 		_exit(2);
 	}
-	NEED(!add(member) && write(go[1], "", 1) == 1);
+	NEED(!job_add(job, member) && write(go[1], "", 1) == 1);
 	NEED(read(back[0], &made, sizeof(made)) == sizeof(made));
-	ask.pid = made;
-	CHECK(ioctl(job, KCR_IOC_DESCRIPTOR, &ask) == -1 && errno == ESRCH);
-	CHECK(park() == -1 && errno == EAGAIN);
-	CHECK(park() == -1 && errno == ESRCH);
+	CHECK(job_descriptor(job, made, 1) == -ESRCH);
+	CHECK(job_park(job, 0, NULL) == -EAGAIN);
+	CHECK(job_park(job, 0, NULL) == -ESRCH);
 	kill(made, SIGKILL);
 	kill(member, SIGKILL);
 	waitpid(member, NULL, 0);
@@ -117,11 +81,11 @@ static void killed(void)
 	}
 	wait_for_byte(ready[0]);
 	NEED(!kill(member, SIGSTOP) && waitpid(member, NULL, WUNTRACED) == member);
-	NEED(!add(member) && !park());
-	CHECK(list() == 1);
+	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
+	CHECK(job_list(job) == 1);
 	kill(member, SIGKILL);
 	do {
-		count = list();
+		count = job_list(job);
 	} while (count > 0 && waitpid(member, NULL, WNOHANG) != member);
 }
 
@@ -148,7 +112,7 @@ static void secret(void)
 			pause();
 	}
 	wait_for_byte(ready[0]);
-	NEED(!add(member) && !park());
+	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
 	scan.pid = member;
 	scan.start = (uintptr_t)page;
 	scan.end = scan.start + 4096;
@@ -163,21 +127,11 @@ static void other(void)
 	int status;
 
 	if (!pid) {
-		CHECK(list() == -EPERM);
+		CHECK(job_list(job) == -EPERM);
 		_exit(check_failures);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
-	CHECK(list() == -EINVAL);	/* not stopped: but the owner is heard */
-}
-
-/* For one's own mapping of the segment at address (pid 0), and for that of another. */
-static void ask_for_file(pid_t pid, const void *address)
-{
-	struct kcr_mapped_file ask = {
-		.size = sizeof(ask), .pid = pid, .address = (uintptr_t)address,
-	};
-
-	CHECK(ioctl(job, KCR_IOC_MAPPED_FILE, &ask) == -1 && errno == EACCES);
+	CHECK(job_list(job) == -EINVAL);	/* not stopped: but the owner is heard */
 }
 
 static int be_stranger(int id)
@@ -185,17 +139,18 @@ static int be_stranger(int id)
 	const void *address;
 	pid_t member;
 
-	NEED(!setgid(1000) && !setuid(1000) && !prctl(PR_SET_DUMPABLE, 1));
-	job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	job_be_user();
+	job = job_open();
 	address = shmat(id, NULL, SHM_RDONLY);
 	NEED(job >= 0 && address != (void *)-1);
-	ask_for_file(0, address);
+	/* One's own mapping, and that of another. */
+	CHECK(job_mapped_file(job, 0, address) == -EACCES);
 	member = fork();
 	if (!member)
 		for (;;)
 			pause();
-	NEED(!add(member) && !park());
-	ask_for_file(member, address);
+	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
+	CHECK(job_mapped_file(job, member, address) == -EACCES);
 	kill(member, SIGKILL);
 	waitpid(member, NULL, 0);
 	return check_failures;
@@ -241,7 +196,7 @@ int main(int argc, char **argv)
 	NEED(argc == 2);
 	if (!strcmp(argv[1], "again"))
 		live_again();
-	job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	job = job_open();
 	NEED(job >= 0);
 	if (!strcmp(argv[1], "child"))
 		child();

@@ -11,7 +11,10 @@
  * open file, see kcr_client.h.
  *
  * Every structure starts with `size` (sizeof as the caller knows it) and
- * `flags`; unknown flags and a size the module does not know are EINVAL.
+ * `flags`; unknown flags and a size the module does not know are EINVAL.  It is
+ * copied in once and, where it has results, out once, after an error too; if
+ * only the copying out fails the call has been carried out all the same (EFAULT).
+ * open: EPERM jobs are switched off; EDQUOT the user has max_jobs of them.
  * Process and thread numbers are those of the caller's pid namespace.
  * Addresses and lengths are bytes.  See kcr(4).
  */
@@ -52,7 +55,8 @@ struct kcr_info {
  * EBADF mem_fd is not a /proc/PID/mem; ESRCH no such process, a zombie, or
  * mem_fd is of another address space (the program called exec: open again);
  * EPERM a kernel thread or another pid namespace; EDEADLK the caller itself;
- * EEXIST already in this job; EBUSY in another job.
+ * EACCES the caller itself may not trace it; EEXIST already in this job; EBUSY
+ * in another job; EDQUOT the user's jobs have max_processes processes.
  */
 struct kcr_add {
 	__u32 size;
@@ -68,7 +72,9 @@ struct kcr_add {
  * EBUSY: a thread did not come to rest in time (failed_pid names it, all run
  * on); EAGAIN: failed_pid called exec meanwhile, all run on: add it again;
  * EINTR: the caller got a signal, all run on; ESRCH: no process is left;
- * EINPROGRESS: NOTIFY again, all run on.
+ * EINPROGRESS: NOTIFY again, all run on; EACCES: failed_pid is no more what the
+ * caller may trace, all run on; EDQUOT, ENOMEM: a process that a member has
+ * forked could not be followed, all run on.  EINVAL: after RELEASE (HOLD).
  */
 struct kcr_park {
 	__u32 size;
@@ -298,8 +304,12 @@ struct kcr_vmas {
  * Returns a new close-on-exec descriptor of the very file mapped at address
  * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, of shared
  * memory that it may write to.
- * ENOENT: no file there.  EACCES: pid 0 and something else, or shared memory of
- * another user that was mapped to read.
+ * It is open to write if the mapping is shared and could be written to.
+ * Without CAP_CHECKPOINT_RESTORE (which /proc/PID/map_files wants) the caller
+ * gets files of his own, those that he can open by their path, and others to
+ * read that he may read and not write to; shared memory (System V, memfd) only
+ * of his own or with CAP_IPC_OWNER.  The executable is as /proc/PID/exe.
+ * ENOENT: no file there.  EACCES: none that the caller gets.
  */
 struct kcr_mapped_file {
 	__u32 size;
@@ -312,7 +322,9 @@ struct kcr_mapped_file {
 /*
  * Returns a new close-on-exec duplicate of descriptor fd of a member, parked
  * or not, as pidfd_getfd(2) would if that worked without the first thread.
- * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec).
+ * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec);
+ * EACCES: the caller may not trace the process as it is now, or a security
+ * module forbids to receive the file.
  */
 #define KCR_DESCRIPTOR_CLOEXEC	(1 << 0)	/* no duplicate: returns 1 if exec closes it, else 0 */
 
@@ -386,7 +398,7 @@ struct kcr_pages {
  * hugetlb pages (the kernel may take them away from a copy), uses userfaultfd,
  * or has prepared another pid or time namespace for its children;
  * EAGAIN, ENOMEM: a limit on processes or memory of a program; EEXIST: there
- * is one already.
+ * is one already; EINTR: the caller is dying.
  */
 struct kcr_snapshot {
 	__u32 size;
@@ -394,7 +406,11 @@ struct kcr_snapshot {
 	__u64 elapsed_ns;	/* out */
 };
 
-/* Only threads in CLIENT_ANSWER, and those that are not held, run on until the next RELEASE. */
+/*
+ * Only threads in CLIENT_ANSWER, and those that are not held, run on until the
+ * next RELEASE.  The job is not parked any more: nothing is read of it but the
+ * snapshot.
+ */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
 /*
@@ -478,8 +494,10 @@ struct kcr_finish {
  * CLONE_SYSVSEM for a thread, or CLONE_PARENT | CLONE_FILES | CLONE_FS |
  * CLONE_VM | CLONE_SIGHAND combinations for processes that share.
  * Processes made so belong to the job and die with it until RESUME.
- * EEXIST: the number is in use.  EPERM: the administrator forbids it
- * (module parameter restore_ids).
+ * EEXIST: the number is in use.  EPERM: the caller is under a seccomp filter
+ * (which was not asked); or, for callers without the capability, the
+ * administrator forbids to choose (module parameter restore_ids), or the number
+ * is below 300 in the first pid namespace.  EDQUOT: max_processes.
  */
 struct kcr_clone {
 	__u32 size;
@@ -506,7 +524,8 @@ struct kcr_clone {
  * runs on with these registers and signal mask (its XSAVE area, FS and GS
  * are those it has at the call).  The last thing every rebuilt thread does.
  * Of the group leader:
- * exe_fd (-1: none) becomes /proc/PID/exe and is closed at once;
+ * exe_fd (-1: none), a file that the caller may execute and has open to read,
+ * becomes /proc/PID/exe and is closed at once;
  * job_fd (-1: none), this job's descriptor, is closed at RESUME;
  * the range unmap_start … is taken away once all threads have entered, those
  * of processes made with CLONE_VM as well;

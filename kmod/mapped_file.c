@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KCR_IOC_MAPPED_FILE: a descriptor of a file that a process has mapped.
+ *
+ * A mapping shows a part of a file, in one way; a descriptor is good for the
+ * whole of it, and opened again through /proc/self/fd for whatever the mode of
+ * the inode allows, though no path may lead there.  So /proc/PID/map_files can
+ * be followed with CAP_CHECKPOINT_RESTORE only.  The same holds here; without
+ * the capability the caller gets a file that he could have opened without us:
+ * his own, or one that his path leads to.  Of others he may have one to read
+ * (a library that was replaced since it was mapped), which shows no more than
+ * a debugger sees that makes the mapping larger, as long as opening it again
+ * gives nothing else.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/limits.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+
+#include "compat/mm.h"
+#include "compat/path.h"
+#include "compat/permission.h"
+#include "job.h"
+
+/* What is behind a mapping, and how the process itself could use it. */
+struct mapped {
+	struct path path;	/* referenced */
+	int mode;		/* O_RDWR: it could write to the file */
+};
+
+static int find_mapped(struct mm_struct *mm, unsigned long address, struct mapped *mapped)
+{
+	struct vm_area_struct *vma;
+	int err;
+
+	err = mmap_read_lock_killable(mm);
+	if (err)
+		return err;
+	vma = find_vma(mm, address);
+	if (vma && vma->vm_start <= address && vma->vm_file) {
+		mapped->path = *kcr_file_path(vma->vm_file);
+		path_get(&mapped->path);
+		mapped->mode = (vma->vm_flags & VM_SHARED) && (vma->vm_flags & VM_MAYWRITE) ?
+			O_RDWR : O_RDONLY;
+	} else {
+		err = -ENOENT;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+/* As /proc/PID/exe, which needs no more than the right to look at the process. */
+static int find_exe(struct mm_struct *mm, struct mapped *mapped)
+{
+	struct file *exe = kcr_mm_exe_file(mm);
+
+	if (!exe)
+		return -ENOENT;
+	mapped->path = *kcr_file_path(exe);
+	path_get(&mapped->path);
+	mapped->mode = O_RDONLY;
+	fput(exe);
+	return 0;
+}
+
+static bool is_internal(const struct mapped *mapped)
+{
+	return mapped->path.mnt->mnt_flags & MNT_INTERNAL;
+}
+
+static bool is_own(const struct mapped *mapped)
+{
+	return uid_eq(current_fsuid(), d_inode(mapped->path.dentry)->i_uid);
+}
+
+/* Could the caller open this very file by its path, as he sees it? */
+static bool is_reachable(const struct mapped *mapped)
+{
+	char *buffer = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	bool found = false;
+	struct path path;
+	char *name;
+
+	if (!buffer)
+		return false;
+	name = d_path(&mapped->path, buffer, PATH_MAX);
+	if (!IS_ERR(name) && !kern_path(name, LOOKUP_FOLLOW, &path)) {
+		found = d_inode(path.dentry) == d_inode(mapped->path.dentry) &&
+			!kcr_inode_permission(&path, mapped->mode == O_RDWR ?
+							    MAY_READ | MAY_WRITE : MAY_READ);
+		path_put(&path);
+	}
+	kfree(buffer);
+	return found;
+}
+
+/* May the caller read files with this inode, and nothing else? */
+static bool is_harmless(const struct mapped *mapped)
+{
+	struct inode *inode = d_inode(mapped->path.dentry);
+
+	return mapped->mode == O_RDONLY && !is_internal(mapped) &&
+	       !(inode->i_mode & (S_ISUID | S_ISGID)) &&
+	       !kcr_inode_permission(&mapped->path, MAY_READ) &&
+	       kcr_inode_permission(&mapped->path, MAY_WRITE);
+}
+
+static bool may_open(const struct mapped *mapped)
+{
+	if (checkpoint_restore_ns_capable(&init_user_ns))
+		return true;
+	if (is_internal(mapped))
+		return is_own(mapped) || capable(CAP_IPC_OWNER);
+	return is_own(mapped) || is_harmless(mapped) || is_reachable(mapped);
+}
+
+static long open_mapped(const struct mapped *mapped)
+{
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	file = dentry_open(&mapped->path, mapped->mode | O_LARGEFILE, current_cred());
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
+static long member_file(struct kcr_job *job, void *request)
+{
+	const struct kcr_mapped_file *wanted = request;
+	struct mm_struct *mm = kcr_job_mm(job, wanted->pid, false);
+	bool exe = wanted->flags & KCR_FILE_EXE;
+	struct mapped mapped;
+	long ret;
+
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
+	ret = exe ? find_exe(mm, &mapped) : find_mapped(mm, wanted->address, &mapped);
+	mmput(mm);
+	if (ret)
+		return ret;
+	ret = exe || may_open(&mapped) ? open_mapped(&mapped) : -EACCES;
+	path_put(&mapped.path);
+	return ret;
+}
+
+/*
+ * Of one's own, only segments just attached: opening needs no permission here.
+ * Half-made processes ask while the owner is in WAIT.
+ */
+static long own_file(const struct kcr_mapped_file *wanted)
+{
+	struct mapped mapped;
+	long ret;
+
+	if (wanted->flags & KCR_FILE_EXE)
+		return -EACCES;
+	ret = find_mapped(current->mm, wanted->address, &mapped);
+	if (ret)
+		return ret;
+	if (mapped.mode == O_RDWR && is_internal(&mapped) && may_open(&mapped))
+		ret = open_mapped(&mapped);
+	else
+		ret = -EACCES;
+	path_put(&mapped.path);
+	return ret;
+}
+
+long kcr_ioc_mapped_file(struct kcr_job *job, void *request)
+{
+	const struct kcr_mapped_file *wanted = request;
+
+	return wanted->pid ? kcr_job_run_locked(job, member_file, request) : own_file(wanted);
+}
