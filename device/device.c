@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "device/refused.h"
 #include "report/code.h"
 #include "report/report.h"
 
@@ -64,17 +65,10 @@ int device_open(struct kcr_info *info)
 {
 	struct kcr_info answer = { .size = sizeof(answer) };
 	int job = open(KCR_DEVICE, O_RDWR | O_CLOEXEC);
-	int err = errno;
+	int err;
 
-	if (job < 0) {
-		if (err == ENOENT || err == ENXIO || err == ENODEV)
-			return report_fail(-ENOSYS, "the kernel module is not loaded: "
-					   "run \"modprobe kcr\" as root");
-		if (err == EACCES || err == EPERM)
-			return report_fail(-err, "no permission to open " KCR_DEVICE
-					   ": ask the administrator for access to it");
-		return report_errno(-err, "cannot open " KCR_DEVICE);
-	}
+	if (job < 0)
+		return refused_open(-errno);
 	err = call(job, KCR_IOC_INFO, &answer);
 	if (!err && answer.abi != KCR_ABI_VERSION)
 		err = -EINVAL;
@@ -99,6 +93,8 @@ static int add_message(pid_t pid, int err)
 		return report_fail(err, "process %d is this program itself", pid);
 	case EBUSY:
 		return report_fail(err, "process %d is being checkpointed by another request", pid);
+	case EDQUOT:
+		return refused_process(pid, err);
 	default:
 		return report_errno(err, "process %d: cannot begin a checkpoint", pid);
 	}
@@ -149,6 +145,8 @@ int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
 				   park.failed_pid);
 	case ESRCH:
 		return report_fail(err, "no process is left to checkpoint");
+	case EDQUOT:
+		return refused_process(park.failed_pid, err);
 	case EINTR:
 		return report_fail(err, "interrupted");
 	default:

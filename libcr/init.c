@@ -8,7 +8,6 @@
 #include "libcr/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -139,10 +138,10 @@ static __attribute__((destructor)) void unload(void)
 static int check_module(void)
 {
 	struct kcr_info info = { .size = sizeof(info) };
-	int fd = open(KCR_DEVICE, O_RDWR | O_CLOEXEC), err = 0;
+	int fd = cri_open_device(), err = 0;
 
 	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ENOSYS;
+		return errno;
 	if (ioctl(fd, KCR_IOC_INFO, &info) || info.abi != KCR_ABI_VERSION)
 		err = CR_EVERSION;
 	close(fd);

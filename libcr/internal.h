@@ -124,6 +124,9 @@ bool cri_is_init(void);
 /* Is the calling thread in a callback or a hook? */
 bool cri_is_busy(void);
 
+/* A descriptor, or -1 with errno: ENOSYS: no module; else as open(2) and kcr(4) say. */
+int cri_open_device(void);
+
 /* Starts the service thread unless it runs; cri.lock held.  0 or -1 with errno. */
 int cri_service_start(void);
 /* In a forked child: forgets it. */

@@ -22,6 +22,15 @@
 
 /* ---- the descriptor --------------------------------------------------------------- */
 
+int cri_open_device(void)
+{
+	int fd = open(KCR_DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+		errno = ENOSYS;
+	return fd;
+}
+
 /* A high number if the limit allows one. */
 static int raise_descriptor(int fd)
 {
@@ -37,7 +46,7 @@ static int raise_descriptor(int fd)
 static int open_client(void)
 {
 	struct kcr_client_new request = { .size = sizeof(request) };
-	int job = open(KCR_DEVICE, O_RDWR | O_CLOEXEC), client, err;
+	int job = cri_open_device(), client, err;
 
 	if (job < 0)
 		return -1;
@@ -219,11 +228,8 @@ int cri_service_start(void)
 		return 0;
 	cri_stay_loaded();	/* our code may run at any time now */
 	fd = open_client();
-	if (fd < 0) {
-		if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-			errno = ENOSYS;
+	if (fd < 0)
 		return -1;
-	}
 	__atomic_store_n(&cri.client, fd, __ATOMIC_RELEASE);
 	err = start_thread();
 	if (!err)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "device/refused.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
@@ -191,6 +192,8 @@ static int explain(int err, const struct restorer_status *status)
 		int result = (int)status->result;
 
 		report_clear();
+		if (result == -EDQUOT)
+			refused_process(status->pid, result);
 		report_errno(result == -EEXIST ? -EBUSY : result, "process %d cannot be rebuilt: %s",
 			     status->pid, status->label);
 	}

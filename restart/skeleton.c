@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "device/refused.h"
 #include "report/report.h"
 #include "restart/family.h"
 #include "restart/process.h"
@@ -129,6 +130,16 @@ static pid_t fork_helper(void)
 	return -EAGAIN;
 }
 
+/* A clone failed: made for this saved process, by its number or any. */
+static int not_made(int err, pid_t pid, const char *what)
+{
+	if (err == -EPERM)
+		return refused_clone(pid, k.options->restore_pid ? pid : 0);
+	if (err == -EDQUOT)
+		return refused_process(pid, err);
+	return report_errno(err, "process %d: %s", pid, what);
+}
+
 static void give_up(int err, const char *what, size_t i)
 {
 	report_errno(err, "process %d: %s", saved(i)->pid, what);
@@ -170,11 +181,8 @@ static int make(size_t i)
 	if (pid == -EEXIST)
 		return report_fail(-EBUSY, "process number %d is in use: end that process, "
 				   "or use --no-restore-pid", p->pid);
-	if (pid == -EPERM)
-		return report_fail(-EPERM, "you may not choose process numbers here: "
-				   "use --no-restore-pid");
 	if (pid < 0)
-		return report_errno(pid, "cannot make process %d", p->pid);
+		return not_made(pid, p->pid, "cannot make it");
 	k.rebuild->new_pid[i] = pid;
 	return 0;
 }
@@ -197,7 +205,7 @@ static int make_hosted(size_t i)
 	if (helper == 0)
 		_exit(make(i) ? 1 : 0);
 	if (helper < 0)
-		return report_errno(helper, "cannot make a helper process");
+		return not_made(helper, saved(i)->pid, "cannot make its helper");
 	return reap(helper);
 }
 
@@ -240,8 +248,10 @@ static size_t make_group_leaders(size_t i, pid_t *helpers)
 			await(&k.meeting->grouped);
 			_exit(0);
 		}
-		if (pid < 0)
-			give_up(pid, "cannot make the leader of its group", c);
+		if (pid < 0) {
+			not_made(pid, saved(c)->pid, "cannot make the leader of its group");
+			_exit(1);
+		}
 		setpgid(pid, pid);
 		helpers[n++] = pid;
 	}

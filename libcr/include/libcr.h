@@ -155,9 +155,10 @@ struct cr_restart_info {
  * module.  Once per thread; further calls return the same id.  A child of
  * fork(2) begins anew: it calls cr_init() and registers its own callbacks.
  * Returns the thread's id, from 0 on (0 in a thread-context callback), to be
- * passed to cr_enter_cs() and the like; negative with ENOSYS (no module, or
- * the device can't be opened), CR_EVERSION (another version of the module) or
- * ENOMEM.
+ * passed to cr_enter_cs() and the like; negative with ENOSYS (no module),
+ * EACCES (this user may not open the device), EPERM (the administrator has
+ * switched it off), EDQUOT (too many jobs of this user are open), CR_EVERSION
+ * (another version of the module) or ENOMEM.
  */
 cr_client_id_t cr_init(void);
 
@@ -263,7 +264,8 @@ int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_args_t *args)
  * thread), EBUSY (a process is in another checkpoint, or called in a
  * callback), EDEADLK (CR_CHKPT_PROHIBIT_SELF), CR_EPTRACED, CR_EPTRACER,
  * CR_ENOSUPPORT, EINVAL (arguments), EBADF (cr_fd is not open for writing),
- * EMLINK (its file has other names), ENOMEM or ENOSYS (no module, no
+ * EMLINK (its file has other names), EACCES (may not open the device),
+ * EDQUOT (a limit on what one user may have), ENOMEM or ENOSYS (no module, no
  * cr_checkpoint(1)).  With CR_CHKPT_ASYNC_ERR reaping tells most of them.
  */
 int cr_request_checkpoint(cr_checkpoint_args_t *args, cr_checkpoint_handle_t *handle);
@@ -314,8 +316,8 @@ int cri_init_restart_args_t(cr_version_t version, cr_restart_args_t *args);
  * Requests a restart; the restored processes become children of the caller.
  * Needs no cr_init().  0: it is under way, *handle stands for it.
  * -1 with EINVAL (arguments, or not a context file), EBADF, EISDIR,
- * CR_EBADARCH, EBUSY (a number is in use), ENOMEM or ENOSYS (no module, no
- * cr_restart(1)).  With CR_RSTRT_ASYNC_ERR reaping tells most of them.
+ * CR_EBADARCH, EBUSY (a number is in use), EACCES, EPERM or EDQUOT (this user
+ * may not, or not as much), ENOMEM or ENOSYS (no module, no cr_restart(1)).  With CR_RSTRT_ASYNC_ERR reaping tells most of them.
  */
 int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle);
 
