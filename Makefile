@@ -85,7 +85,7 @@ help:
 #: user             the programs, in build/bin/
 #: kmod/X.o         one object of the module
 #: tests            the test programs, in build/tests/
-#: install          DESTDIR= PREFIX=/usr: programs, manual pages, completion
+#: install          DESTDIR= PREFIX=/usr: programs, manual pages, completion, deploy/
 #: modules_install  the module, into the kernel's own folder
 #: check            all tests; the module runs in the emulated machine
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest

@@ -317,7 +317,8 @@ int cri_init_restart_args_t(cr_version_t version, cr_restart_args_t *args);
  * Needs no cr_init().  0: it is under way, *handle stands for it.
  * -1 with EINVAL (arguments, or not a context file), EBADF, EISDIR,
  * CR_EBADARCH, EBUSY (a number is in use), EACCES, EPERM or EDQUOT (this user
- * may not, or not as much), ENOMEM or ENOSYS (no module, no cr_restart(1)).  With CR_RSTRT_ASYNC_ERR reaping tells most of them.
+ * may not, or not as much), ENOMEM or ENOSYS (no module, no cr_restart(1)).
+ * With CR_RSTRT_ASYNC_ERR reaping tells most of them.
  */
 int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle);
 
