@@ -95,6 +95,8 @@ static int add_message(pid_t pid, int err)
 		return report_fail(err, "process %d is being checkpointed by another request", pid);
 	case EDQUOT:
 		return refused_process(pid, err);
+	case EACCES:
+		return refused_trace(pid);
 	default:
 		return report_errno(err, "process %d: cannot begin a checkpoint", pid);
 	}
@@ -113,10 +115,7 @@ int device_add(int job, pid_t pid, pid_t thread)
 		if (err == -ENOENT || err == -ESRCH)
 			return add_message(pid, -ESRCH);
 		if (err == -EACCES || err == -EPERM)
-			return report_fail(-EPERM, "process %d: permission denied: checkpointing "
-					   "needs the right to ptrace it (same user, or "
-					   "CAP_SYS_PTRACE; see "
-					   "/proc/sys/kernel/yama/ptrace_scope)", pid);
+			return refused_trace(pid);
 		return report_errno(err, "cannot open %s", path);
 	}
 	err = call(job, KCR_IOC_ADD, &add);
@@ -147,6 +146,8 @@ int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
 		return report_fail(err, "no process is left to checkpoint");
 	case EDQUOT:
 		return refused_process(park.failed_pid, err);
+	case EACCES:
+		return refused_trace(park.failed_pid);
 	case EINTR:
 		return report_fail(err, "interrupted");
 	default:
@@ -274,6 +275,10 @@ int device_mapped_file(int job, pid_t pid, uint64_t address)
 {
 	int fd = mapped_file(job, pid, 0, address);
 
+	if (fd == -EACCES)
+		return report_fail(-EPERM, "process %d: the file mapped at %#llx is somebody else's, "
+				   "and no path leads to it: only root can save it", pid,
+				   (unsigned long long)address);
 	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get the file mapped at %#llx",
 					   pid, (unsigned long long)address);
 }

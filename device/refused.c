@@ -146,6 +146,13 @@ int refused_process(pid_t pid, int err)
 			   now("max_processes", text, sizeof(text)));
 }
 
+int refused_trace(pid_t pid)
+{
+	return report_fail(-EPERM, "process %d: permission denied: checkpointing needs the right to "
+			   "ptrace it (same user, or CAP_SYS_PTRACE; see "
+			   "/proc/sys/kernel/yama/ptrace_scope)", pid);
+}
+
 int refused_clone(pid_t pid, pid_t number)
 {
 	if (is_filtered())

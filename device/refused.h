@@ -13,6 +13,8 @@
 int refused_open(int err);
 /* EDQUOT of any other call that makes or takes a process; pid 0: of nobody special. */
 int refused_process(pid_t pid, int err);
+/* The process may not be traced, or not any more. */
+int refused_trace(pid_t pid);
 /* EPERM of the call that makes a process; number: the one that was asked for, 0: any. */
 int refused_clone(pid_t pid, pid_t number);
 
