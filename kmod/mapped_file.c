@@ -106,7 +106,7 @@ static bool is_harmless(const struct mapped *mapped)
 {
 	struct inode *inode = d_inode(mapped->path.dentry);
 
-	return mapped->mode == O_RDONLY && !is_internal(mapped) &&
+	return S_ISREG(inode->i_mode) && mapped->mode == O_RDONLY &&
 	       !(inode->i_mode & (S_ISUID | S_ISGID)) &&
 	       !kcr_inode_permission(&mapped->path, MAY_READ) &&
 	       kcr_inode_permission(&mapped->path, MAY_WRITE);
