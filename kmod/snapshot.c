@@ -72,7 +72,10 @@ static void usage_save(struct child_usage *usage)
 	spin_unlock_irq(&current->sighand->siglock);
 }
 
-/* All threads of the process are parked: nobody else has reaped meanwhile. */
+/*
+ * All threads of the process are parked: nobody else has reaped meanwhile.  (Unless the
+ * requester was killed and they run on: then what they reap in this moment is not counted.)
+ */
 static void usage_restore(const struct child_usage *usage)
 {
 	struct signal_struct *sig = current->signal;
