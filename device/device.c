@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,26 @@ static int add_message(pid_t pid, int err)
 	}
 }
 
+/*
+ * A thread that ends has given its memory back before it is a zombie; its files in /proc
+ * belong to root from then on, who else opens them gets EACCES.
+ */
+static bool has_memory(pid_t thread)
+{
+	unsigned long pages = 0;
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", thread);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages;
+}
+
 int device_add(int job, pid_t pid, pid_t thread)
 {
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
@@ -112,7 +133,7 @@ int device_add(int job, pid_t pid, pid_t thread)
 	add.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (add.mem_fd < 0) {
 		err = -errno;
-		if (err == -ENOENT || err == -ESRCH)
+		if (err == -ENOENT || err == -ESRCH || !has_memory(thread))
 			return add_message(pid, -ESRCH);
 		if (err == -EACCES || err == -EPERM)
 			return refused_trace(pid);

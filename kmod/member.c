@@ -298,7 +298,8 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 		ret = PTR_ERR(member);
 	else if (job->parking)
 		ret = kcr_parked_start(member, child, TWA_RESUME);
-	if (ret && ret != -ESRCH)
+	/* It may have been seen in /proc and added before we got here: the census stops it. */
+	if (ret && ret != -ESRCH && ret != -EEXIST)
 		job->fork_error = ret;
 out:
 	spin_unlock(&job->list_lock);
