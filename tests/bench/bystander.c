@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A user who has nothing to do with checkpoints: for each line on its standard input
+ * it forks, and then switches between two processes, for SLICE_MS each, and prints how
+ * many of both it did per second.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE_MS	600
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void must(int holds, const char *what)
+{
+	if (!holds) {
+		perror(what);
+		exit(1);
+	}
+}
+
+static double forks(void)
+{
+	double start = now(), took;
+	int count = 0;
+
+	do {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		must(pid > 0 && waitpid(pid, NULL, 0) == pid, "fork");
+		count++;
+		took = now() - start;
+	} while (took < SLICE_MS / 1e3);
+	return count / took;
+}
+
+static void echo(int from, int to)
+{
+	char byte;
+
+	while (read(from, &byte, 1) == 1)
+		if (write(to, &byte, 1) != 1)
+			break;
+	_exit(0);
+}
+
+/* Two for each byte that goes to the other process and comes back. */
+static double switches(void)
+{
+	int there[2], back[2], count = 0;
+	double start, took;
+	char byte = 0;
+	pid_t pid;
+
+	must(!pipe(there) && !pipe(back), "pipe");
+	pid = fork();
+	if (!pid) {
+		close(there[1]);
+		echo(there[0], back[1]);
+	}
+	start = now();
+	do {
+		must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1, "pipe");
+		count += 2;
+		took = now() - start;
+	} while (took < SLICE_MS / 1e3);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+	waitpid(pid, NULL, 0);
+	return count / took;
+}
+
+int main(void)
+{
+	char line[16];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		double forked = forks();
+
+		printf("%.1f %.1f\n", forked, switches());
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What a user of the module can take from one who has nothing to do with it.
+
+The attacker (attack.c) and all that he makes are on one processor, the bystander
+(bystander.c) is on another.  The bystander's forks and context switches are counted
+while the attacker calls the module and, in turn, while the same processes do as much
+work without it.  Ratios are of two neighbouring slices, so that a slow spell of the
+machine hits both; medians are printed."""
+import os
+import signal
+import statistics
+import subprocess
+import sys
+
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/tests/bench")
+PAIRS = 3 * int(os.environ.get("KCR_ROUNDS", "5"))
+LIMIT = 0.98
+KINDS = ["members", "forks", "list", "timers", "park", "clone", "clients"]
+
+
+def start(user, processor, *command):
+    return subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups",
+                             "taskset", "-c", str(processor), f"{BENCH}/{command[0]}",
+                             *command[1:]],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                            start_new_session=True)
+
+
+def ask(child, line):
+    child.stdin.write(f"{line}\n".encode())
+    answer = child.stdout.readline().decode()
+    if not answer:
+        sys.exit(f"bystander.py: a process ended: {child.args}")
+    return answer
+
+
+def end(child):
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+
+
+def measure(kinds, bystander):
+    """Forks and switches per second: idle and attacked, a dictionary for each pair of slices."""
+    attackers = [start(1000, 1, "attack", kind) for kind in kinds]
+    for attacker in attackers:
+        attacker.stdout.readline()
+    pairs = []
+    for number in range(PAIRS):
+        rates = {}
+        for mode in ("idle", "attack") if number % 2 else ("attack", "idle"):
+            for attacker in attackers:
+                ask(attacker, mode)
+            rates[mode] = [float(word) for word in ask(bystander, "go").split()]
+        pairs.append(rates)
+    for attacker in attackers:
+        end(attacker)
+    return pairs
+
+
+def row(name, what, at, pairs):
+    idle, attacked = (statistics.median(rates[mode][at] for rates in pairs)
+                      for mode in ("idle", "attack"))
+    ratio = statistics.median(rates["attack"][at] / rates["idle"][at] for rates in pairs)
+    print(f"{name + ': ' + what:24} {attacked:9.0f}/s of {idle:9.0f}/s {ratio:6.3f}   "
+          f">= {LIMIT}   {'ok' if ratio >= LIMIT else 'MISSED'}", flush=True)
+
+
+def main():
+    kinds = sys.argv[1:] or KINDS + ["all"]
+    if os.cpu_count() < 2:
+        sys.exit("bystander.py: this needs two processors")
+    bystander = start(1001, 0, "bystander")
+    print(f"{os.uname().release}: a bystander, while another user does the worst he can; "
+          f"medians of {PAIRS}")
+    for kind in kinds:
+        pairs = measure([k for k in KINDS if k != "members"] if kind == "all" else [kind], bystander)
+        row(kind, "forks", 0, pairs)
+        row(kind, "switches", 1, pairs)
+    end(bystander)
+
+
+main()
