@@ -199,6 +199,13 @@ static void add_all(void)
 	report_clear();
 }
 
+/* Until the job has many that ended as well. */
+static void add_and_wait(void)
+{
+	add_all();
+	sleep(3);
+}
+
 static void park_all(void)
 {
 	struct kcr_park park;
@@ -299,7 +306,7 @@ static void none(void)
 
 static const struct kind kinds[] = {
 	{ "members", crowd, add_all, burn, burn },
-	{ "forks", forkers, add_all, burn, burn },
+	{ "forks", forkers, add_and_wait, burn, burn },
 	{ "list", crowd, park_all, list, burn },
 	{ "timers", timers, park_all, read_timers, burn },
 	{ "park", crowd_that_waits, add_all, park_in_vain, burn },

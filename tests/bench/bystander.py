@@ -6,7 +6,8 @@ The attacker (attack.c) and all that he makes are on one processor, the bystande
 (bystander.c) is on another.  The bystander's forks and context switches are counted
 while the attacker calls the module and, in turn, while the same processes do as much
 work without it.  Ratios are of two neighbouring slices, so that a slow spell of the
-machine hits both; medians are printed."""
+machine hits both; medians are printed, and quartiles: far apart, they say that the machine has
+other work, and nothing of the module."""
 import os
 import signal
 import statistics
@@ -63,9 +64,11 @@ def measure(kinds, bystander):
 def row(name, what, at, pairs):
     idle, attacked = (statistics.median(rates[mode][at] for rates in pairs)
                       for mode in ("idle", "attack"))
-    ratio = statistics.median(rates["attack"][at] / rates["idle"][at] for rates in pairs)
-    print(f"{name + ': ' + what:24} {attacked:9.0f}/s of {idle:9.0f}/s {ratio:6.3f}   "
-          f">= {LIMIT}   {'ok' if ratio >= LIMIT else 'MISSED'}", flush=True)
+    low, ratio, high = statistics.quantiles(
+        (rates["attack"][at] / rates["idle"][at] for rates in pairs), n=4)
+    print(f"{name + ': ' + what:20} {attacked:8.0f}/s of {idle:8.0f}/s  {ratio:.3f} "
+          f"({low:.3f} to {high:.3f})  >= {LIMIT}   {'ok' if ratio >= LIMIT else 'MISSED'}",
+          flush=True)
 
 
 def main():
