@@ -222,6 +222,22 @@ static const char *check_timers(const Kcr__Process *p)
 	return NULL;
 }
 
+/* To set an id to -1 is to leave it as it is. */
+static const char *check_credentials(const Kcr__Credentials *c)
+{
+	const uint32_t id[] = { c->uid, c->euid, c->suid, c->fsuid, c->gid, c->egid, c->sgid,
+				c->fsgid };
+	size_t i;
+
+	for (i = 0; i < sizeof(id) / sizeof(*id); i++)
+		if (id[i] == UINT32_MAX)
+			return "impossible user or group";
+	for (i = 0; i < c->n_group; i++)
+		if (c->group[i] == UINT32_MAX)
+			return "impossible user or group";
+	return NULL;
+}
+
 static const char *check_zombie(const Kcr__Process *p)
 {
 	if (p->n_thread || p->mm || p->n_descriptor || p->n_timer)
@@ -251,6 +267,8 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		wrong = check_thread(p->thread[i], preamble);
 	if (!wrong && p->mm)
 		wrong = check_mm(p->mm, nr_files);
+	if (!wrong && p->credentials)
+		wrong = check_credentials(p->credentials);
 	return wrong ?: check_descriptors(p, nr_files) ?: check_timers(p) ?:
 	       check_pending(p->n_pending, p->pending);
 }

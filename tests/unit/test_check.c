@@ -108,6 +108,8 @@ static void numbers(void **state)
 	REFUSED(process(0)->pid, 0, "process number");
 	REFUSED(process(0)->pid, -5, "process number");
 	REFUSED(process(0)->pid, 1 << 23, "process number");
+	REFUSED(process(0)->credentials->euid, UINT32_MAX, "impossible user");
+	REFUSED(process(0)->credentials->sgid, UINT32_MAX, "impossible user");
 	REFUSED(process(2)->pid, SAMPLE_SHARING_PID, "described twice");
 	REFUSED(process(2)->pid, SAMPLE_TID, "described twice");
 	REFUSED(process(0)->ppid, -1, "process number");
