@@ -19,6 +19,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "image/place.h"
 #include "report/report.h"
 
 #define MAX_TRIES	5
@@ -56,31 +57,19 @@ static int open_descriptor(struct destination *d, int fd)
 	return 0;
 }
 
-static int open_special(struct destination *d, const char *path)
-{
-	d->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	if (d->fd < 0)
-		return report_errno(-errno, "cannot open %s", path);
-	return 0;
-}
-
-/* Splits the path; *d gets an open directory and two names in it. */
-static int open_directory(struct destination *d, const char *path)
+/* Takes over a place; *d gets its folder, and two names in it. */
+static int take_place(struct destination *d, struct place *p, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
 
-	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
-		return report_fail(-EISDIR, "%s is a directory: name a file", path);
-	if (strlen(name) + strlen("..tmp") > NAME_MAX)
+	d->dir_fd = p->folder;
+	p->folder = -1;
+	if (strlen(p->name) + strlen("..tmp") > NAME_MAX)
 		return report_errno(-ENAMETOOLONG, "%s", path);
-	d->name = strdup(name);
+	d->name = strdup(p->name);
 	d->directory = slash ? strndup(path, slash > path ? slash - path : 1) : strdup(".");
-	if (!d->name || !d->directory || asprintf(&d->temporary, ".%s.tmp", name) < 0)
+	if (!d->name || !d->directory || asprintf(&d->temporary, ".%s.tmp", p->name) < 0)
 		return report_errno(-ENOMEM, "%s", path);
-	d->dir_fd = open(d->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->dir_fd < 0)
-		return report_errno(-errno, "cannot open the folder %s", d->directory);
 	return 0;
 }
 
@@ -91,12 +80,11 @@ static int other_run(const struct destination *d)
 }
 
 /* A lock says something only about a file that still has the name. */
-static bool has_its_name(const struct destination *d, int fd)
+static bool has_name(const struct destination *d, int fd, const char *name)
 {
 	struct stat open_one, named;
 
-	return !fstat(fd, &open_one) &&
-	       !fstatat(d->dir_fd, d->temporary, &named, AT_SYMLINK_NOFOLLOW) &&
+	return !fstat(fd, &open_one) && !fstatat(d->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) &&
 	       open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
@@ -126,7 +114,7 @@ static int remove_stale(struct destination *d)
 				    d->directory, d->temporary);
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		err = other_run(d);
-	else if (!has_its_name(d, fd))
+	else if (!has_name(d, fd, d->temporary))
 		err = -EAGAIN;
 	else
 		err = remove_name(d);
@@ -146,7 +134,7 @@ static int create_new(struct destination *d)
 	if (d->fd < 0) {
 		err = errno == EEXIST ? -EAGAIN : -errno;
 	} else if ((flock(d->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) ||
-		   !has_its_name(d, d->fd)) {
+		   !has_name(d, d->fd, d->temporary)) {
 		err = -EAGAIN;
 		close(d->fd);
 		d->fd = -1;
@@ -176,13 +164,13 @@ static int create_temporary(struct destination *d)
 	return 0;
 }
 
-static int open_file(struct destination *d, const char *path, bool exists)
+static int open_file(struct destination *d, struct place *p, const char *path, bool exists)
 {
 	int err;
 
 	if (exists && d->replace == CHECKPOINT_NOCLOBBER)
 		return report_fail(-EEXIST, "%s exists already (--noclobber)", path);
-	err = open_directory(d, path);
+	err = take_place(d, p, path);
 	if (!err)
 		err = create_temporary(d);
 	if (!err && exists && d->replace == CHECKPOINT_CLOBBER &&
@@ -191,24 +179,40 @@ static int open_file(struct destination *d, const char *path, bool exists)
 	return err;
 }
 
-static int open_path(struct destination *d, const char *path)
+static int open_place(struct destination *d, struct place *p, const char *path)
 {
-	char *real = NULL;
 	struct stat st;
-	int err;
 
-	if (stat(path, &st)) {
+	if (fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT)
 			return report_errno(-errno, "%s", path);
-		return open_file(d, path, false);
+		/* A symbolic link that leads nowhere gives way. */
+		if (p->followed) {
+			int err;
+
+			place_close(p);
+			err = place_find(p, path, false);
+			if (err)
+				return err;
+		}
+		return open_file(d, p, path, false);
 	}
 	if (S_ISDIR(st.st_mode))
 		return report_fail(-EISDIR, "%s is a directory: name a file", path);
-	if (!S_ISREG(st.st_mode))
-		return open_special(d, path);
-	real = realpath(path, NULL);	/* a symbolic link stays one */
-	err = real ? open_file(d, real, true) : report_errno(-errno, "%s", path);
-	free(real);
+	if (S_ISREG(st.st_mode))	/* a symbolic link to it stays one */
+		return open_file(d, p, path, true);
+	d->fd = place_open_special(p, path);
+	return d->fd < 0 ? d->fd : 0;
+}
+
+static int open_path(struct destination *d, const char *path)
+{
+	struct place p;
+	int err = place_find(&p, path, true);
+
+	if (!err)
+		err = open_place(d, &p, path);
+	place_close(&p);
 	return err;
 }
 
@@ -240,16 +244,24 @@ int destination_sync(struct destination *d)
 	return report_errno(-errno, "cannot write the context file");
 }
 
+static int backup_as(struct destination *d)
+{
+	struct place p;
+	int err = place_find(&p, d->backup, false);
+
+	if (!err && renameat(d->dir_fd, d->name, p.folder, p.name) && errno != ENOENT)
+		err = report_errno(-errno, "cannot rename %s to %s", d->name, d->backup);
+	place_close(&p);
+	return err;
+}
+
 /* Moves the existing file out of the way; its name never points to nothing. */
 static int backup(struct destination *d)
 {
 	char name[NAME_MAX + 1];
 
-	if (d->backup) {
-		if (!renameat(d->dir_fd, d->name, AT_FDCWD, d->backup) || errno == ENOENT)
-			return 0;
-		return report_errno(-errno, "cannot rename %s to %s", d->name, d->backup);
-	}
+	if (d->backup)
+		return backup_as(d);
 	for (unsigned int n = 1; n < 1000000; n++) {
 		if (snprintf(name, sizeof(name), "%s.~%u~", d->name, n) >= (int)sizeof(name))
 			return report_errno(-ENAMETOOLONG, "backup of %s", d->name);
@@ -305,11 +317,15 @@ int destination_commit(struct destination *d)
 		err = backup(d);
 	if (err)
 		return err;
-	err = appear(d);
+	err = has_name(d, d->fd, d->temporary) ? appear(d) : -ESTALE;
 	if (err == -EEXIST)
 		return report_fail(err, "%s/%s exists already (--noclobber)", d->directory, d->name);
-	if (err)
+	if (err && err != -ESTALE)
 		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
+	/* Who may write to the folder can rename what is in it. */
+	if (err || !has_name(d, d->fd, d->name))
+		return report_fail(-ESTALE, "%s/%s is not what was written: somebody has exchanged it",
+				   d->directory, d->name);
 	if (d->sync && fsync(d->dir_fd) && errno != EINVAL && errno != EROFS)
 		return report_errno(-errno, "cannot write the folder %s", d->directory);
 	return 0;

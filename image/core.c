@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/place.h"
 #include "report/report.h"
 #include "view.h"
 
@@ -381,9 +382,27 @@ static const Kcr__Mm *find_mm(const struct context *c, const Kcr__Process *p)
 	return NULL;
 }
 
+/* A core holds what the process could read: it goes to no file that others have open. */
+static int open_core(struct core *core, struct place *place)
+{
+	struct stat st;
+	int err = place_find(place, core->path, true);
+
+	if (err)
+		return err;
+	if (!fstatat(place->folder, place->name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
+		core->fd = place_open_special(place, core->path);
+	else
+		core->fd = place_create(place, core->path);
+	if (core->fd < 0)
+		place_close(place);
+	return core->fd < 0 ? core->fd : 0;
+}
+
 int core_write(struct context_reader *r, const struct context *c, int32_t pid, const char *path)
 {
 	struct core core = { .context = c, .path = path, .process = context_process(c, pid) };
+	struct place place;
 	struct stat st;
 	bool is_file;
 	int err;
@@ -393,15 +412,16 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 	if (!core.process->n_thread)
 		return report_fail(-ESRCH, "process %d is a zombie: it has no memory", pid);
 	core.mm = find_mm(c, core.process);
-	core.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (core.fd < 0)
-		return report_errno(-errno, "cannot create %s", path);
+	err = open_core(&core, &place);
+	if (err)
+		return err;
 	is_file = !fstat(core.fd, &st) && S_ISREG(st.st_mode);
 	err = fill_core(&core, r);
 	if (close(core.fd) && !err)
 		err = report_errno(-errno, "cannot write %s", path);
 	if (err && is_file)
-		unlink(path);
+		unlinkat(place.folder, place.name, 0);
+	place_close(&place);
 	free(core.segment);
 	free(core.buffer);
 	return err;

@@ -316,6 +316,78 @@ static void test_link(void **state)
 	assert_content("sub/image", "new");
 }
 
+/* In a folder that others may write to: root follows none of their links, and waits for nobody. */
+static void test_others(void **state)
+{
+	struct checkpoint_options o = options("link", CHECKPOINT_ATOMIC);
+
+	(void)state;
+	if (geteuid())
+		skip();
+	put("target", "untouched");
+	assert_int_equal(symlink("target", "link"), 0);
+	assert_int_equal(lchown("link", 12345, 12345), 0);
+	assert_int_equal(save(&o), -ELOOP);
+	assert_content("target", "untouched");
+
+	report_clear();
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(symlink("sub", "folder"), 0);
+	o = options("folder/image", CHECKPOINT_ATOMIC);
+	assert_int_equal(save(&o), 0);
+	assert_int_equal(lchown("folder", 12345, 12345), 0);
+	assert_int_equal(save(&o), -ELOOP);
+	report_clear();
+	o = options("image", CHECKPOINT_BACKUP);
+	o.backup = "folder/old";
+	put("image", "first");
+	assert_int_equal(save(&o), -ELOOP);
+	assert_content("image", "first");
+
+	report_clear();
+	o = options("fifo", CHECKPOINT_ATOMIC);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(chown("fifo", 12345, 12345), 0);
+	alarm(20);
+	assert_int_equal(save(&o), -EPERM);
+	alarm(0);
+}
+
+/* The name gets what was written, or the run fails. */
+static void test_exchanged_at_the_end(void **state)
+{
+	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
+	struct destination d;
+
+	(void)state;
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(write(d.fd, "new", 3), 3);
+	assert_int_equal(unlink(".image.tmp"), 0);
+	put(".image.tmp", "forged");
+	assert_int_equal(destination_commit(&d), -ESTALE);
+	destination_close(&d);
+}
+
+/* The folder that was found stays the one, whatever its name means later. */
+static void test_folder_exchanged(void **state)
+{
+	struct checkpoint_options o = options("sub/image", CHECKPOINT_ATOMIC);
+	struct destination d;
+
+	(void)state;
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(mkdir("other", 0700), 0);
+	put("other/image", "untouched");
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(write(d.fd, "new", 3), 3);
+	assert_int_equal(rename("sub", "moved"), 0);
+	assert_int_equal(symlink("other", "sub"), 0);
+	assert_int_equal(destination_commit(&d), 0);
+	destination_close(&d);
+	assert_content("other/image", "untouched");
+	assert_content("moved/image", "new");
+}
+
 static void test_special(void **state)
 {
 	struct checkpoint_options o = options("/dev/null", CHECKPOINT_CLOBBER);
@@ -390,7 +462,8 @@ int main(void)
 		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
 		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
 		CASE(test_exchanged), CASE(test_sync),
-		CASE(test_link), CASE(test_special), CASE(test_refused),
+		CASE(test_link), CASE(test_others), CASE(test_exchanged_at_the_end),
+		CASE(test_folder_exchanged), CASE(test_special), CASE(test_refused),
 		CASE(test_descriptor_and_rewind),
 	};
 

@@ -211,10 +211,12 @@ static int make_core(struct core *core, int32_t pid)
 	strcpy(core->path, "/tmp/test_view.XXXXXX");
 	fd = mkstemp(core->path);
 	assert_true(fd >= 0);
+	close(fd);
 	open_sample(&o);
 	report_clear();
 	err = core_write(o.r, o.c, pid, core->path);
 	close_sample(&o);
+	fd = open(core->path, O_RDONLY);
 	if (!err) {
 		assert_int_equal(fstat(fd, &st), 0);
 		core->size = st.st_size;
@@ -387,6 +389,38 @@ static void core_with_mapped_file(void **state)
 	unlink(path);
 }
 
+/* A file of another user's, which he may have open, or a link of his: not for root. */
+static void core_of_roots_is_roots_alone(void **state)
+{
+	char folder[] = "/tmp/test_view.XXXXXX", text[8] = "";
+	struct open_sample o;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	fd = open("theirs", O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(write(fd, "old", 3), 3);
+	assert_int_equal(symlink("theirs", "link"), 0);
+	assert_int_equal(lchown("link", 12345, 12345), 0);
+	open_sample(&o);
+	report_clear();
+	assert_int_equal(core_write(o.r, o.c, SAMPLE_PID, "link"), -ELOOP);
+	assert_int_equal(fchown(fd, 12345, 12345), 0);
+	report_clear();
+	assert_int_equal(core_write(o.r, o.c, SAMPLE_PID, "theirs"), -EEXIST);
+	close_sample(&o);
+	assert_int_equal(pread(fd, text, sizeof(text), 0), 3);
+	assert_string_equal(text, "old");
+	close(fd);
+	unlink("link");
+	unlink("theirs");
+	assert_int_equal(chdir("/"), 0);
+	rmdir(folder);
+}
+
 static void core_cannot_be_written(void **state)
 {
 	struct open_sample o;
@@ -427,6 +461,7 @@ int main(void)
 		cmocka_unit_test(core_of_a_process_that_shares),
 		cmocka_unit_test(core_of_nothing),
 		cmocka_unit_test(core_with_mapped_file),
+		cmocka_unit_test(core_of_roots_is_roots_alone),
 		cmocka_unit_test(core_cannot_be_written),
 	};
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A path is followed part by part, each from the descriptor of the one before.
+ * See place.h.
+ */
+#include "image/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#define MAX_LINKS	40	/* as the kernel */
+
+struct walk {
+	const char *path;	/* for messages */
+	int at;			/* O_PATH: the folder reached so far */
+	char rest[PATH_MAX];	/* what is to follow */
+	unsigned int links;
+};
+
+static int move_to(struct walk *w, int fd)
+{
+	int err = fd < 0 ? -errno : 0;
+
+	if (err)
+		return report_errno(err, "cannot open the folder of %s", w->path);
+	close(w->at);
+	w->at = fd;
+	return 0;
+}
+
+/* A link in the place of the part before w->rest; 1: it stands for a descriptor. */
+static int follow_link(struct walk *w, const char *part, const struct stat *st)
+{
+	char target[PATH_MAX], longer[2 * PATH_MAX];
+	ssize_t length;
+
+	if (!geteuid() && st->st_uid)
+		return report_fail(-ELOOP, "%s: %s is a symbolic link of user %u, which root does not "
+				   "follow: name what it leads to", w->path, part, st->st_uid);
+	if (++w->links > MAX_LINKS)
+		return report_errno(-ELOOP, "%s", w->path);
+	length = readlinkat(w->at, part, target, sizeof(target) - 1);
+	if (length < 0)
+		return report_errno(-errno, "%s", w->path);
+	target[length] = '\0';
+	if (target[0] != '/' && strstr(target, ":["))
+		return 1;
+	snprintf(longer, sizeof(longer), "%s%s%s", target, *w->rest ? "/" : "", w->rest);
+	if (strlen(longer) >= sizeof(w->rest))
+		return report_errno(-ENAMETOOLONG, "%s", w->path);
+	strcpy(w->rest, longer);
+	return target[0] == '/' ? move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+}
+
+/* Takes the next part off w->rest; *last: nothing follows, not even a slash. */
+static int next_part(struct walk *w, char part[NAME_MAX + 1], bool *last)
+{
+	const char *from = w->rest + strspn(w->rest, "/");
+	size_t length = strcspn(from, "/");
+
+	if (length > NAME_MAX)
+		return report_errno(-ENAMETOOLONG, "%s", w->path);
+	memcpy(part, from, length);
+	part[length] = '\0';
+	*last = !from[length];
+	from += length;
+	from += strspn(from, "/");
+	memmove(w->rest, from, strlen(from) + 1);
+	return 0;
+}
+
+/* One part; 1: it was the last. */
+static int step(struct walk *w, struct place *p, bool follow)
+{
+	char part[NAME_MAX + 1];
+	struct stat st;
+	bool last = false;
+	int err = next_part(w, part, &last);
+
+	if (err)
+		return err;
+	if (!*part || (!last && !*w->rest) || (last && (!strcmp(part, ".") || !strcmp(part, ".."))))
+		return report_fail(-EISDIR, "%s is a directory: name a file", w->path);
+	if (fstatat(w->at, part, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (!last || errno != ENOENT)
+			return report_errno(-errno, "%s", w->path);
+	} else if (S_ISLNK(st.st_mode) && (!last || follow)) {
+		p->followed |= last;
+		err = follow_link(w, part, &st);
+		p->descriptor = err == 1;
+		if (err <= 0)
+			return err;
+	} else if (!last) {
+		return move_to(w, openat(w->at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	}
+	strcpy(p->name, part);
+	return 1;
+}
+
+int place_find(struct place *p, const char *path, bool follow)
+{
+	struct walk w = { .path = path };
+	int err = 0;
+
+	*p = (struct place) { .folder = -1 };
+	if (strlen(path) >= sizeof(w.rest))
+		return report_errno(-ENAMETOOLONG, "%s", path);
+	strcpy(w.rest, path);
+	w.at = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w.at < 0)
+		return report_errno(-errno, "%s", path);
+	while (!err)
+		err = step(&w, p, follow);
+	if (err == 1) {
+		p->folder = openat(w.at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		err = p->folder < 0 ? report_errno(-errno, "cannot open the folder of %s", path) : 0;
+	}
+	close(w.at);
+	return err;
+}
+
+void place_close(struct place *p)
+{
+	if (p->folder >= 0)
+		close(p->folder);
+	p->folder = -1;
+}
+
+int place_open_special(const struct place *p, const char *path)
+{
+	int node = openat(p->folder, p->name, O_PATH | O_CLOEXEC | (p->descriptor ? 0 : O_NOFOLLOW));
+	char link[32];
+	struct stat st;
+	int fd;
+
+	if (node < 0 || fstat(node, &st)) {
+		fd = report_errno(-errno, "cannot open %s", path);
+	} else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode)) {
+		fd = report_fail(-EAGAIN, "%s was exchanged meanwhile: try again", path);
+	} else if (!geteuid() && st.st_uid && !p->descriptor) {
+		fd = report_fail(-EPERM, "%s is no regular file and belongs to user %u: root does not "
+				 "write to it", path, st.st_uid);
+	} else {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
+		fd = open(link, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0)
+			fd = report_errno(-errno, "cannot open %s", path);
+	}
+	if (node >= 0)
+		close(node);
+	return fd;
+}
+
+int place_create(const struct place *p, const char *path)
+{
+	const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	struct stat st;
+	int fd;
+
+	if (geteuid()) {
+		fd = openat(p->folder, p->name, flags | O_TRUNC | O_NOCTTY, 0600);
+		return fd < 0 ? report_errno(-errno, "cannot create %s", path) : fd;
+	}
+	if (!fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (!S_ISREG(st.st_mode) || st.st_uid)
+			return report_fail(-EEXIST, "%s exists and is not root's file: remove it", path);
+		unlinkat(p->folder, p->name, 0);
+	}
+	fd = openat(p->folder, p->name, flags | O_EXCL, 0600);
+	return fd < 0 ? report_errno(-errno, "cannot create %s", path) : fd;
+}
