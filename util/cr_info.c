@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/context.h"
@@ -131,6 +132,28 @@ static int show(struct context_reader *r, const struct context *c, const struct 
 	return 0;
 }
 
+/* Another user's pipe is not waited for. */
+static int open_file(const char *path)
+{
+	int node = open(path, O_PATH | O_CLOEXEC), fd;
+	struct stat st;
+	char link[32];
+
+	if (node < 0 || fstat(node, &st))
+		return report_errno(-errno, "cannot open %s", path);
+	if (S_ISFIFO(st.st_mode) && st.st_uid != geteuid()) {
+		fd = report_fail(-EINVAL, "%s is a named pipe of user %u: use cr_info - < %s", path,
+				 st.st_uid, path);
+	} else {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
+		fd = open(link, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			fd = report_errno(-errno, "cannot open %s", path);
+	}
+	close(node);
+	return fd;
+}
+
 static int run(const struct options *o)
 {
 	struct context_reader *r = NULL;
@@ -141,9 +164,9 @@ static int run(const struct options *o)
 	if (!o->core && snapshot_is(o->file))
 		return mpi_job_show(o->file, o->json, o->verify);
 	if (strcmp(o->file, "-")) {
-		fd = open(o->file, O_RDONLY | O_CLOEXEC);
+		fd = open_file(o->file);
 		if (fd < 0)
-			return report_errno(-errno, "cannot open %s", o->file);
+			return fd;
 	}
 	err = context_reader_new(&r, fd, o->file);
 	if (!err)

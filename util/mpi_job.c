@@ -5,6 +5,7 @@
 #include "util/mpi_job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -192,9 +193,11 @@ static int copy_manifest(const char *dir)
 	char path[PATH_MAX], text[4096];
 	size_t n;
 	FILE *in;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/" SNAPSHOT_MANIFEST, dir);
-	in = fopen(path, "re");
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	in = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!in)
 		return report_errno(-errno, "cannot open %s", path);
 	while ((n = fread(text, 1, sizeof(text), in)) > 0)

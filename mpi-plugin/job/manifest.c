@@ -160,7 +160,7 @@ static int read_text(const char *path, char **out)
 	struct stat st;
 	size_t done = 0;
 	char *text;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? -ENOENT :

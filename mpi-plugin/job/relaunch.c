@@ -8,12 +8,14 @@
 #include "mpi-plugin/job/relaunch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mpi-plugin/job/folder.h"
@@ -152,6 +154,40 @@ static void set_environment(char **environment)
 	}
 }
 
+/* Root's own, and nobody else can write to it. */
+static bool is_roots(int folder, const char *name, uid_t *owner)
+{
+	struct stat st = { .st_uid = ~0u };
+	bool is = !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) && !st.st_uid &&
+		  !(st.st_mode & 022) && !S_ISLNK(st.st_mode);
+
+	*owner = st.st_uid;
+	return is;
+}
+
+/* Loads it again from an open folder that is known to be root's. */
+static int load_as_root(const char *path, struct snapshot **s)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	char link[32];
+	uid_t owner;
+
+	if (folder < 0)
+		return report_errno(-errno, "%s", path);
+	if (!is_roots(folder, ".", &owner) || !is_roots(folder, SNAPSHOT_MANIFEST, &owner)) {
+		err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, which "
+				  "belongs to user %u or which others may write to: restart it as "
+				  "that user", path, owner);
+	} else {
+		snapshot_free(*s);
+		*s = NULL;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+		err = snapshot_load(link, s, NULL);
+	}
+	close(folder);
+	return err;
+}
+
 int relaunch_job(const char *dir, const char *self, char **overrides)
 {
 	struct snapshot *s = NULL;
@@ -161,6 +197,8 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 
 	if (!err && !realpath(found, path))
 		err = report_errno(-errno, "%s", found);
+	if (!err && !geteuid())
+		err = load_as_root(path, &s);
 	if (!err)
 		err = snapshot_check(path, s, false, &elsewhere);
 	if (!err)

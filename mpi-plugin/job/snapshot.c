@@ -152,12 +152,15 @@ int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum)
 {
 	XXH64_state_t *state = XXH64_createState();
 	char *buffer = malloc(SUM_BUFFER);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err = 0;
+	struct stat st;
 	ssize_t n = 0;
 
 	*bytes = 0;
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st))
 		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
 	else if (!state || !buffer)
 		err = -ENOMEM;
 	if (!err)
