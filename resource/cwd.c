@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 /* The name of the working folder, if a restart can enter it. */
 static int find_folder(const struct process_probe *probe, char target[PATH_MAX])
@@ -62,6 +63,7 @@ static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
 static int cwd_rebuild(struct rebuild *r, const Kcr__Process *p)
 {
 	const char *path = p->cwd;
+	int err;
 
 	if (p->has_umask)
 		umask(p->umask);
@@ -69,8 +71,9 @@ static int cwd_rebuild(struct rebuild *r, const Kcr__Process *p)
 		return 0;
 	if (r->relocate)
 		path = r->relocate(path);
-	if (chdir(path) < 0)
-		return report_errno(-errno, "process %d: cannot enter its working folder %s",
+	err = identity_chdir(path, p->credentials);
+	if (err)
+		return report_errno(err, "process %d: cannot enter its working folder %s",
 				    p->pid, path);
 	return 0;
 }

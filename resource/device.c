@@ -74,12 +74,13 @@ static int open_device(struct rebuild *r, const Kcr__File *file)
 
 	if (!usual)
 		return rebuild_error(file, -EINVAL, "not a device that is ever saved");
-	fd = rebuild_open_path(r, file->device->path, rebuild_open_flags(file), 0);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_rdev != file->device->rdev)) {
+	fd = rebuild_open_node(r, file->device->path, rebuild_open_flags(file), &st, S_IFCHR);
+	if (fd >= 0 && st.st_rdev != file->device->rdev) {
 		close(fd);
 		fd = -ENODEV;
 	}
 	if (fd < 0) {
+		report_clear();
 		fd = open(usual, rebuild_open_flags(file));
 		if (fd < 0)
 			return rebuild_error(file, -errno, "it cannot be opened");

@@ -32,7 +32,13 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 static int open_directory(struct rebuild *r, const Kcr__File *file)
 {
-	int fd = own_proc_open(r, file->directory->path, rebuild_open_flags(file) | O_DIRECTORY);
+	int flags = rebuild_open_flags(file) | O_DIRECTORY;
+	int fd = own_proc_has(r, file->directory->path) ?
+		 own_proc_open(r, file->directory->path, flags) :
+		 rebuild_open_path(r, file->directory->path, flags, 0);
+
+	if (fd == -EPERM && flags & O_NOATIME)
+		fd = rebuild_open_path(r, file->directory->path, flags & ~O_NOATIME, 0);
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");

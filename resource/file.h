@@ -107,6 +107,8 @@ int file_store_content(int fd, uint64_t offset, const void *data, size_t length)
 int rebuild_put(struct rebuild *r, uint32_t id, int fd);
 /* Likewise as the place where its contents go. */
 int rebuild_put_content(struct rebuild *r, uint32_t id, int fd);
+/* A new description of one of cr_restart's own descriptors 0, 1, 2. */
+int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags);
 /* One of cr_restart's own descriptors 0, 1, 2, in a description of its own where that is possible. */
 int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags);
 
@@ -118,16 +120,44 @@ int rebuild_error(const Kcr__File *file, int err, const char *format, ...)
 int rebuild_open_flags(const Kcr__File *file);
 /* A new description of what fd refers to. */
 int rebuild_reopen(int fd, int flags);
-/* open(2) of a path that --relocate may move. */
+/* identity_open() of a path that --relocate may move. */
 int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode);
+/*
+ * Likewise of what is there already, once it is known to be of this type (S_IFMT):
+ * opening another one could wait for ever, or do something.
+ */
+int rebuild_open_node(const struct rebuild *r, const char *path, int flags, struct stat *st,
+		      mode_t type);
+/* identity_is_guarded() after --relocate. */
+bool rebuild_is_guarded(const struct rebuild *r, const char *path);
 /* The path after --relocate, to be freed unless it is `path` itself. */
 const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
 /* Owner of a new file (perhaps with O_PATH); who may not give it away keeps it, which is said. */
-void rebuild_chown(int fd, uid_t uid, gid_t gid, const char *name);
+void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name);
+/* Its mode, which may take privilege after that. 0 or -errno. */
+int rebuild_set_mode(int fd, mode_t mode);
 
-/* open(2) of a path that may be one of /proc/PID (own_proc.c), and that of the right process. */
+/* ---- rights (file_rights.c) ----------------------------------------------------- */
+
+/* Who has each file: for file_with_rights(). -ENOMEM, reported. */
+int file_rights_prepare(struct rebuild *r);
+/*
+ * One step of a file's kind with the rights of a process that has it: the least
+ * privileged one, if there are several.  What it could not open itself, but was
+ * given, is opened with the caller's own rights where no user can interfere.
+ */
+int file_with_rights(struct rebuild *r, const Kcr__File *file,
+		     int (*step)(struct rebuild *r, const Kcr__File *file));
+/* For steps that have no result. */
+int file_enter(const struct rebuild *r, const Kcr__File *file);
+
+/* ---- /proc/PID of the image's processes (own_proc.c) ------------------------------ */
+
+bool own_proc_has(const struct rebuild *r, const char *path);
+/* That of the caller; for own_proc_has() only. */
 int own_proc_open(const struct rebuild *r, const char *path, int flags);
+/* And that of the right process; nothing for other paths. */
 int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *path, int number);
 
 /* Has any process (or the given one) this file under this number (-1: any)? */

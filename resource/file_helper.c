@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 /* ---- save ------------------------------------------------------------------- */
 
@@ -111,6 +112,9 @@ static int take_high(struct rebuild *r, int fd, int *out)
 {
 	int high;
 
+	if (*out >= 0)			/* of a try that came to nothing */
+		close(*out);
+	*out = -1;
 	if (fd >= r->high_fd) {
 		*out = fd;
 		return 0;
@@ -136,6 +140,16 @@ int rebuild_put_content(struct rebuild *r, uint32_t id, int fd)
 	return take_high(r, fd, &r->content_fd[id - 1]);
 }
 
+/* It is the caller's, not what an image names; but an untrusted one chooses the flags. */
+int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags)
+{
+	bool raised = identity_raise(false);
+	int fd = rebuild_reopen(r->stdio[number], flags);
+
+	identity_lower(raised);
+	return fd;
+}
+
 int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags)
 {
 	struct stat st;
@@ -144,8 +158,8 @@ int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags
 	if (r->stdio[number] < 0 || fstat(r->stdio[number], &st))
 		return -EBADF;
 	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
-		fd = rebuild_reopen(r->stdio[number],
-				    (flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY);
+		fd = rebuild_reopen_stdio(r, number,
+					  (flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY);
 	if (fd < 0)
 		fd = fcntl(r->stdio[number], F_DUPFD_CLOEXEC, r->high_fd);
 	if (fd < 0)
@@ -199,21 +213,64 @@ void rebuild_path_free(const char *path, const char *original)
 int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode)
 {
 	const char *moved = rebuild_path(r, path);
-	int fd = moved ? open(moved, flags | O_CLOEXEC, mode) : -1;
-	int err = moved ? -errno : -ENOMEM;
+	int fd = moved ? identity_open(moved, flags, mode) : -ENOMEM;
 
-	if (fd < 0 && err == -EPERM && flags & O_NOATIME) {
-		fd = open(moved, (flags & ~O_NOATIME) | O_CLOEXEC, mode);
-		err = -errno;
-	}
+	if (fd == -ELOOP && !(flags & O_NOFOLLOW))
+		report_fail(fd, "a symbolic link is in the path %s, and root follows none in a restart: "
+			    "use --relocate", moved);
 	rebuild_path_free(moved, path);
-	return fd < 0 ? err : fd;
+	return fd;
 }
 
-void rebuild_chown(int fd, uid_t uid, gid_t gid, const char *name)
+int rebuild_open_node(const struct rebuild *r, const char *path, int flags, struct stat *st,
+		      mode_t type)
 {
+	int node = rebuild_open_path(r, path, O_PATH | (flags & O_NOFOLLOW), 0), fd, err = 0;
+
+	if (node < 0)
+		return node;
+	if (fstat(node, st))
+		err = -errno;
+	else if ((st->st_mode & S_IFMT) != type)
+		err = report_fail(-ESTALE, "%s is a file of another type than at the checkpoint",
+				  path);
+	if (err || flags & O_PATH) {
+		if (err)
+			close(node);
+		return err ?: node;
+	}
+	fd = rebuild_reopen(node, flags & ~O_NOFOLLOW);
+	if (fd == -EPERM && flags & O_NOATIME)
+		fd = rebuild_reopen(node, flags & ~(O_NOFOLLOW | O_NOATIME));
+	close(node);
+	return fd;
+}
+
+bool rebuild_is_guarded(const struct rebuild *r, const char *path)
+{
+	const char *moved = rebuild_path(r, path);
+	bool guarded = moved && identity_is_guarded(moved);
+
+	rebuild_path_free(moved, path);
+	return guarded;
+}
+
+void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name)
+{
+	bool raised = identity_raise(false);
+
 	if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
 		report_verbose("%s has another owner than before", name);
+	identity_lower(raised);
+}
+
+int rebuild_set_mode(int fd, mode_t mode)
+{
+	bool raised = identity_raise(false);
+	int err = fchmod(fd, mode) ? -errno : 0;
+
+	identity_lower(raised);
+	return err;
 }
 
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 #include "restart/script.h"
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
@@ -73,7 +74,7 @@ static int raise_limit(int highest, size_t nr_files)
 	if (limit.rlim_max < needed) {
 		struct rlimit wider = { needed, needed };
 
-		if (setrlimit(RLIMIT_NOFILE, &wider))
+		if (!identity_may_raise_limits() || setrlimit(RLIMIT_NOFILE, &wider))
 			return report_fail(-EMFILE, "%llu open files are needed and the limit is %llu: "
 					   "raise it (ulimit -Hn)", (unsigned long long)needed,
 					   (unsigned long long)limit.rlim_max);
@@ -108,6 +109,8 @@ static int prepare(struct rebuild *r)
 	r->borrowed = calloc(c->nr_files + 1, sizeof(*r->borrowed));
 	if (!r->file_fd || !r->content_fd || !r->borrowed)
 		return report_errno(-ENOMEM, "restoring open files");
+	if (file_rights_prepare(r))
+		return -ENOMEM;
 	r->high_fd = highest_saved(c) + 1;
 	for (int i = 0; i < 3; i++) {
 		r->stdio[i] = fcntl(i, F_DUPFD_CLOEXEC, r->high_fd);
@@ -131,7 +134,7 @@ int files_open(struct rebuild *r)
 			continue;
 		if (!kind)
 			return rebuild_error(c->file[i], -EOPNOTSUPP, "this version cannot");
-		err = kind->open(r, c->file[i]);
+		err = file_with_rights(r, c->file[i], kind->open);
 	}
 	return err;
 }
@@ -143,8 +146,12 @@ int files_content(struct rebuild *r, const struct context_item *item)
 
 	if (!file || r->content_fd[item->file_id - 1] < 0)
 		return report_fail(-EINVAL, "the context file has contents for a file that takes none");
+	err = file_enter(r, file);
+	if (err)
+		return err;
 	err = file_store_content(r->content_fd[item->file_id - 1], item->offset, item->data,
 				 item->length);
+	identity_leave();
 	return err ? rebuild_error(file, err, "cannot write its contents") : 0;
 }
 
@@ -160,9 +167,9 @@ static int set_status(int fd, int flags)
 	return ret;
 }
 
-static int complete_status(const Kcr__File *file, int fd)
+static int complete_status(struct rebuild *r, const Kcr__File *file)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int fd = r->file_fd[file->id - 1], flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0)
 		return rebuild_error(file, -errno, "descriptor %d", fd);
@@ -186,7 +193,7 @@ static int complete_kinds(struct rebuild *r, bool epolls)
 
 		if (kind && kind->complete &&
 		    (c->file[i]->kind_case == KCR__FILE__KIND_EPOLL) == epolls)
-			err = kind->complete(r, c->file[i]);
+			err = file_with_rights(r, c->file[i], kind->complete);
 	}
 	return err;
 }
@@ -203,7 +210,7 @@ int files_complete(struct rebuild *r)
 			close(r->content_fd[i]);
 		r->content_fd[i] = -1;
 		if (r->file_fd[i] >= 0 && !r->borrowed[i] && !(c->file[i]->flags & O_PATH))
-			err = complete_status(c->file[i], r->file_fd[i]);
+			err = file_with_rights(r, c->file[i], complete_status);
 	}
 	return err;
 }
@@ -213,8 +220,11 @@ void files_close(struct rebuild *r)
 	for (size_t i = 0; r->file_fd && i < r->context->nr_files; i++) {
 		const struct file_kind *kind = file_kind_of(r->context->file[i]->kind_case);
 
-		if (kind && kind->finish && r->file_fd[i] >= 0)
+		if (kind && kind->finish && r->file_fd[i] >= 0 &&
+		    !file_enter(r, r->context->file[i])) {
 			kind->finish(r, r->context->file[i]);
+			identity_leave();
+		}
 		if (r->file_fd[i] >= 0)
 			close(r->file_fd[i]);
 		if (r->content_fd && r->content_fd[i] >= 0)
@@ -230,6 +240,8 @@ void files_close(struct rebuild *r)
 	free(r->file_fd);
 	free(r->content_fd);
 	free(r->borrowed);
+	free(r->holder);
+	r->holder = NULL;
 	r->file_fd = NULL;
 	r->content_fd = NULL;
 	r->borrowed = NULL;

@@ -333,7 +333,7 @@ static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *fi
 			int size = socket_value(fd, SO_SNDBUF);
 
 			if (size > 0 && size < 1 << 28)
-				setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+				socket_force_buffer(fd, SO_SNDBUF, size);
 			usleep(1000);
 		}
 	}

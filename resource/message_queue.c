@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 #define MQUEUE_MAGIC	0x19800202	/* linux/ipc/mqueue.c has it to itself */
 #define WAITING_MAX	256		/* messages of others that come while we look */
@@ -234,6 +235,36 @@ static void drain(int fd, size_t size)
 	free(buffer);
 }
 
+/* Larger than users may make them, privileges allow. */
+static int make_new(const char *name, struct mq_attr *attr)
+{
+	const int flags = O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK;
+	int fd = mq_open(name, flags, 0600, attr), err = -errno;
+	bool raised;
+
+	if (fd < 0 && err == -EINVAL) {
+		raised = identity_raise(false);
+		fd = raised ? mq_open(name, flags, 0600, attr) : -1;
+		err = raised ? -errno : err;
+		identity_lower(raised);
+	}
+	return fd < 0 ? err : fd;
+}
+
+/* With rights that its program has not, only if it is its owner's still. */
+static int open_old(const Kcr__MessageQueue *queue)
+{
+	int fd = mq_open(queue->name, O_RDWR | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!identity_is_guarding() || (!fstat(fd, &st) && st.st_uid == queue->uid))
+		return fd;
+	close(fd);
+	return -EACCES;
+}
+
 /* A queue that has its name still is taken as it is, or a new one made. */
 static int open_or_make(const Kcr__File *file, bool *fresh)
 {
@@ -247,16 +278,16 @@ static int open_or_make(const Kcr__File *file, bool *fresh)
 	*fresh = true;
 	if (queue->unlinked) {
 		snprintf(name, sizeof(name), "/kcr.%d.%u", (int)getpid(), file->id);
-		fd = mq_open(name, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK, 0600, &attr);
+		fd = make_new(name, &attr);
 		if (fd >= 0)
 			mq_unlink(name);
 	} else {
-		fd = mq_open(queue->name, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK, 0600, &attr);
+		fd = make_new(queue->name, &attr);
 		*fresh = fd >= 0;
-		if (fd < 0 && errno == EEXIST)
-			fd = mq_open(queue->name, O_RDWR | O_NONBLOCK);
+		if (fd == -EEXIST)
+			fd = open_old(queue);
 	}
-	return fd < 0 ? -errno : fd;
+	return fd;
 }
 
 static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
@@ -270,9 +301,10 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 	if (attr.mq_maxmsg < queue->max_messages || attr.mq_msgsize != queue->message_size)
 		return rebuild_error(file, -EEXIST, "a queue of this name has other limits");
 	if (fresh && queue->has_uid && queue->has_gid)
-		rebuild_chown(fd, queue->uid, queue->gid, queue->name);
-	if (fresh && fchmod(fd, queue->mode))
-		return rebuild_error(file, -errno, "cannot set its mode");
+		rebuild_own(fd, queue->uid, queue->gid, queue->name);
+	err = fresh ? rebuild_set_mode(fd, queue->mode) : 0;
+	if (err)
+		return rebuild_error(file, err, "cannot set its mode");
 	if (!fresh && !is_read(r, file->id))
 		return 0;
 	drain(fd, attr.mq_msgsize);

@@ -2,20 +2,24 @@
 /*
  * Files and directories of /proc/PID, where PID is a process of the image: when
  * files are opened, it may not be there yet, or have another number.  They are
- * those of the process that opens until each is installed.
+ * those of the process that opens until each is installed.  As long as a process
+ * is being made they are root's, if cr_restart is: its rights serve to open them,
+ * and nothing outside that folder can be reached by them.
  */
 #include "resource/file.h"
 
 #include <fcntl.h>
 #include <errno.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATH_ROOM	4400
+#include "resource/identity.h"
 
-/* What follows /proc/PID in such a path, or NULL. */
+/* What follows /proc/PID in such a path ("", "/…"), or NULL. */
 static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid)
 {
 	char *end;
@@ -27,33 +31,53 @@ static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid
 	       end : NULL;
 }
 
-int own_proc_open(const struct rebuild *r, const char *path, int flags)
+static int open_in(const char *folder, const char *rest, int flags)
 {
-	char self[PATH_ROOM];
-	const char *rest;
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	bool raised = identity_raise(true);
+	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (flags & O_PATH)
+		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	fd = at < 0 ? -1 : syscall(SYS_openat2, at, *rest ? rest + 1 : ".", &how, sizeof(how));
+	if (fd < 0)
+		fd = -errno;
+	if (at >= 0)
+		close(at);
+	identity_lower(raised);
+	return fd;
+}
+
+bool own_proc_has(const struct rebuild *r, const char *path)
+{
 	pid_t pid;
 
-	rest = rest_of(r, path, &pid);
-	if (!rest)
-		return rebuild_open_path(r, path, flags, 0);
-	snprintf(self, sizeof(self), "/proc/self%s", rest);
-	return rebuild_open_path(r, self, flags & ~O_NOFOLLOW, 0);
+	return rest_of(r, path, &pid);
+}
+
+int own_proc_open(const struct rebuild *r, const char *path, int flags)
+{
+	pid_t pid;
+
+	return open_in("/proc/self", rest_of(r, path, &pid), flags);
 }
 
 int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *saved, int number)
 {
 	int fd, flags = fcntl(number, F_GETFD);
-	char path[PATH_ROOM];
+	char folder[32];
 	const char *rest;
 	pid_t pid;
 
 	rest = rest_of(r, saved, &pid);
 	if (!rest)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d%s", rebuild_wait_pid(r, pid), rest);
-	fd = open(path, rebuild_open_flags(file));
+	snprintf(folder, sizeof(folder), "/proc/%d", rebuild_wait_pid(r, pid));
+	fd = open_in(folder, rest, rebuild_open_flags(file));
 	if (fd < 0)
-		return rebuild_error(file, -errno, "it cannot be opened");
+		return rebuild_error(file, fd, "it cannot be opened");
 	if (file->has_position)
 		lseek(fd, file->position, SEEK_SET);
 	dup3(fd, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 static bool match(const struct file_probe *probe)
 {
@@ -251,18 +252,19 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	int fd = -ENOENT;
 
 	if (path && !mkfifo(path, (pipe->mode & 07777) | 0600))
-		fd = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
+		fd = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, &st,
+				       S_IFIFO);
 	rebuild_path_free(path, pipe->fifo_path);
 	if (fd < 0)
 		return fd;
-	/* Whoever may write to its folder could have put another file there by now. */
-	if (fstat(fd, &st) || !S_ISFIFO(st.st_mode)) {
-		close(fd);
-		return -ESTALE;
+	/* Whoever may write to its folder could have put another one there by now. */
+	if (st.st_uid != identity_user()) {
+		report_verbose("%s is not ours: it keeps owner and mode", pipe->fifo_path);
+		return fd;
 	}
-	if (pipe->has_uid && pipe->has_gid)
-		rebuild_chown(fd, pipe->uid, pipe->gid, pipe->fifo_path);
-	if (pipe->has_mode && fchmod(fd, pipe->mode & 07777))	/* umask(2) or not */
+	if (pipe->has_uid && pipe->has_gid && (st.st_uid != pipe->uid || st.st_gid != pipe->gid))
+		rebuild_own(fd, pipe->uid, pipe->gid, pipe->fifo_path);
+	if (pipe->has_mode && rebuild_set_mode(fd, pipe->mode & 07777))	/* umask(2) or not */
 		report_verbose("cannot set the mode of %s", pipe->fifo_path);
 	return fd;
 }
@@ -271,11 +273,12 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 {
 	const Kcr__Pipe *pipe = file->pipe;
+	struct stat st;
 
 	if (!pipe->fifo_path)
 		return pipe2(ends, O_CLOEXEC) ?
 			rebuild_error(file, -errno, "cannot make a pipe") : 0;
-	ends[0] = rebuild_open_path(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, 0);
+	ends[0] = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, &st, S_IFIFO);
 	if (ends[0] == -ENOENT)
 		ends[0] = make_fifo(r, file);
 	if (ends[0] < 0)
@@ -310,10 +313,9 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 			fd = fcntl(ends[end], F_DUPFD_CLOEXEC, r->high_fd);
 			if (fd < 0)
 				fd = -errno;
-		} else if (file->pipe->fifo_path) {
-			fd = rebuild_open_path(r, file->pipe->fifo_path, flags | O_NONBLOCK, 0);
 		} else {
-			fd = rebuild_reopen(ends[end], flags);
+			fd = rebuild_reopen(ends[end],
+					    flags | (file->pipe->fifo_path ? O_NONBLOCK : 0));
 		}
 		err = fd < 0 ? rebuild_error(f, fd, "it cannot be opened") :
 			       rebuild_put(r, f->id, fd);

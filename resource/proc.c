@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 static void proc_path(char *path, size_t size, pid_t pid, const char *name)
 {
@@ -76,11 +77,16 @@ int proc_write_self(const char *name, const char *text)
 {
 	char path[64];
 	int fd, err = 0;
+	bool raised;
 
 	proc_path(path, sizeof(path), 0, name);
+	/* It may be root's now; what may be written there is asked later. */
+	raised = identity_raise(true);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
+	err = fd < 0 ? -errno : 0;
+	identity_lower(raised);
 	if (fd < 0)
-		return -errno;
+		return err;
 	if (write(fd, text, strlen(text)) < 0)
 		err = -errno;
 	close(fd);

@@ -18,6 +18,7 @@
 
 #include "report/report.h"
 #include "resource/build_id.h"
+#include "resource/identity.h"
 
 static bool match(const struct file_probe *probe)
 {
@@ -136,22 +137,41 @@ static int check_unchanged(int fd, const struct stat *st, const Kcr__File *file)
 	return 0;
 }
 
+/*
+ * What the program had been given and could not open itself: it must be the very
+ * same, unless nobody but root can have put another in its place.
+ */
+static int check_given(const struct rebuild *r, int fd, const Kcr__RegularFile *regular)
+{
+	struct stat st;
+
+	if (!identity_is_guarding())
+		return 0;
+	if (fstat(fd, &st))
+		return -errno;
+	if ((st.st_ino == regular->ino && st.st_dev == regular->dev) ||
+	    rebuild_is_guarded(r, regular->path))
+		return 0;
+	return report_fail(-EACCES, "%s: the program may not open it, and it is not the file that it "
+			   "had: restore its mode, or the file", regular->path);
+}
+
 static int open_existing(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__RegularFile *regular = file->regular;
+	int fd, err, flags = rebuild_open_flags(file);
 	struct stat st;
-	int fd, err;
 
-	fd = own_proc_open(r, regular->path, rebuild_open_flags(file));
+	if (own_proc_has(r, regular->path))
+		fd = own_proc_open(r, regular->path, flags);
+	else
+		fd = rebuild_open_node(r, regular->path, flags, &st, regular->mode & S_IFMT);
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
-	if (fstat(fd, &st))
-		err = rebuild_error(file, -errno, "fstat");
-	else if ((st.st_mode ^ regular->mode) & S_IFMT)
-		err = report_fail(-ESTALE, "%s is a file of another type than at the checkpoint",
-				  regular->path);
-	else
-		err = regular->must_match ? check_unchanged(fd, &st, file) : 0;
+	err = check_given(r, fd, regular);
+	if (!err && regular->must_match)
+		err = fstat(fd, &st) ? rebuild_error(file, -errno, "fstat") :
+				       check_unchanged(fd, &st, file);
 	if (err) {
 		close(fd);
 		return err;
@@ -167,25 +187,23 @@ static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular
 	mode_t mode = (regular->mode & 07777) | 0600;
 	const char *path = rebuild_path(r, regular->path), *slash;
 	char folder[4096];
-	int fd = -1, err = -ENOENT;
+	int fd;
 
 	if (!path)
 		return -ENOMEM;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	fd = identity_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 	if (fd >= 0) {
 		unlink(path);
 	} else {
 		slash = strrchr(path, '/');
 		snprintf(folder, sizeof(folder), "%.*s", slash && slash > path ?
 			 (int)(slash - path) : 1, path);
-		fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+		fd = identity_open(folder, O_RDWR | O_TMPFILE, mode);
 	}
 	if (fd < 0)
-		fd = open(P_tmpdir, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
-	if (fd < 0)
-		err = -errno;
+		fd = identity_open(P_tmpdir, O_RDWR | O_TMPFILE, mode);
 	rebuild_path_free(path, regular->path);
-	return fd < 0 ? err : fd;
+	return fd;
 }
 
 /*
@@ -218,6 +236,11 @@ static int make_shared_memory(const struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
+	err = check_given(r, fd, regular);
+	if (err) {
+		close(fd);
+		return err;
+	}
 	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		err = errno == EAGAIN || errno == EBUSY ?
 			report_fail(-EBUSY, "the shared memory object %s is in use by another program",
@@ -288,19 +311,26 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 		{ .tv_nsec = UTIME_OMIT },
 		{ .tv_sec = regular->mtime_sec, .tv_nsec = regular->mtime_nsec },
 	};
-	int fd = r->content_fd[file->id - 1];
+	int fd = r->content_fd[file->id - 1], err;
+	mode_t mode = regular->mode & 07777;
 	struct stat st;
 
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st))
 		return rebuild_error(file, -errno, "fstat");
-	/* Another owner takes privilege: without it the file is the caller's. */
-	if (st.st_uid != regular->uid || st.st_gid != regular->gid)
-		rebuild_chown(fd, regular->uid, regular->gid, regular->path);
-	if (fchmod(fd, regular->mode & 07777))
-		return rebuild_error(file, -errno, "cannot set its mode");
 	futimens(fd, times);
+	/*
+	 * Another owner takes privilege: without it the file is the caller's.  What
+	 * another user had in his hands until now must not run with the owner's rights.
+	 */
+	if (st.st_uid != regular->uid || st.st_gid != regular->gid) {
+		rebuild_own(fd, regular->uid, regular->gid, regular->path);
+		mode &= 01777;
+	}
+	err = rebuild_set_mode(fd, mode);
+	if (err)
+		return rebuild_error(file, err, "cannot set its mode");
 	close(fd);			/* no writer may be left where it is executed */
 	r->content_fd[file->id - 1] = -1;
 	return 0;

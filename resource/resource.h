@@ -112,6 +112,7 @@ struct rebuild {
 	int high_fd;			/* no saved descriptor has this number or more; ours do */
 	int stdio[3];			/* high duplicates of cr_restart's own, -1: closed */
 	bool *borrowed;			/* file_fd[i] is one of these: its flags are not ours */
+	const Kcr__Credentials **holder; /* holder[id - 1]: with whose rights it is opened; NULL: ours */
 	int dead_pidfd;			/* pidfd of a process that is gone, -1: not made yet */
 };
 

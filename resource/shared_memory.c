@@ -20,6 +20,7 @@
 
 #include "device/device.h"
 #include "report/report.h"
+#include "resource/identity.h"
 
 #ifndef SHM_HUGE_SHIFT
 #define SHM_HUGE_SHIFT	26
@@ -159,14 +160,15 @@ static int open_anonymous(struct rebuild *r, const Kcr__File *file)
 /* The next segment gets this id, if we may say so. */
 static void choose_id(int id)
 {
+	bool raised = identity_raise(false);
 	int fd = open("/proc/sys/kernel/shm_next_id", O_WRONLY | O_CLOEXEC);
 	char text[16];
 
-	if (fd < 0)
-		return;
-	if (write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)
+	if (fd >= 0 && write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)
 		report_verbose("the System V segment %d gets another number", id);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	identity_lower(raised);
 }
 
 /*
@@ -182,7 +184,8 @@ static int get_segment(const Kcr__File *file, bool *old)
 	int id;
 
 	*old = !shmctl(memory->shmid, IPC_STAT, &ds) && ds.shm_perm.__key == key &&
-	       ds.shm_segsz == memory->size && !(ds.shm_perm.mode & SHM_DEST);
+	       ds.shm_segsz == memory->size && !(ds.shm_perm.mode & SHM_DEST) &&
+	       (!identity_is_guarding() || ds.shm_perm.uid == memory->uid);
 	if (*old && ds.shm_nattch)
 		return rebuild_error(file, -EBUSY, "System V segment %d is in use by another program",
 				     memory->shmid);
@@ -222,7 +225,7 @@ static int open_system_v(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__SharedMemory *memory = file->shared_memory;
 	struct shmid_ds ds;
-	bool old;
+	bool old, raised;
 	int id = get_segment(file, &old), err;
 
 	if (id < 0)
@@ -232,11 +235,15 @@ static int open_system_v(struct rebuild *r, const Kcr__File *file)
 	    (ds.shm_perm.uid != memory->uid || ds.shm_perm.gid != memory->gid)) {
 		ds.shm_perm.uid = memory->uid;
 		ds.shm_perm.gid = memory->gid;
+		raised = identity_raise(false);
 		if (shmctl(id, IPC_SET, &ds))
 			report_verbose("System V segment %d has another owner than before", id);
+		identity_lower(raised);
 	}
+	raised = identity_raise(false);
 	if (memory->destroyed || (err && !old))
 		shmctl(id, IPC_RMID, NULL);
+	identity_lower(raised);
 	return err;
 }
 

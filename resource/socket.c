@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK	72
@@ -193,14 +194,23 @@ int socket_options_save(const struct file_probe *probe, int family, int type, in
 	return err;
 }
 
-/* The kernel doubles sizes of buffers that it is given. */
-static void set_buffer(int fd, int name, int value)
+void socket_force_buffer(int fd, int name, int size)
 {
 	int force = name == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
+	bool raised = identity_raise(false);
 
-	value /= 2;
-	if (setsockopt(fd, SOL_SOCKET, force, &value, sizeof(value)))
-		setsockopt(fd, SOL_SOCKET, name, &value, sizeof(value));
+	if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
+	identity_lower(raised);
+}
+
+static bool set_option(int fd, const Kcr__SocketOption *o)
+{
+	bool raised = identity_raise(false), done;
+
+	done = !setsockopt(fd, o->level, o->name, o->value.data, o->value.len);
+	identity_lower(raised);
+	return done;
 }
 
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
@@ -213,11 +223,11 @@ void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
 
 			if (o->value.len == sizeof(value)) {
 				memcpy(&value, o->value.data, sizeof(value));
-				set_buffer(fd, o->name, value);
+				socket_force_buffer(fd, o->name, value / 2);
 			}
 			continue;
 		}
-		if (setsockopt(fd, o->level, o->name, o->value.data, o->value.len))
+		if (!set_option(fd, o))
 			report_verbose("an option of a socket (%d, %d) cannot be set", o->level,
 				       o->name);
 	}

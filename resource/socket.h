@@ -17,4 +17,7 @@ int socket_options_save(const struct file_probe *probe, int family, int type, in
 /* Options that take a privilege are left out without it. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
 
+/* Gives it a buffer of `size` bytes, which the kernel doubles; more than usual takes privilege. */
+void socket_force_buffer(int fd, int name, int size);
+
 #endif /* KCR_RESOURCE_SOCKET_H */

@@ -306,9 +306,13 @@ static int open_outside(struct rebuild *r, const Kcr__File *file)
 		fd = open("/dev/tty", flags);
 	for (int i = 0; i < 3 && fd < 0; i++)
 		if (r->stdio[i] >= 0 && isatty(r->stdio[i]))
-			fd = rebuild_reopen(r->stdio[i], flags);
+			fd = rebuild_reopen_stdio(r, i, flags);
 	if (fd < 0)
 		fd = open("/dev/tty", flags);
+	/* One that root has and its programs may not open. */
+	for (int i = 0; i < 3 && fd < 0; i++)
+		if (r->stdio[i] >= 0 && isatty(r->stdio[i]))
+			fd = fcntl(r->stdio[i], F_DUPFD_CLOEXEC, r->high_fd);
 	if (fd >= 0)
 		set_users_modes(file, fd);
 	else

@@ -194,8 +194,7 @@ static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__Fi
 
 	while (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE) && size < 1 << 28) {
 		size *= 2;
-		if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
-			setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+		socket_force_buffer(fd, SO_SNDBUF, size);
 		sent = sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	if (size != usual) {

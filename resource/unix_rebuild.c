@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 #include "resource/file.h"
 #include "resource/socket.h"
 
@@ -94,16 +95,16 @@ static int enter_folder(const struct rebuild *r, const Kcr__File *file,
 			const struct sockaddr_un *a)
 {
 	const Kcr__Process *p = rebuild_first_owner(r, file->id);
-	const char *path;
-	int here;
+	int here, there;
 
 	if (!a->sun_path[0] || a->sun_path[0] == '/' || !p || !p->cwd || !*p->cwd)
 		return -1;
 	here = open(".", O_PATH | O_CLOEXEC);
-	path = rebuild_path(r, p->cwd);
-	if (!path || chdir(path))
+	there = rebuild_open_path(r, p->cwd, O_PATH | O_DIRECTORY, 0);
+	if (there < 0 || fchdir(there))
 		report_verbose("cannot enter %s to name a socket", p->cwd);
-	rebuild_path_free(path, p->cwd);
+	if (there >= 0)
+		close(there);
 	return here;
 }
 
@@ -134,30 +135,33 @@ static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type
 
 /*
  * The node that bind() has made, with O_PATH.  Whoever may write to its folder could
- * have put another one there by now: the socket itself knows, but tells only root.
+ * have put another one there by now: the socket itself knows, but tells only root,
+ * who must not believe the name.
  */
-static int open_node(int fd, const char *path)
+static int open_node(int fd, const char *path, bool root)
 {
 	int node = ioctl(fd, SIOCUNIXFILE);
 
-	return node >= 0 ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return node >= 0 || root ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
 {
-	int node = open_node(fd, path);
+	bool root = identity_raise(false);
+	int node = open_node(fd, path, root);
 	char link[32];
 	struct stat st;
 
 	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
 		report_verbose("%s is gone: it keeps owner and mode", path);
 	} else {
-		if (u->has_uid && u->has_gid)
-			rebuild_chown(node, u->uid, u->gid, path);
+		if (u->has_uid && u->has_gid && fchownat(node, "", u->uid, u->gid, AT_EMPTY_PATH))
+			report_verbose("%s has another owner than before", path);
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
 		if (u->has_mode && chmod(link, u->mode & 07777))
 			report_verbose("cannot set the mode of %s", path);
 	}
+	identity_lower(root);
 	if (node >= 0)
 		close(node);
 }

@@ -23,6 +23,7 @@
 #include "device/refused.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/identity.h"
 #include "resource/resource.h"
 #include "restart/fill.h"
 #include "restart/process.h"
@@ -402,6 +403,8 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	memset(result, 0, sizeof(*result));
 	prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
 	err = check_architecture(context->preamble);
+	if (!err)
+		err = identity_begin(identity_is_privileged() ? IDENTITY_SAVED : IDENTITY_CALLER);
 	if (!err)
 		err = report_share();
 	if (err)

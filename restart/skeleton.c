@@ -25,6 +25,7 @@
 
 #include "device/refused.h"
 #include "report/report.h"
+#include "resource/identity.h"
 #include "restart/family.h"
 #include "restart/process.h"
 
@@ -359,7 +360,11 @@ static void become(size_t i)
 	};
 	int err;
 
-	err = files_install(k.rebuild, p->n_descriptor ? p : files_of(p));
+	/* What is set of a descriptor with these rights is done with them later. */
+	err = identity_enter(p->credentials);
+	if (!err)
+		err = files_install(k.rebuild, p->n_descriptor ? p : files_of(p));
+	identity_leave();
 	for (size_t a = 0; attributes[a] && !err; a++)
 		if (attributes[a]->rebuild)
 			err = attributes[a]->rebuild(k.rebuild, p);
@@ -407,6 +412,8 @@ static void live(size_t i)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (!helpers)
 		give_up(-ENOMEM, "cannot be made", i);
+	if (identity_take(saved(i)->credentials))
+		_exit(1);
 	nr_helpers = take_place(i, helpers);
 
 	announce(&k.meeting->made);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 static struct rule {
 	char *from;
@@ -43,7 +44,7 @@ static char *take_part(const char **text, char end)
 int relocate_add(const char *rule)
 {
 	const char *p = rule;
-	char *from, *to = NULL;
+	char *from, *to = NULL, *real;
 
 	if (nr_rules == RELOCATE_MAX)
 		return report_fail(-EINVAL, "--relocate can be given %d times at most",
@@ -65,6 +66,12 @@ int relocate_add(const char *rule)
 		return report_fail(-EINVAL,
 				   "--relocate needs OLD=NEW with two absolute paths, not \"%s\"",
 				   rule);
+	}
+	/* Links in what the caller wrote are followed; in saved paths root follows none. */
+	real = identity_is_privileged() ? realpath(to, NULL) : NULL;
+	if (real) {
+		free(to);
+		to = real;
 	}
 	rules[nr_rules++] = (struct rule){ from, to };
 	return 0;

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rights that a restart has at each moment.  Only effective ids and
+ * capabilities change: the saved user id and the permitted capabilities stay,
+ * so that others cannot send signals to cr_restart or trace it meanwhile, and
+ * that the way back is open.  See identity.h.
+ */
+#include "resource/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE	40
+#endif
+#define CAP(name)	(1ull << (name))
+#define CAP_ANY_FILE	(CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH))
+
+struct rights {
+	uid_t euid, fsuid;
+	gid_t egid, fsgid;
+	size_t nr_groups;
+	const gid_t *group;
+	uint64_t effective;
+};
+
+static struct {
+	enum identity_rule rule;
+	bool guarding;
+	bool half_way;			/* a change has failed: `now` is not known */
+	uint64_t permitted;
+	struct rights own;		/* the caller's */
+	struct rights base;		/* to go back to: these, unless identity_take() chose others */
+	struct rights now;
+	struct rights lowered;		/* during identity_raise() */
+} s;
+
+/* ---- system calls: not glibc's, which are for all threads of a program ---------------- */
+
+static int read_capabilities(struct __user_cap_data_struct data[2])
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capget, &header, data) ? -errno : 0;
+}
+
+static int set_effective(uint64_t effective)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	int err = read_capabilities(data);
+
+	if (err)
+		return err;
+	data[0].effective = effective & data[0].permitted;
+	data[1].effective = effective >> 32 & data[1].permitted;
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+static bool same_ids(const struct rights *a, const struct rights *b)
+{
+	return a->euid == b->euid && a->fsuid == b->fsuid && a->egid == b->egid &&
+	       a->fsgid == b->fsgid && a->nr_groups == b->nr_groups &&
+	       (!a->nr_groups || !memcmp(a->group, b->group, a->nr_groups * sizeof(*a->group)));
+}
+
+static int set_ids(const struct rights *to)
+{
+	int err = set_effective(s.permitted);	/* what it takes to change */
+
+	if (err)
+		return err;
+	if (syscall(SYS_setgroups, to->nr_groups, to->group) ||
+	    syscall(SYS_setresgid, -1, to->egid, -1))
+		return -errno;
+	syscall(SYS_setfsgid, to->fsgid);
+	if (syscall(SYS_setresuid, -1, to->euid, -1))
+		return -errno;
+	if (to->fsuid != to->euid) {		/* the last call may have taken what this one needs */
+		err = set_effective(s.permitted);
+		syscall(SYS_setfsuid, to->fsuid);
+	}
+	if (!err && ((uid_t)syscall(SYS_setfsuid, -1) != to->fsuid ||
+		     (gid_t)syscall(SYS_setfsgid, -1) != to->fsgid))
+		err = -EPERM;
+	return err;
+}
+
+static int set_rights(const struct rights *to)
+{
+	bool same = !s.half_way && same_ids(&s.now, to);
+	int err = 0;
+
+	if (same && s.now.effective == to->effective)
+		return 0;
+	if (!same)
+		err = set_ids(to);
+	if (!err)
+		err = set_effective(to->effective);
+	s.half_way = err;
+	if (!err)
+		s.now = *to;
+	return err;
+}
+
+/* ---- rules ----------------------------------------------------------------------------- */
+
+bool identity_is_privileged(void)
+{
+	struct __user_cap_data_struct data[2];
+
+	return !geteuid() || read_capabilities(data) || data[0].effective || data[1].effective;
+}
+
+int identity_begin(enum identity_rule rule)
+{
+	struct __user_cap_data_struct data[2];
+	gid_t *group = NULL;
+	int count = 0, err = 0;
+
+	free((gid_t *)s.own.group);
+	s.own.group = NULL;
+	s.rule = rule;
+	if (rule == IDENTITY_CALLER)
+		return 0;
+	err = read_capabilities(data);
+	if (!err)
+		count = getgroups(0, NULL);
+	if (count > 0)
+		group = calloc(count, sizeof(*group));
+	if (count < 0 || (group && getgroups(count, group) != count))
+		err = -errno;
+	else if (count && !group)
+		err = -ENOMEM;
+	if (err)
+		return report_errno(err, "cannot read my own credentials");
+	s.permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
+	s.own = (struct rights) {
+		.euid = geteuid(), .fsuid = geteuid(), .egid = getegid(), .fsgid = getegid(),
+		.nr_groups = count, .group = group,
+		.effective = data[0].effective | (uint64_t)data[1].effective << 32,
+	};
+	s.base = s.now = s.own;
+	return 0;
+}
+
+bool identity_may_raise_limits(void)
+{
+	return s.rule != IDENTITY_OWNER;
+}
+
+static struct rights rights_of(const Kcr__Credentials *c)
+{
+	return (struct rights) {
+		.euid = c->euid, .fsuid = c->fsuid, .egid = c->egid, .fsgid = c->fsgid,
+		.nr_groups = c->n_group, .group = c->group,
+		.effective = c->cap_effective & s.permitted,
+	};
+}
+
+/* Without its rights cr_restart can do no more good; with others', only harm. */
+static void go_back(const struct rights *to)
+{
+	int err = set_rights(to);
+
+	if (!err)
+		return;
+	report_errno(err, "cannot get back my own rights");
+	report_print(err);
+	_exit(report_exit_code(err));
+}
+
+static int enter(const struct rights *to)
+{
+	int err = set_rights(to);
+
+	if (!err)
+		return 0;
+	go_back(&s.base);
+	return report_errno(err, "cannot take the rights of user %u", to->euid);
+}
+
+int identity_enter(const Kcr__Credentials *c)
+{
+	struct rights to;
+
+	if (s.rule == IDENTITY_CALLER)
+		return 0;
+	to = c ? rights_of(c) : s.base;
+	return enter(&to);
+}
+
+void identity_leave(void)
+{
+	if (s.rule != IDENTITY_CALLER)
+		go_back(&s.base);
+}
+
+/* Lost for good, as in the saved process, which has no privileges to do it with later. */
+static int drop_bounding(uint64_t wanted)
+{
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (!(wanted & 1ull << cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
+			return -errno;
+	return 0;
+}
+
+int identity_take(const Kcr__Credentials *c)
+{
+	struct rights to;
+	bool raised;
+	int err;
+
+	if (s.rule != IDENTITY_OWNER || !c)
+		return 0;
+	raised = identity_raise(true);
+	err = drop_bounding(c->cap_bounding);
+	if (!err && syscall(SYS_setresgid, c->gid, -1, c->sgid))
+		err = -errno;
+	identity_lower(raised);
+	if (err)
+		return report_errno(err, "cannot take the rights of user %u", c->euid);
+	to = rights_of(c);
+	to.effective |= s.permitted & CAP(CAP_CHECKPOINT_RESTORE);
+	err = enter(&to);
+	if (!err)
+		s.base = to;
+	return err;
+}
+
+bool identity_raise(bool always)
+{
+	if (s.rule == IDENTITY_CALLER || (s.rule == IDENTITY_OWNER && !always))
+		return false;
+	s.lowered = s.now;
+	go_back(&s.own);
+	return true;
+}
+
+void identity_lower(bool raised)
+{
+	if (raised)
+		go_back(&s.lowered);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+bool identity_guard(void)
+{
+	s.guarding = s.rule == IDENTITY_SAVED;
+	return s.guarding;
+}
+
+bool identity_is_guarding(void)
+{
+	return s.guarding;
+}
+
+void identity_unguard(void)
+{
+	s.guarding = false;
+}
+
+/* *sticky: what follows must be root's. */
+static bool is_roots_folder(const struct stat *st, bool *sticky)
+{
+	bool others = st->st_mode & 022;
+
+	if (!S_ISDIR(st->st_mode) || st->st_uid || (others && !(st->st_mode & S_ISVTX)))
+		return false;
+	*sticky = others;
+	return true;
+}
+
+bool identity_is_guarded(const char *path)
+{
+	int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
+	char *copy = strdup(path), *rest = copy, *name = NULL;
+	bool good = at >= 0 && copy && path[0] == '/', sticky = false;
+	struct stat st;
+
+	while (good && (name = strsep(&rest, "/"))) {
+		if (!*name)
+			continue;
+		good = !fstat(at, &st) && is_roots_folder(&st, &sticky);
+		next = good ? openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+		if (next < 0) {
+			/* What is to be made there. */
+			good = good && errno == ENOENT && !rest && !sticky;
+			break;
+		}
+		close(at);
+		at = next;
+		good = !fstat(at, &st) && !S_ISLNK(st.st_mode) &&
+		       (!sticky || (!st.st_uid && S_ISDIR(st.st_mode)));
+	}
+	if (at >= 0)
+		close(at);
+	free(copy);
+	return good;
+}
+
+uid_t identity_user(void)
+{
+	return s.rule == IDENTITY_CALLER ? geteuid() : s.now.fsuid;
+}
+
+int identity_open(const char *path, int flags, mode_t mode)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	int fd;
+
+	if (s.rule == IDENTITY_CALLER) {
+		fd = open(path, flags | O_CLOEXEC, mode);
+		return fd < 0 ? -errno : fd;
+	}
+	if (flags & O_PATH)		/* open(2) passes over the others, openat2(2) does not */
+		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	else if (flags & (O_CREAT | __O_TMPFILE))
+		how.mode = mode & 07777;
+	if (!s.now.fsuid || s.now.effective & CAP_ANY_FILE)
+		how.resolve = RESOLVE_NO_SYMLINKS;
+	fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+static int change_folder(const char *path)
+{
+	int fd = identity_open(path, O_PATH | O_DIRECTORY, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = fchdir(fd) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+int identity_chdir(const char *path, const Kcr__Credentials *c)
+{
+	int err = identity_enter(c);
+
+	if (err)
+		return err;
+	err = change_folder(path);
+	identity_leave();
+	if (err == -EACCES && s.rule == IDENTITY_SAVED && identity_is_guarded(path))
+		err = change_folder(path);
+	return err;
+}
+
+static bool is_privileged(const Kcr__Credentials *c)
+{
+	return !c->euid || !c->fsuid || c->cap_effective;
+}
+
+const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b)
+{
+	if (!a || !b)
+		return a ?: b;
+	return is_privileged(a) && !is_privileged(b) ? b : a;
+}

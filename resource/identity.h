@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * With whose rights a restart touches what an image names.  A cr_restart with
+ * privileges takes those of the saved process before it opens, makes, connects,
+ * binds or removes anything for it, and has its own back afterwards.  One
+ * without privileges has nothing to take off: all calls succeed and do nothing.
+ */
+#ifndef KCR_RESOURCE_IDENTITY_H
+#define KCR_RESOURCE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "image/context.h"
+
+enum identity_rule {
+	IDENTITY_CALLER,	/* the caller has no privileges */
+	IDENTITY_OWNER,		/* an ordinary user vouches for the image: never more than his rights */
+	IDENTITY_SAVED,		/* root vouches for it: what it says of a process is believed */
+};
+
+/* Has the caller rights that ordinary users have not? */
+bool identity_is_privileged(void);
+/* What holds from here on; remembers the caller's own rights. -errno, reported. */
+int identity_begin(enum identity_rule rule);
+
+/* May the caller's limits be raised for it?  Not for an ordinary user's image. */
+bool identity_may_raise_limits(void);
+
+/*
+ * The rights of a saved process until identity_leave().  NULL: the caller's own.
+ * -errno, reported, with the caller's own rights.
+ */
+int identity_enter(const Kcr__Credentials *c);
+void identity_leave(void);
+
+/*
+ * In a process made by the restart: under IDENTITY_OWNER it has the rights of its
+ * saved self from here on, but may still choose process numbers; the capabilities
+ * that it could get back it loses with its last step (resource/credentials.c).
+ */
+int identity_take(const Kcr__Credentials *c);
+
+/*
+ * The caller's own rights for one step on a descriptor or on a name that users have
+ * no hand in.  False: there are none to be had, or not for such an image; `always`:
+ * for such an image, too.
+ */
+bool identity_raise(bool always);
+void identity_lower(bool raised);
+
+/*
+ * Between these two the caller's own rights serve for what a saved process had open
+ * but could not open itself: who uses a name asks identity_is_guarded() first.
+ * False: not for such an image.
+ */
+bool identity_guard(void);
+bool identity_is_guarding(void);
+void identity_unguard(void);
+/*
+ * Can only root have put there what this path names?  Every folder on the way is
+ * root's, no symbolic link is among them, and nobody else may write to them; but
+ * what is root's cannot be exchanged in one with a sticky bit.
+ */
+bool identity_is_guarded(const char *path);
+
+/* Whose is what is made now? */
+uid_t identity_user(void);
+
+/* open(2); who has root's rights follows no symbolic links, and no privileged caller those of /proc. */
+int identity_open(const char *path, int flags, mode_t mode);
+/* chdir(2) with the rights of a saved process; or the caller's, if the path is guarded. -errno. */
+int identity_chdir(const char *path, const Kcr__Credentials *c);
+
+/* The lesser of two; either may be NULL. */
+const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b);
+
+#endif /* KCR_RESOURCE_IDENTITY_H */
