@@ -23,12 +23,12 @@
 #include "device/refused.h"
 #include "report/code.h"
 #include "report/report.h"
-#include "resource/identity.h"
 #include "resource/resource.h"
 #include "restart/fill.h"
 #include "restart/process.h"
 #include "restart/record.h"
 #include "restart/skeleton.h"
+#include "restart/trust.h"
 
 #define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
 #define HOLD_MS			5000		/* threads that a callback may wait for */
@@ -397,6 +397,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result)
 {
 	struct rebuild r = { 0 };
+	enum identity_rule rule;
 	struct kcr_info info;
 	int err, subreaper = 0;
 
@@ -404,7 +405,9 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
 	err = check_architecture(context->preamble);
 	if (!err)
-		err = identity_begin(identity_is_privileged() ? IDENTITY_SAVED : IDENTITY_CALLER);
+		err = trust_decide(context_reader_fd(reader), context, options->trust, &rule);
+	if (!err)
+		err = identity_begin(rule);
 	if (!err)
 		err = report_share();
 	if (err)

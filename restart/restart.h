@@ -19,6 +19,7 @@ struct restart_options {
 	bool restore_sid;	/* also sessions whose leader is not in the file */
 	bool any_port;		/* an internet port that is in use is replaced by a free one */
 	bool any_cpu;		/* the caller's processors take the place of the first thread's */
+	bool trust;		/* --trust: whoever may have written the file */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */

@@ -29,6 +29,13 @@ $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \
 	$(LIBCR_PRELOAD_SO)
 $(LIBCR_TEST_BIN): TEST_FLAGS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
 
+# This one forges context files, with the rooms that write them.
+$(T)/image_edit: tests/programs/image_edit.c $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lpthread
+
 # The Fortran module and what tests it, where there is a compiler.
 test-programs: $(if $(shell command -v gfortran),$(T)/cr_fortran)
 $(T)/cr_fortran: libcr/fortran/kcr.f90 tests/programs/binding.f90 | $(B)/lib/libcr.so

@@ -19,6 +19,7 @@
 #include "image/context.h"
 #include "report/report.h"
 #include "restart/restart.h"
+#include "restart/trust.h"
 #include "util/follow.h"
 #include "util/foreground.h"
 #include "util/hooks.h"
@@ -38,7 +39,7 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
+	OPT_RELOCATE, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -61,6 +62,7 @@ static const struct option long_options[] = {
 	{ "omit-always", no_argument, NULL, OPT_OMIT },
 	{ "omit-never", no_argument, NULL, OPT_OMIT },
 	{ "relocate", required_argument, NULL, OPT_RELOCATE },
+	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
 	{ "restore-pgid", no_argument, NULL, OPT_PGID },
@@ -94,6 +96,7 @@ static void usage(FILE *out)
 	      "      --stop, --freeze     leave them stopped (SIGSTOP)\n"
 	      "      --term --abort --kill --cont   send that signal first\n"
 	      "      --relocate OLD=NEW   look for saved paths below OLD under NEW\n"
+	      "      --trust              as root: whoever may have written the file\n"
 	      "      --[no-]restore-pid   old process numbers (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
 	      "      --[no-]restore-sid   old sessions likewise\n"
@@ -205,6 +208,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_RELOCATE:
 		a->restart.relocate = relocate_path;
 		return relocate_add(value);
+	case OPT_TRUST:
+		a->restart.trust = true;
+		return 0;
 	case OPT_JSON:
 		a->json = true;
 		return 0;
@@ -248,22 +254,43 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return -1;
 }
 
-static int open_file(const struct arguments *a)
+static int check_file(const struct arguments *a, int fd)
 {
 	struct stat st;
-	int fd = a->fd;
 
-	if (fd < 0) {
-		fd = open(a->file, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return report_errno(-errno, "cannot open the context file %s", a->file);
-	}
 	if (fstat(fd, &st))
 		return report_errno(-errno, "descriptor %d", fd);
 	if (S_ISDIR(st.st_mode))
 		return report_fail(-EISDIR, "%s is a directory, not a context file",
 				   a->file ? a->file : "the descriptor given");
-	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return trust_source(fd, a->restart.trust);
+}
+
+/* By a name: not before it is known that this could not be to wait for ever. */
+static int open_named(const struct arguments *a)
+{
+	int node = open(a->file, O_PATH | O_CLOEXEC), fd;
+	char link[32];
+
+	if (node < 0)
+		return report_errno(-errno, "cannot open the context file %s", a->file);
+	fd = check_file(a, node);
+	if (!fd) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
+		fd = open(link, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			fd = report_errno(-errno, "cannot open the context file %s", a->file);
+	}
+	close(node);
+	return fd;
+}
+
+static int open_file(const struct arguments *a)
+{
+	int fd = a->fd < 0 ? open_named(a) : check_file(a, a->fd) ?: a->fd;
+
+	if (fd >= 0)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return fd;
 }
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An image that root has written says the truth about its processes.  One that
+ * belongs to an ordinary user may say anything: of its processes, only that is
+ * believed which the user could have had without it.  Asked is the open file, not
+ * its name.  See cr_restart(1), "Privileged restarts".
+ */
+#include "restart/trust.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+#define TRUST_IT	"restart it as that user, or use --trust"
+#define TRUST_WRITER	"use --trust if you trust who wrote it"
+#define GROUPS_MAX	65536		/* the kernel's bound */
+
+/* What the owner of an image could have without it. */
+struct owner {
+	uid_t uid;
+	gid_t *group;
+	int nr_groups;
+	uint64_t permitted, inheritable;
+	uint32_t securebits;
+};
+
+/* ---- the owner ------------------------------------------------------------------ */
+
+/* Those that the user has when he logs in; a user that nobody knows is in none. */
+static int add_groups_of_user(struct owner *o)
+{
+	const struct passwd *user = getpwuid(o->uid);
+	int count = 64;
+	gid_t *group;
+
+	if (!user)
+		return 0;
+	for (; count <= 2 * GROUPS_MAX; count *= 2) {
+		int found = count;
+
+		group = reallocarray(o->group, count, sizeof(*group));
+		if (!group)
+			return -ENOMEM;
+		o->group = group;
+		if (getgrouplist(user->pw_name, user->pw_gid, group, &found) >= 0) {
+			o->nr_groups = found;
+			return 0;
+		}
+	}
+	return -E2BIG;
+}
+
+/* The caller, with capabilities, restarts his own image: he has these already. */
+static int add_own_rights(struct owner *o)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	int count = getgroups(0, NULL);
+	gid_t *group;
+
+	if (o->uid != getuid() || o->uid != geteuid())
+		return 0;
+	group = count < 0 ? NULL : reallocarray(o->group, o->nr_groups + count + 1, sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	o->group = group;
+	count = getgroups(count, group + o->nr_groups);
+	if (count < 0 || syscall(SYS_capget, &header, data))
+		return -errno;
+	o->nr_groups += count;
+	group[o->nr_groups++] = getgid();
+	/* Not what the file of cr_restart may give to everybody. */
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1)
+			o->permitted |= 1ull << cap;
+	o->inheritable = data[0].inheritable | (uint64_t)data[1].inheritable << 32;
+	o->securebits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+	return 0;
+}
+
+static bool is_in(const struct owner *o, gid_t group)
+{
+	for (int i = 0; i < o->nr_groups; i++)
+		if (o->group[i] == group)
+			return true;
+	return false;
+}
+
+/* ---- what an image claims -------------------------------------------------------- */
+
+/* A user id of the process that is not the owner's; that of the owner: there is none. */
+static uid_t foreign_user(const struct owner *o, const Kcr__Credentials *c)
+{
+	const uid_t all[] = { c->uid, c->euid, c->suid, c->fsuid };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i] != o->uid)
+			return all[i];
+	return o->uid;
+}
+
+static int check_groups(const struct owner *o, const Kcr__Process *p)
+{
+	const Kcr__Credentials *c = p->credentials;
+	const gid_t own[] = { c->gid, c->egid, c->sgid, c->fsgid };
+	const size_t nr_own = sizeof(own) / sizeof(*own);
+
+	for (size_t i = 0; i < nr_own + c->n_group; i++) {
+		gid_t group = i < nr_own ? own[i] : c->group[i - nr_own];
+
+		if (!is_in(o, group))
+			return report_fail(-EPERM, "the image belongs to user %u, who is not in group "
+					   "%u as its process %d is: " TRUST_IT, o->uid, group, p->pid);
+	}
+	return 0;
+}
+
+static int check_process_of(const struct owner *o, const Kcr__Process *p)
+{
+	const Kcr__Credentials *c = p->credentials;
+	uint32_t securebits = p->n_thread ? p->thread[0]->securebits : 0;
+	uid_t user = foreign_user(o, c);
+
+	if (user != o->uid)
+		return report_fail(-EPERM, "the image belongs to user %u, and its process %d to user "
+				   "%u: " TRUST_WRITER, o->uid, p->pid, user);
+	if ((c->cap_permitted | c->cap_effective | c->cap_ambient) & ~o->permitted ||
+	    c->cap_inheritable & ~o->inheritable || (securebits && securebits != o->securebits))
+		return report_fail(-EPERM, "the image belongs to user %u, and its process %d has "
+				   "capabilities or securebits: " TRUST_WRITER, o->uid, p->pid);
+	return check_groups(o, p);
+}
+
+static int check_claims(uid_t uid, const struct context *c)
+{
+	struct owner o = { .uid = uid };
+	int err = add_groups_of_user(&o);
+
+	if (!err)
+		err = add_own_rights(&o);
+	if (err)
+		report_errno(err, "cannot find out the groups of user %u", uid);
+	for (size_t i = 0; i < c->nr_processes && !err; i++)
+		if (c->process[i]->credentials)
+			err = check_process_of(&o, c->process[i]);
+	free(o.group);
+	return err;
+}
+
+/* Without a record, a process would be whose cr_restart is. */
+static int check_records(const struct context *c)
+{
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (!c->process[i]->credentials &&
+		    c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			return report_fail(-EPERM, "the image does not say whose process %d is: restart "
+					   "it as an ordinary user", c->process[i]->pid);
+	return 0;
+}
+
+static int nobodys_image(void)
+{
+	return report_fail(-EPERM, "the image is in no regular file, and nothing says whose it is: "
+			   TRUST_WRITER);
+}
+
+int trust_source(int fd, bool trust)
+{
+	struct stat st;
+
+	if (trust || !identity_is_privileged())
+		return 0;
+	if (fstat(fd, &st))
+		return report_errno(-errno, "the context file");
+	return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) ? nobodys_image() : 0;
+}
+
+int trust_decide(int fd, const struct context *c, bool trust, enum identity_rule *rule)
+{
+	struct stat st;
+	int err;
+
+	*rule = IDENTITY_CALLER;
+	if (!identity_is_privileged())
+		return 0;
+	*rule = IDENTITY_SAVED;
+	err = check_records(c);
+	if (err || trust)
+		return err;
+	if (fstat(fd, &st))
+		return report_errno(-errno, "the context file");
+	if (!S_ISREG(st.st_mode))
+		return nobodys_image();
+	if (st.st_mode & 022)
+		return report_fail(-EPERM, "others than user %u may have written to the image (its mode "
+				   "is %04o): " TRUST_WRITER, st.st_uid, st.st_mode & 07777);
+	if (!st.st_uid)
+		return 0;
+	*rule = IDENTITY_OWNER;
+	return check_claims(st.st_uid, c);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * image_edit [CHANGE…] < IMAGE > NEW: what a forger could do to a context file, with
+ * all checksums right.  Changes are made to every process, or every file:
+ *	uid=N gid=N	all user or group ids		group=N	 one more group
+ *	caps=HEX	permitted and effective		securebits=N
+ *	credentials=	no record of them		soft=N	 limit of open files, hard as well
+ *	path:OLD=NEW	the path of a regular file
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "report/report.h"
+
+#define NOFILE	7
+
+static char **changes;
+
+/* The value of a change, or NULL. */
+static const char *change(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char **each = changes; *each; each++)
+		if (!strncmp(*each, name, length) && (*each)[length] == '=')
+			return *each + length + 1;
+	return NULL;
+}
+
+static void set(uint32_t *id, const char *value)
+{
+	if (value)
+		*id = strtoul(value, NULL, 0);
+}
+
+static void edit_credentials(Kcr__Credentials *c)
+{
+	const char *uid = change("uid"), *gid = change("gid"), *caps = change("caps");
+	uint32_t *uids[] = { &c->uid, &c->euid, &c->suid, &c->fsuid };
+	uint32_t *gids[] = { &c->gid, &c->egid, &c->sgid, &c->fsgid };
+
+	for (int i = 0; i < 4; i++) {
+		set(uids[i], uid);
+		set(gids[i], gid);
+	}
+	if (caps)
+		c->cap_permitted = c->cap_effective = strtoull(caps, NULL, 16);
+	if (change("group")) {
+		c->group = realloc(c->group, (c->n_group + 1) * sizeof(*c->group));
+		set(&c->group[c->n_group++], change("group"));
+	}
+}
+
+static void edit_process(Kcr__Process *p)
+{
+	const char *securebits = change("securebits"), *soft = change("soft");
+
+	if (p->credentials)
+		edit_credentials(p->credentials);
+	if (p->credentials && change("credentials")) {
+		kcr__credentials__free_unpacked(p->credentials, NULL);
+		p->credentials = NULL;
+	}
+	for (size_t i = 0; i < p->n_thread && securebits; i++) {
+		p->thread[i]->has_securebits = true;
+		set(&p->thread[i]->securebits, securebits);
+	}
+	for (size_t i = 0; i < p->n_limit && soft; i++)
+		if (p->limit[i]->resource == NOFILE)
+			p->limit[i]->soft = p->limit[i]->hard = strtoull(soft, NULL, 0);
+}
+
+static void edit_file(Kcr__File *file)
+{
+	for (char **each = changes; *each; each++) {
+		char *path = strncmp(*each, "path:", 5) ? NULL : *each + 5;
+		char *new = path ? strchr(path, '=') : NULL;
+
+		if (!new || file->kind_case != KCR__FILE__KIND_REGULAR ||
+		    strncmp(file->regular->path, path, new - path) ||
+		    file->regular->path[new - path])
+			continue;
+		free(file->regular->path);
+		file->regular->path = strdup(new + 1);
+	}
+}
+
+static int copy_memory(struct context_reader *r, struct context_writer *w,
+		       const struct context_item *item)
+{
+	void *pages = malloc(item->nr_pages * CONTEXT_PAGE);
+	struct kcr_run *runs = calloc(item->nr_runs, sizeof(*runs));
+	int err = pages && runs ? 0 : -ENOMEM;
+
+	if (!err) {
+		memcpy(runs, item->runs, item->nr_runs * sizeof(*runs));
+		err = context_memory_read(r, pages);
+	}
+	if (!err)
+		err = context_write_memory(w, item->pid, runs, item->nr_runs, pages, CONTEXT_RAW);
+	free(pages);
+	free(runs);
+	return err;
+}
+
+static int copy(struct context_reader *r, struct context_writer *w, struct context_item *item)
+{
+	int err;
+
+	switch (item->type) {
+	case CONTEXT_CONTENT:
+		return context_write_content(w, item->file_id, item->offset, item->data,
+					     item->length);
+	case CONTEXT_MEMORY:
+		return copy_memory(r, w, item);
+	case CONTEXT_FILE:
+		edit_file((Kcr__File *)item->message);
+		break;
+	case CONTEXT_PROCESS:
+		edit_process((Kcr__Process *)item->message);
+		break;
+	default:
+		break;
+	}
+	err = context_write_message(w, item->type, item->message);
+	protobuf_c_message_free_unpacked(item->message, NULL);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct context_reader *r = NULL;
+	struct context_writer *w = NULL;
+	struct context_item item = { 0 };
+	int err = context_reader_new(&r, STDIN_FILENO, "standard input");
+
+	(void)argc;
+	changes = argv + 1;
+	if (!err)
+		err = context_writer_new(&w, STDOUT_FILENO);
+	while (!err && (err = context_read(r, &item)) > 0)
+		err = copy(r, w, &item);
+	if (!err)
+		err = context_writer_finish(w);
+	if (err)
+		report_print(err);
+	return err ? 1 : 0;
+}
