@@ -6,6 +6,7 @@
 #ifndef KCR_RESOURCE_FILE_H
 #define KCR_RESOURCE_FILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,6 +129,8 @@ int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode
  */
 int rebuild_open_node(const struct rebuild *r, const char *path, int flags, struct stat *st,
 		      mode_t type);
+/* The folder that a path which --relocate may move is in (O_PATH), and the name there. */
+int rebuild_open_folder(const struct rebuild *r, const char *path, char name[NAME_MAX + 1]);
 /* identity_is_guarded() after --relocate. */
 bool rebuild_is_guarded(const struct rebuild *r, const char *path);
 /* The path after --relocate, to be freed unless it is `path` itself. */

@@ -246,6 +246,22 @@ int rebuild_open_node(const struct rebuild *r, const char *path, int flags, stru
 	return fd;
 }
 
+int rebuild_open_folder(const struct rebuild *r, const char *path, char name[NAME_MAX + 1])
+{
+	const char *moved = rebuild_path(r, path), *slash = moved ? strrchr(moved, '/') : NULL;
+	char folder[PATH_MAX] = ".";
+	int fd = -ENAMETOOLONG;
+
+	if (!moved)
+		return -ENOMEM;
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", slash > moved ? (int)(slash - moved) : 1, moved);
+	if (snprintf(name, NAME_MAX + 1, "%s", slash ? slash + 1 : moved) <= NAME_MAX)
+		fd = identity_open(folder, O_PATH | O_DIRECTORY, 0);
+	rebuild_path_free(moved, path);
+	return fd;
+}
+
 bool rebuild_is_guarded(const struct rebuild *r, const char *path)
 {
 	const char *moved = rebuild_path(r, path);

@@ -247,14 +247,16 @@ static int pump_end = -1;
 static int make_fifo(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__Pipe *pipe = file->pipe;
-	const char *path = rebuild_path(r, pipe->fifo_path);
+	char name[NAME_MAX + 1];
+	int folder = rebuild_open_folder(r, pipe->fifo_path, name), fd = -ENOENT;
 	struct stat st;
-	int fd = -ENOENT;
 
-	if (path && !mkfifo(path, (pipe->mode & 07777) | 0600))
+	if (folder < 0)
+		return folder;
+	if (!mkfifoat(folder, name, (pipe->mode & 07777) | 0600))
 		fd = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, &st,
 				       S_IFIFO);
-	rebuild_path_free(path, pipe->fifo_path);
+	close(folder);
 	if (fd < 0)
 		return fd;
 	/* Whoever may write to its folder could have put another one there by now. */

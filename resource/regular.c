@@ -165,7 +165,8 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 	if (own_proc_has(r, regular->path))
 		fd = own_proc_open(r, regular->path, flags);
 	else
-		fd = rebuild_open_node(r, regular->path, flags, &st, regular->mode & S_IFMT);
+		fd = rebuild_open_node(r, regular->path, flags, &st,
+				       flags & O_PATH ? regular->mode & S_IFMT : S_IFREG);
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
 	err = check_given(r, fd, regular);
@@ -185,25 +186,18 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular)
 {
 	mode_t mode = (regular->mode & 07777) | 0600;
-	const char *path = rebuild_path(r, regular->path), *slash;
-	char folder[4096];
-	int fd;
+	char name[NAME_MAX + 1];
+	int folder = rebuild_open_folder(r, regular->path, name), fd = -1;
 
-	if (!path)
-		return -ENOMEM;
-	fd = identity_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-	if (fd >= 0) {
-		unlink(path);
-	} else {
-		slash = strrchr(path, '/');
-		snprintf(folder, sizeof(folder), "%.*s", slash && slash > path ?
-			 (int)(slash - path) : 1, path);
-		fd = identity_open(folder, O_RDWR | O_TMPFILE, mode);
+	if (folder >= 0) {
+		fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		if (fd >= 0)
+			unlinkat(folder, name, 0);
+		else
+			fd = openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+		close(folder);
 	}
-	if (fd < 0)
-		fd = identity_open(P_tmpdir, O_RDWR | O_TMPFILE, mode);
-	rebuild_path_free(path, regular->path);
-	return fd;
+	return fd >= 0 ? fd : identity_open(P_tmpdir, O_RDWR | O_TMPFILE, mode);
 }
 
 /*

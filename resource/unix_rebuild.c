@@ -117,6 +117,15 @@ static void leave_folder(int here)
 	close(here);
 }
 
+static bool unlink_node(const struct sockaddr_un *a)
+{
+	char path[sizeof(a->sun_path) + 1] = "";	/* it need not end in the address */
+	struct stat st;
+
+	memcpy(path, a->sun_path, sizeof(a->sun_path));
+	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !unlink(path);
+}
+
 /* A node that its program left behind is in the way; a living socket is not ours to remove. */
 static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
 {
@@ -130,7 +139,7 @@ static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type
 		errno == ECONNREFUSED;
 	if (fd >= 0)
 		close(fd);
-	return stale && !unlink(a->sun_path);
+	return stale && unlink_node(a);		/* what is no socket is refused alike */
 }
 
 /*
@@ -448,6 +457,6 @@ void unix_socket_finish(struct rebuild *r, const Kcr__File *file)
 		return;
 	make_address(r, &u->name, &a);
 	here = enter_folder(r, file, &a);
-	unlink(a.sun_path);
+	unlink_node(&a);
 	leave_folder(here);
 }
