@@ -48,6 +48,35 @@ int flock(int fd, int how)
 	return syscall(SYS_flock, fd, how);
 }
 
+static void (*after_look)(void);
+static int looks_before;
+
+static void looked(void)
+{
+	void (*act)(void) = after_look;
+
+	if (!act || looks_before--)
+		return;
+	after_look = NULL;
+	act();
+}
+
+int stat(const char *path, struct stat *st)
+{
+	int result = syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+
+	looked();
+	return result;
+}
+
+int fstatat(int at, const char *path, struct stat *st, int flags)
+{
+	int result = syscall(SYS_newfstatat, at, path, st, flags);
+
+	looked();
+	return result;
+}
+
 static void put(const char *name, const char *text)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -353,6 +382,31 @@ static void test_others(void **state)
 	alarm(0);
 }
 
+static void exchange_fifo(void)
+{
+	assert_int_equal(unlink("fifo"), 0);
+	assert_int_equal(symlink("target", "fifo"), 0);
+}
+
+/* What was seen to be a FIFO is a link when it is opened, whichever look was the last. */
+static void test_fifo_exchanged(void **state)
+{
+	struct checkpoint_options o = options("fifo", CHECKPOINT_ATOMIC);
+
+	(void)state;
+	put("target", "untouched");
+	for (int looks = 0; looks < 2; looks++) {
+		unlink("fifo");
+		assert_int_equal(mkfifo("fifo", 0600), 0);
+		after_look = exchange_fifo;
+		looks_before = looks;
+		report_clear();
+		assert_int_equal(save(&o), -EAGAIN);
+		assert_null(after_look);
+		assert_content("target", "untouched");
+	}
+}
+
 /* The name gets what was written, or the run fails. */
 static void test_exchanged_at_the_end(void **state)
 {
@@ -462,7 +516,8 @@ int main(void)
 		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
 		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
 		CASE(test_exchanged), CASE(test_sync),
-		CASE(test_link), CASE(test_others), CASE(test_exchanged_at_the_end),
+		CASE(test_link), CASE(test_others), CASE(test_fifo_exchanged),
+		CASE(test_exchanged_at_the_end),
 		CASE(test_folder_exchanged), CASE(test_special), CASE(test_refused),
 		CASE(test_descriptor_and_rewind),
 	};
