@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,14 @@ int identity_take(const Kcr__Credentials *c)
 	if (!err)
 		s.base = to;
 	return err;
+}
+
+void identity_forget_keys(const Kcr__Credentials *c, const Kcr__Credentials *parent)
+{
+	if (s.rule == IDENTITY_CALLER || !c || c->uid == getuid() || (parent && parent->uid == c->uid))
+		return;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		report_warn("user %u has the caller's session keyring: %s", c->uid, strerror(errno));
 }
 
 bool identity_raise(bool always)

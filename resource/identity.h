@@ -43,6 +43,12 @@ void identity_leave(void);
 int identity_take(const Kcr__Credentials *c);
 
 /*
+ * In a process made by the restart: another user's has a session keyring of its own,
+ * not the caller's, and so have its children; `parent`: what they are made by, or NULL.
+ */
+void identity_forget_keys(const Kcr__Credentials *c, const Kcr__Credentials *parent);
+
+/*
  * The caller's own rights for one step on a descriptor or on a name that users have
  * no hand in.  False: there are none to be had, or not for such an image; `always`:
  * for such an image, too.

@@ -404,6 +404,7 @@ static size_t take_place(size_t i, pid_t *helpers)
 static void live(size_t i)
 {
 	pid_t *helpers = calloc(k.context->nr_processes, sizeof(*helpers));
+	const Kcr__Process *parent;
 	size_t nr_helpers;
 	sigset_t all;
 
@@ -414,6 +415,8 @@ static void live(size_t i)
 		give_up(-ENOMEM, "cannot be made", i);
 	if (identity_take(saved(i)->credentials))
 		_exit(1);
+	parent = context_process(k.context, saved(i)->ppid);
+	identity_forget_keys(saved(i)->credentials, parent ? parent->credentials : NULL);
 	nr_helpers = take_place(i, helpers);
 
 	announce(&k.meeting->made);

@@ -2,10 +2,13 @@
 /*
  * A file that the test names, or standard output ("-"), open for reading and writing:
  * "mine" is written to its beginning once the program may go on.  It then says what
- * ids, capabilities and limit of open files it has.
+ * ids, capabilities and limit of open files it has, and whether the key "kcr-test" is
+ * in its session keyring.
  */
+#include <linux/keyctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "check.h"
 
@@ -37,5 +40,7 @@ int main(int argc, char **argv)
 	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
 	fprintf(stderr, "limit %llu securebits %d\n", (unsigned long long)limit.rlim_max,
 		prctl(PR_GET_SECUREBITS, 0, 0, 0, 0));
+	if (syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "kcr-test", 0) >= 0)
+		fprintf(stderr, "has the key\n");
 	return check_end();
 }
