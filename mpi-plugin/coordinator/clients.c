@@ -4,6 +4,7 @@
  * so; one that goes away takes its request with it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,9 +23,17 @@ static struct client *served;
 
 int clients_open(void)
 {
+	struct ucred holder;
+
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		clients[i].fd = -1;
-	listener = job_listen();
+	listener = job_listen(&holder);
+	if (listener >= 0 && holder.pid > 0)
+		fprintf(stderr, "KCR: process %d of user %u holds the name of mpirun's socket for "
+			"requests: it has another one\n", holder.pid, holder.uid);
+	else if (listener >= 0 && holder.pid)
+		fprintf(stderr, "KCR: another process holds the name of mpirun's socket for "
+			"requests: it has another one\n");
 	return listener < 0 ? listener : 0;
 }
 

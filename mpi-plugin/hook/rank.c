@@ -294,6 +294,8 @@ static int connect_to(const char *name, pid_t *daemon)
 		return err;
 	}
 	if (peer.uid != geteuid() && peer.uid != 0) {
+		fprintf(stderr, "KCR: rank %u: process %d of user %u holds the name of the socket of "
+			"this node's daemon\n", self.rank, peer.pid, peer.uid);
 		close(fd);
 		return -EPERM;
 	}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The socket beside mpirun and the two lines that go over it.  See request.h.
- */
+/* The two lines that go over the socket beside mpirun.  See request.h. */
 #include "mpi-plugin/job/request.h"
 
 #include <cjson/cJSON.h>
@@ -10,69 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-/* ---- the socket ------------------------------------------------------------- */
-
-static socklen_t socket_name(pid_t pid, struct sockaddr_un *name)
-{
-	int length;
-
-	memset(name, 0, sizeof(*name));
-	name->sun_family = AF_UNIX;
-	length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "kcr-mpi.%d", pid);
-	return offsetof(struct sockaddr_un, sun_path) + 1 + length;
-}
-
-int job_listen(void)
-{
-	struct sockaddr_un name;
-	socklen_t length = socket_name(getpid(), &name);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, 8)) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
-static int peer_of(int fd, struct ucred *peer)
-{
-	socklen_t length = sizeof(*peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) ? -errno : 0;
-}
-
-int job_connect(pid_t pid)
-{
-	struct sockaddr_un name;
-	struct ucred peer;
-	socklen_t length = socket_name(pid, &name);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -errno;
-	/* Anybody can take a name: only the process itself will do. */
-	if (connect(fd, (struct sockaddr *)&name, length) || peer_of(fd, &peer) ||
-	    peer.pid != pid) {
-		close(fd);
-		return -ENOENT;
-	}
-	return fd;
-}
-
-bool job_peer_allowed(int fd)
-{
-	struct ucred peer;
-
-	return !peer_of(fd, &peer) && (peer.uid == 0 || peer.uid == geteuid());
-}
 
 /* ---- lines ------------------------------------------------------------------- */
 

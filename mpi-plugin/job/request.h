@@ -10,7 +10,9 @@
  * If there is a signal, which mpirun may not survive, an answer with "committed":true
  * comes first, as soon as the checkpoint is complete.
  * The socket has an abstract name, so nothing is left behind; both ends look at
- * who the other one is.
+ * who the other one is.  Where somebody else has taken the name that mpirun's number
+ * makes, mpirun takes one that cannot be foreseen, and who may look at its open files
+ * finds it.
  */
 #ifndef MPI_JOB_REQUEST_H
 #define MPI_JOB_REQUEST_H
@@ -18,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #define JOB_LINE_MAX	65536		/* bytes of a request or an answer */
@@ -46,9 +49,10 @@ struct job_answer {
 
 /*
  * Makes the listening socket of this process (an mpirun).  A descriptor, or
- * -errno.
+ * -errno.  *holder: who has the usual name; its pid is 0 if nobody else has, -1 if
+ * that cannot be found out.
  */
-int job_listen(void);
+int job_listen(struct ucred *holder);
 
 /*
  * Connects to the coordinator in process `pid`.  A descriptor, or -errno:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the tools make of the answers of an mpirun, of one that ends before the last
- * above all.
+ * above all, and whom they take for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +10,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mpi-plugin/job/request.h"
@@ -78,10 +83,96 @@ static void with_signal(void **state)
 	job_answer_free(&answer);
 }
 
+/* A child that has bound the name of `owner` as user `user` and listens, or not. */
+static pid_t hold_name(pid_t owner, uid_t user, bool listens)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, ends[2], length;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		length = sprintf(address.sun_path + 1, "kcr-mpi.%d", owner ? owner : getpid());
+		length += offsetof(struct sockaddr_un, sun_path) + 1;
+		if (seteuid(user) || bind(fd, (struct sockaddr *)&address, length) ||
+		    (listens && listen(fd, 8)) || seteuid(0) || write(ends[1], "r", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0 && read(ends[0], &length, 1) == 1);
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Somebody else has the name that this mpirun would have: it is reached all the same. */
+static void held_name(void **state)
+{
+	struct ucred holder;
+	int listener, fd;
+	pid_t other;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (int listens = 0; listens < 2; listens++) {
+		other = hold_name(getpid(), 65534, listens);
+		assert_int_equal(job_connect(getpid()), -ENOENT);
+		listener = job_listen(&holder);
+		assert_true(listener >= 0);
+		assert_int_equal(holder.pid, listens ? other : -1);
+		if (listens)
+			assert_int_equal(holder.uid, 65534);
+		fd = job_connect(getpid());
+		assert_true(fd >= 0);
+		close(fd);
+		close(listener);
+		end(other);
+	}
+	listener = job_listen(&holder);
+	assert_true(listener >= 0 && !holder.pid);
+	fd = job_connect(getpid());
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+}
+
+/*
+ * The right number and another user: that of a process that had the number before,
+ * and left the socket to a child, looks like this.
+ */
+static void another_user(void **state)
+{
+	pid_t other;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	other = hold_name(0, 0, true);
+	fd = job_connect(other);
+	assert_true(fd >= 0);
+	close(fd);
+	end(other);
+	other = hold_name(0, 65534, true);
+	assert_int_equal(job_connect(other), -ENOENT);
+	end(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_signal), cmocka_unit_test(with_signal),
+		cmocka_unit_test(held_name), cmocka_unit_test(another_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
