@@ -4,6 +4,9 @@
 
 MPICC := $(shell command -v mpicc 2>/dev/null)
 
+# BLAKE2b, ChaCha20 and Poly1305, and little else.
+SODIUM_LIBS := $(shell pkg-config --libs libsodium 2>/dev/null || echo -lsodium)
+
 # What the tools and the coordinator share needs no Open MPI.
 $(B)/user/mpi-plugin/job/%.o: mpi-plugin/job/%.c Makefile
 	@mkdir -p $(@D)
@@ -47,14 +50,15 @@ $(B)/user/mpi-plugin/%.o: mpi-plugin/%.c Makefile mpi-plugin/room.mk
 	$(call say,MPICC)
 	$(Q)$(CC) $(MPI_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(MPI_BTL): $(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/btl/*.c))
-	@mkdir -p $(@D)
-	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lopen-pal
-
 mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
 
-$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire.o \
+$(MPI_BTL): $(call mpi_obj,btl secret)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lopen-pal \
+		$(SODIUM_LIBS)
+
+$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire_wait.o \
 		$(B)/user/mpi-plugin/job/process.o
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -68,12 +72,12 @@ $(MPI_OSC): $(call mpi_obj,osc)
 
 $(B)/user/report/report.o $(B)/user/util/signal_name.o: FILE_CFLAGS := -fPIC
 
-$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator job) $(B)/user/report/report.o \
+$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator secret job) $(B)/user/report/report.o \
 		$(B)/user/util/signal_name.o
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
-		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson -lpthread
+		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson $(SODIUM_LIBS) -lpthread
 
 # What programs link that ask for checkpoints themselves; it needs no MPI.
 KCR_MPI_LIB := $(B)/lib/libkcr_mpi.so.0

@@ -75,7 +75,8 @@ $(KSELFTEST):
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CLANG    ?= clang
 
-NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) util,$(call room_src,$r)))
+MPI_ROOMS := mpi-plugin/coordinator mpi-plugin/secret
+NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) $(MPI_ROOMS) util,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
 FUZZ_SRC := $(foreach r,image report,$(call room_src,$r))
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
@@ -124,7 +125,8 @@ $(T)/asan/shared.a: $(UNIT_SHARED:%.c=$(T)/asan/%.o)
 $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) -lcmocka -lpthread
+	$(Q)$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) \
+		$(SODIUM_LIBS) -lcmocka -lpthread
 
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)

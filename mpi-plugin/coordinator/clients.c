@@ -12,8 +12,11 @@
 
 #include "mpi-plugin/coordinator/root_internal.h"
 
+#define PATIENCE_NS	10000000000ull	/* for the request */
+
 static struct client {
 	int fd;				/* -1: free */
+	uint64_t since_ns;
 	bool allowed;
 	size_t length;
 	char *line;
@@ -164,9 +167,28 @@ static void accept_client(void)
 	struct client *c = fd >= 0 ? find_place() : NULL;
 
 	if (c)
-		*c = (struct client){ .fd = fd, .allowed = job_peer_allowed(fd) };
+		*c = (struct client){ .fd = fd, .since_ns = root_now(),
+				      .allowed = job_peer_allowed(fd) };
 	else if (fd >= 0)
 		close(fd);
+}
+
+/* For how much longer it may say nothing, ns; 0: it is not served and has to go. */
+static uint64_t left_to(const struct client *c)
+{
+	uint64_t end = c->since_ns + PATIENCE_NS, now = root_now();
+
+	return c == served ? UINT64_MAX : end > now ? end - now : 0;
+}
+
+int clients_patience(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		if (clients[i].fd >= 0 && left_to(&clients[i]) < least)
+			least = left_to(&clients[i]);
+	return least == UINT64_MAX ? -1 : (int)(least / 1000000) + 1;
 }
 
 void clients_serve(const struct pollfd *p, size_t count)
@@ -174,6 +196,9 @@ void clients_serve(const struct pollfd *p, size_t count)
 	for (size_t i = 1; i < count; i++)
 		if (p[i].revents && clients[i - 1].fd == p[i].fd)
 			read_client(&clients[i - 1]);
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		if (clients[i].fd >= 0 && !left_to(&clients[i]))
+			drop(&clients[i]);
 	if (p[0].revents)
 		accept_client();
 }

@@ -2,8 +2,8 @@
 /*
  * A connection for every node may be more descriptors than mpirun is allowed by
  * default.  The soft limit is raised when it is reached and not before, because the
- * ranks that mpirun starts inherit it.  Where the hard limit is too low the
- * connection is ended and with it the job, which could never be saved.
+ * ranks that mpirun starts inherit it.  Where the hard limit is too low strangers have
+ * to go, and then the new connection: the job runs, but cannot be saved.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "mpi-plugin/coordinator/root_internal.h"
-
-#define POLLED_MAX	(CLIENTS_MAX + 4)	/* beside the nodes: poll(2) is limited, too */
 
 static int spare = -1;			/* lets a connection be taken that has to be ended */
 
@@ -38,8 +36,9 @@ static bool can_poll(void)
 {
 	struct rlimit limit;
 
+	/* poll(2) is limited, too. */
 	return getrlimit(RLIMIT_NOFILE, &limit) ||
-	       limit.rlim_cur >= root.nr_nodes + POLLED_MAX || raise_limit();
+	       limit.rlim_cur >= root.nr_nodes + strangers_count() + POLLED_MAX || raise_limit();
 }
 
 static void complain(void)
@@ -58,7 +57,9 @@ int descriptors_accept(int listener)
 
 	do {
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	} while (fd < 0 && errno == EMFILE && raise_limit());
+	} while (fd < 0 && errno == EMFILE && (raise_limit() || strangers_drop_oldest()));
+	while (fd >= 0 && !can_poll() && strangers_drop_oldest())
+		;
 	if (fd >= 0 && can_poll())
 		return fd;
 	if (fd < 0 && errno != EMFILE && errno != ENFILE)

@@ -19,12 +19,16 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "mpi-plugin/coordinator/greeting.h"
 #include "mpi-plugin/coordinator/node_internal.h"
 #include "mpi-plugin/job/request.h"
 
 #define CONNECT_SECONDS	5
+#define GREETING_SECONDS 10		/* in which strangers may crowd mpirun out */
+#define PAUSE_MS	100		/* until a rank is taken that there was no room for */
 
 struct node node;
 
@@ -126,7 +130,7 @@ static void has_suspended(struct member *m, bool well)
 	let_go_on();
 }
 
-static void from_root(const struct wire_header *h, const uint8_t *data)
+void node_from_root(const struct wire_header *h, const uint8_t *data)
 {
 	switch (h->type) {
 	case WIRE_DUMP:
@@ -160,7 +164,7 @@ static void from_root(const struct wire_header *h, const uint8_t *data)
 	}
 }
 
-static void from_member(struct member *m, const struct wire_header *h, const uint8_t *data)
+void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data)
 {
 	struct wire_hello hello;
 
@@ -193,9 +197,9 @@ static int serve(struct wire *w, struct member *m, short events)
 		err = wire_fill(w);
 	while ((got = wire_next(w, &header, &data)) == 1) {
 		if (m)
-			from_member(m, &header, data);
+			node_from_member(m, &header, data);
 		else
-			from_root(&header, data);
+			node_from_root(&header, data);
 	}
 	return got < 0 ? got : err;
 }
@@ -204,9 +208,10 @@ static int serve(struct wire *w, struct member *m, short events)
 
 static void accept_member(void)
 {
-	int fd = accept4(node.listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = accept4(node.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct member **grown, *m;
 
+	node.crowded = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 	if (fd < 0)
 		return;
 	grown = job_peer_allowed(fd) ?
@@ -257,7 +262,7 @@ static size_t watch(struct pollfd *p, size_t count)
 {
 	size_t n = 0;
 
-	p[n++] = (struct pollfd){ node.listener, POLLIN, 0 };
+	p[n++] = (struct pollfd){ node.crowded ? -1 : node.listener, POLLIN, 0 };
 	p[n++] = (struct pollfd){ node.root.fd, wire_events(&node.root), 0 };
 	for (size_t i = 0; i < count; i++) {
 		struct member *m = node.member[i];
@@ -281,8 +286,9 @@ static void *node_thread(void *unused)
 		if (!grown)
 			break;
 		p = grown;
-		if (poll(p, watch(p, count), -1) < 0)
+		if (poll(p, watch(p, count), node.crowded ? PAUSE_MS : -1) < 0)
 			continue;
+		node.crowded = false;
 		for (size_t i = 0; i < count; i++) {
 			struct member *m = node.member[i];
 
@@ -313,7 +319,7 @@ static void *node_thread(void *unused)
 static int listen_for_ranks(char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), length, err;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), length, err;
 	uint64_t number = 0;
 
 	/* A restored rank tells the new daemon from the old one by the name. */
@@ -376,23 +382,41 @@ static int connect_to_root(const char *root)
 	return fd;
 }
 
-int node_start(const char *root, const char *secret, const char *host, char *name)
+/* A connection that is lost while it is greeted is tried again: others may have come before. */
+static int join_root(const char *root, const char *secret, const char *host)
 {
-	char hello[WIRE_SECRET + 256];
+	const struct timespec nap = { 0, PAUSE_MS * 1000000 };
+	time_t end = time(NULL) + GREETING_SECONDS;
 	int fd, err;
 
+	do {
+		fd = connect_to_root(root);
+		if (fd < 0)
+			return fd;
+		err = greeting_daemon(&node.root, fd, secret, host);
+		if (!err)
+			return 0;
+		close(fd);
+		nanosleep(&nap, NULL);
+	} while ((err == -ECONNRESET || err == -EPIPE) && time(NULL) < end);
+	return err;
+}
+
+int node_start(const char *root, const char *secret, const char *host, char *name)
+{
+	int err = seal_init();
+
+	if (err)
+		return err;
 	node.listener = listen_for_ranks(name);
 	if (node.listener < 0)
 		return node.listener;
-	fd = connect_to_root(root);
-	if (fd < 0) {
+	err = join_root(root, secret, host);
+	if (err) {
 		close(node.listener);
-		return fd;
+		return err;
 	}
-	wire_open(&node.root, fd);
 	node.at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-	snprintf(hello, sizeof(hello), "%.*s%s", WIRE_SECRET, secret, host);
-	wire_send(&node.root, WIRE_NODE, WIRE_ALL, 0, hello, strlen(hello) + 1);
 	err = thread_start(node_thread, NULL);
 	if (err) {
 		wire_close(&node.root);

@@ -28,6 +28,7 @@ struct member {				/* a rank of this node */
 
 struct node {
 	int listener;
+	bool crowded;			/* there was no room for the last rank: it waits */
 	struct wire root;
 	struct member **member;
 	size_t nr_members;
@@ -45,6 +46,10 @@ struct node {
 };
 
 extern struct node node;
+
+/* One message of mpirun, of a rank. */
+void node_from_root(const struct wire_header *h, const uint8_t *data);
+void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data);
 
 /* The root's order (struct wire_dump): every rank suspends, and is then dumped. */
 void saving_begin(const uint8_t *data, size_t length);

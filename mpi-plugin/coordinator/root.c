@@ -4,23 +4,15 @@
  */
 #include "mpi-plugin/coordinator/root.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "mpi-plugin/coordinator/node.h"
 #include "mpi-plugin/coordinator/root_internal.h"
 
-#define INTRODUCTION_MAX	4096	/* bytes of a daemon that has not shown the secret */
-#define ADDRESS_ROOM		24	/* of one address with its port and comma */
 #define RANKS_MAX	(1u << 22)
 
 struct root root;
@@ -36,7 +28,7 @@ uint64_t root_now(void)
 void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length)
 {
 	for (size_t i = 0; i < root.nr_nodes; i++)
-		if (root.node[i]->name)
+		if (root.node[i]->wire.fd >= 0)
 			wire_queue(&root.node[i]->wire, type, rank, root.id, data, length);
 }
 
@@ -68,8 +60,10 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
 		addresses_collect();
-	if (root.nr_present == root.nr_ranks)
-		programs_serve();
+	if (root.nr_present < root.nr_ranks)
+		return;
+	strangers_close();		/* every daemon is here */
+	programs_serve();
 }
 
 static void rank_gone(struct root_rank *r)
@@ -84,7 +78,7 @@ static void rank_gone(struct root_rank *r)
 	phases_lost(r);
 }
 
-static void from_rank(struct root_node *n, const struct wire_header *h, const uint8_t *data)
+void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data)
 {
 	struct root_rank *r = h->rank < root.nr_ranks ? &root.rank[h->rank] : NULL;
 
@@ -123,16 +117,6 @@ static void node_gone(struct root_node *n)
 	phases_node_lost(n);
 }
 
-/* The first message of a daemon. */
-static int introduce(struct root_node *n, const struct wire_header *h, const uint8_t *data)
-{
-	if (h->type != WIRE_NODE || h->length <= WIRE_SECRET || data[h->length - 1] ||
-	    memcmp(data, root.secret, WIRE_SECRET))
-		return -EPERM;
-	n->name = strdup((const char *)data + WIRE_SECRET);
-	return n->name ? 0 : -ENOMEM;
-}
-
 static void serve_node(struct root_node *n, short events)
 {
 	struct wire_header header;
@@ -143,44 +127,43 @@ static void serve_node(struct root_node *n, short events)
 		err = wire_flush(&n->wire);
 	if (!err && events & ~POLLOUT)
 		err = wire_fill(&n->wire);
-	while ((got = wire_next(&n->wire, &header, &data)) == 1) {
-		if (n->name)
-			from_rank(n, &header, data);
-		else
-			err = introduce(n, &header, data);
-		if (!n->name && err)
-			break;
-	}
-	if (!n->name && n->wire.in_end - n->wire.in_begin > INTRODUCTION_MAX)
-		err = -EPROTO;		/* a stranger, who would have us keep it */
+	while ((got = wire_next(&n->wire, &header, &data)) == 1)
+		root_from_node(n, &header, data);
 	if (err || got < 0)
 		node_gone(n);
 }
 
-static void add_node(int fd)
+void root_add_node(const struct wire *w, char *name)
 {
 	struct root_node **grown, *n;
 
-	wire_watch_peer(fd);
 	grown = realloc(root.node, (root.nr_nodes + 1) * sizeof(*grown));
 	n = calloc(1, sizeof(*n));
 	if (grown)
 		root.node = grown;
 	if (!grown || !n) {
+		struct wire lost = *w;
+
+		wire_close(&lost);
+		free(name);
 		free(n);
-		close(fd);
 		return;
 	}
-	wire_open(&n->wire, fd);
+	n->wire = *w;
+	n->name = name;
 	root.node[root.nr_nodes++] = n;
+	serve_node(n, 0);		/* what came with its greeting */
 }
 
-static void accept_nodes(void)
+static int patience(void)
 {
-	int fd;
+	const int each[] = { phases_patience(), strangers_patience(), clients_patience() };
+	int least = -1;
 
-	while ((fd = descriptors_accept(root.listener)) >= 0)
-		add_node(fd);
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
+		if (each[i] >= 0 && (least < 0 || each[i] < least))
+			least = each[i];
+	return least;
 }
 
 static void *root_thread(void *unused)
@@ -189,32 +172,31 @@ static void *root_thread(void *unused)
 
 	(void)unused;
 	for (;;) {
-		size_t count = root.nr_nodes, clients;
-		struct pollfd *grown = realloc(p, (2 + count + CLIENTS_MAX + 1) * sizeof(*p));
+		size_t count = root.nr_nodes, clients, strangers;
+		struct pollfd *grown = realloc(p, (count + POLLED_MAX + STRANGERS_MAX) * sizeof(*p));
 
 		if (!grown)
 			break;
 		p = grown;
 		addresses_send();
-		p[0] = (struct pollfd){ root.listener, POLLIN, 0 };
+		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
 		for (size_t i = 0; i < count; i++) {
 			struct wire *w = &root.node[i]->wire;
 
 			wire_flush(w);		/* poll tells if it is lost */
 			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
 		}
-		p[1 + count] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
-		clients = clients_watch(p + 2 + count);
-		if (poll(p, 2 + count + clients, phases_patience()) < 0)
+		clients = clients_watch(p + 1 + count);
+		strangers = strangers_watch(p + 1 + count + clients);
+		if (poll(p, 1 + count + clients + strangers, patience()) < 0)
 			continue;
 		phases_timeout();
 		for (size_t i = 0; i < count; i++)
 			if (p[1 + i].revents && root.node[i]->wire.fd >= 0)
 				serve_node(root.node[i], p[1 + i].revents);
+		clients_serve(p + 1 + count, clients);
+		strangers_serve(p + 1 + count + clients, strangers);
 		if (p[0].revents)
-			accept_nodes();
-		clients_serve(p + 2 + count, clients);
-		if (p[1 + count].revents)
 			trigger_serve();
 	}
 	free(p);
@@ -223,84 +205,42 @@ static void *root_thread(void *unused)
 
 /* ---- beginning ----------------------------------------------------------------------------- */
 
-static int listen_for_nodes(unsigned short *port)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t length = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
-	    getsockname(fd, (struct sockaddr *)&address, &length)) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	*port = ntohs(address.sin_port);
-	return fd;
-}
-
-/* All of this machine's addresses; the daemons take the first that answers. */
-static void format_addresses(unsigned short port, char *out, size_t room)
-{
-	struct ifaddrs *list = NULL;
-	size_t length = 0;
-
-	*out = '\0';
-	if (getifaddrs(&list))
-		list = NULL;
-	for (struct ifaddrs *each = list; each && length + 2 * ADDRESS_ROOM < room;
-	     each = each->ifa_next) {
-		char text[INET_ADDRSTRLEN];
-
-		if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET ||
-		    each->ifa_flags & IFF_LOOPBACK || !(each->ifa_flags & IFF_UP))
-			continue;
-		inet_ntop(AF_INET, &((struct sockaddr_in *)each->ifa_addr)->sin_addr, text,
-			  sizeof(text));
-		length += snprintf(out + length, room - length, "%s:%hu,", text, port);
-	}
-	freeifaddrs(list);
-	snprintf(out + length, room - length, "127.0.0.1:%hu", port);
-}
-
 static int make_secret(char *out)
 {
 	uint8_t bytes[WIRE_SECRET / 2];
+	int err = seal_random(bytes, sizeof(bytes));
 
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -errno;
+	if (err)
+		return err;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		sprintf(out + 2 * i, "%02x", bytes[i]);
 	return 0;
 }
 
-int root_start(struct snapshot *job, const char *local, char *address, size_t room,
-	       char *secret)
+int root_start(struct snapshot *job, const char *local, const char *interfaces,
+	       char *address, size_t room, char *secret)
 {
-	unsigned short port = 0;
-	int err = make_secret(root.secret);
+	int err = seal_init();
 
+	if (!err)
+		err = make_secret(root.secret);
 	if (err)
 		return err;
 	root.job = job;
 	root.local_default = local;
 	root.asker = WIRE_NOBODY;
-	root.listener = listen_for_nodes(&port);
-	if (root.listener < 0)
-		return root.listener;
+	err = strangers_open(interfaces, address, room);
+	if (err)
+		return err;
 	err = descriptors_keep();
 	if (!err)
 		err = clients_open();
 	if (!err)
 		err = thread_start(root_thread, NULL);
 	if (err) {
-		close(root.listener);
+		strangers_close();
 		return err;
 	}
-	format_addresses(port, address, room);
 	strcpy(secret, root.secret);
 	return 0;
 }

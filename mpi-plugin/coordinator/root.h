@@ -16,12 +16,13 @@
  * options, program, environment, versions; interval: of the snapshot it was
  * restarted from, else 0); `local` the folder on every node for the ranks' files of
  * checkpoints that a signal or the program asks for, or NULL; both are kept.
+ * `interfaces`: of the network, see strangers_open().
  * `address`, of `room` bytes, gets the value of WIRE_ROOT_VARIABLE, `secret`, of
  * WIRE_SECRET + 1 bytes, the job's.
  * 0 or -errno.
  */
-int root_start(struct snapshot *job, const char *local, char *address, size_t room,
-	       char *secret);
+int root_start(struct snapshot *job, const char *local, const char *interfaces,
+	       char *address, size_t room, char *secret);
 
 /*
  * Before root_start(): signal `number` to this process saves the job as `name`, of

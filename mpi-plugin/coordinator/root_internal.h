@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
- * nodes), phases.c (a checkpoint), clients.c, programs.c and
- * trigger.c (who asks), addresses.c, descriptors.c.
+ * nodes), strangers.c (who is to become one), phases.c (a checkpoint), clients.c,
+ * programs.c and trigger.c (who asks), addresses.c, descriptors.c.
  * One thread owns all.
  */
 #ifndef MPI_ROOT_INTERNAL_H
@@ -18,7 +18,7 @@ enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHAS
 
 struct root_node {
 	struct wire wire;
-	char *name;			/* NULL: it has not shown the secret yet */
+	char *name;
 	bool wants_addresses;
 };
 
@@ -39,7 +39,6 @@ struct root {
 	struct snapshot *job;		/* what all manifests repeat */
 	const char *local_default;	/* of requests that do not come from a command */
 	char secret[WIRE_SECRET + 1];
-	int listener;			/* for nodes */
 	struct root_node **node;
 	size_t nr_nodes;
 	struct root_rank *rank;
@@ -68,6 +67,28 @@ extern struct root root;
 uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
 /* Queues it for the daemons of all nodes; the thread writes before it waits. */
 void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length);
+
+/* A daemon that has shown the secret; takes both over. */
+void root_add_node(const struct wire *w, char *name);
+/* One message of a daemon, or of a rank through it. */
+void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data);
+
+/* ---- strangers.c ---- */
+#define STRANGERS_MAX	64
+#define LISTENERS_MAX	16
+
+/*
+ * Opens a port at each address of these interfaces (separated by commas, NULL or "":
+ * all that are up) and at the loopback address, and tells all of them, that one last.
+ * 0 or -errno.
+ */
+int strangers_open(const char *interfaces, char *out, size_t room);
+void strangers_close(void);		/* the ports, too */
+size_t strangers_count(void);
+bool strangers_drop_oldest(void);	/* false: there is none */
+size_t strangers_watch(struct pollfd *p);	/* fills in at most STRANGERS_MAX + LISTENERS_MAX */
+int strangers_patience(void);		/* as that of the phases */
+void strangers_serve(const struct pollfd *p, size_t count);
 
 /* ---- phases.c ---- */
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
@@ -124,10 +145,14 @@ void trigger_answer(const struct job_answer *answer);
 
 int clients_open(void);			/* 0 or -errno */
 size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
+int clients_patience(void);		/* as that of the phases */
 void clients_serve(const struct pollfd *p, size_t count);
 /* To the one whose request is being served: complete, but for the signal. */
 void clients_committed(struct job_answer *answer);
 /* To the same, who is then done with. */
 void clients_answer(const struct job_answer *answer);
+
+/* What poll(2) may get beside the nodes and the strangers: the trigger, too. */
+#define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 2)
 
 #endif /* MPI_ROOT_INTERNAL_H */

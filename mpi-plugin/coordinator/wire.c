@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define READ_AT_ONCE	65536
 #define ROOM_KEPT	(1u << 20)	/* larger buffers are freed when they are empty */
+#define SEAL_ENOUGH	(1u << 20)	/* bytes under one seal, unless one message has more */
+#define SEALED_MAX	(WIRE_MAX + (uint32_t)sizeof(struct wire_header))
 
 /* A silent peer is asked after IDLE, every INTERVAL, COUNT times. */
 #define PEER_IDLE_S	30
@@ -94,23 +95,80 @@ static void emptied(uint8_t **buffer, size_t *room, size_t *begin, size_t *end)
 	*room = 0;
 }
 
+/* ---- seals -------------------------------------------------------------------- */
+
+void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out_key[SEAL_KEY])
+{
+	w->in_seal = w->out_seal = (struct seal){ 0 };
+	memcpy(w->in_seal.key, in_key, SEAL_KEY);
+	memcpy(w->out_seal.key, out_key, SEAL_KEY);
+	w->sealed = true;
+}
+
+/* What has been queued since the last time goes under one seal. */
+static void close_seal(struct wire *w)
+{
+	uint8_t *at = w->out + w->out_end - w->out_open;
+	struct wire_seal seal = { .length = w->out_open - sizeof(seal) };
+	const struct iovec part[] = {
+		{ &seal.length, sizeof(seal.length) }, { at + sizeof(seal), seal.length },
+	};
+
+	if (!w->out_open)
+		return;
+	seal_make(&w->out_seal, part, 2, seal.tag);
+	memcpy(at, &seal, sizeof(seal));
+	w->out_open = 0;
+}
+
+/* The messages under the next seal: 1 they are here, 0 not yet, or -errno. */
+static int open_seal(struct wire *w)
+{
+	size_t left = w->in_end - w->in_begin;
+	struct wire_seal seal;
+	struct iovec part[2];
+
+	if (left < sizeof(seal))
+		return 0;
+	memcpy(&seal, w->in + w->in_begin, sizeof(seal));
+	if (!seal.length || seal.length > SEALED_MAX)
+		return -EPROTO;
+	if (left < sizeof(seal) + seal.length)
+		return 0;
+	part[0] = (struct iovec){ &seal.length, sizeof(seal.length) };
+	part[1] = (struct iovec){ w->in + w->in_begin + sizeof(seal), seal.length };
+	if (seal_check(&w->in_seal, part, 2, seal.tag))
+		return -EBADMSG;
+	w->in_begin += sizeof(seal);
+	w->in_sound = seal.length;
+	return 1;
+}
+
+/* ---- messages ----------------------------------------------------------------- */
+
 void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 		const void *data, size_t length)
 {
 	struct wire_header header = { length, type, rank, id };
+	size_t size = sizeof(header) + length, head;
 	uint8_t *at;
 
 	if (w->fd < 0)
 		return;
-	at = room_for(&w->out, &w->out_room, &w->out_begin, &w->out_end, sizeof(header) + length);
+	if (w->out_open + size > SEAL_ENOUGH)
+		close_seal(w);
+	head = w->sealed && !w->out_open ? sizeof(struct wire_seal) : 0;
+	at = room_for(&w->out, &w->out_room, &w->out_begin, &w->out_end, head + size);
 	if (!at) {			/* its peer sees the end and gives up */
 		shutdown(w->fd, SHUT_RDWR);
 		return;
 	}
-	memcpy(at, &header, sizeof(header));
+	memcpy(at + head, &header, sizeof(header));
 	if (length)
-		memcpy(at + sizeof(header), data, length);
-	w->out_end += sizeof(header) + length;
+		memcpy(at + head + sizeof(header), data, length);
+	w->out_end += head + size;
+	if (w->sealed)
+		w->out_open += head + size;
 }
 
 void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
@@ -122,6 +180,7 @@ void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 
 int wire_flush(struct wire *w)
 {
+	close_seal(w);
 	w->blocked = false;
 	while (wire_pending(w)) {
 		ssize_t n = send(w->fd, w->out + w->out_begin, w->out_end - w->out_begin,
@@ -139,102 +198,52 @@ int wire_flush(struct wire *w)
 	return 0;
 }
 
+int wire_fill_once(struct wire *w)
+{
+	uint8_t *at = room_for(&w->in, &w->in_room, &w->in_begin, &w->in_end, READ_AT_ONCE);
+	ssize_t n;
+
+	if (!at)
+		return -ENOMEM;
+	n = recv(w->fd, at, READ_AT_ONCE, 0);
+	if (n == 0)
+		return -ECONNRESET;
+	if (n < 0)
+		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -errno;
+	w->in_end += n;
+	return n == READ_AT_ONCE;
+}
+
 int wire_fill(struct wire *w)
 {
-	for (;;) {
-		uint8_t *at = room_for(&w->in, &w->in_room, &w->in_begin, &w->in_end, READ_AT_ONCE);
-		ssize_t n;
+	int more;
 
-		if (!at)
-			return -ENOMEM;
-		n = recv(w->fd, at, READ_AT_ONCE, 0);
-		if (n == 0)
-			return -ECONNRESET;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? 0 : -errno;
-		w->in_end += n;
-		if (n < READ_AT_ONCE)
-			return 0;
-	}
+	do
+		more = wire_fill_once(w);
+	while (more > 0);
+	return more;
 }
 
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data)
 {
-	size_t left = w->in_end - w->in_begin;
+	size_t left = w->in_end - w->in_begin, size;
+	int got;
 
 	if (!left)
 		emptied(&w->in, &w->in_room, &w->in_begin, &w->in_end);
+	if (w->sealed && !w->in_sound && (got = open_seal(w)) != 1)
+		return got;
+	left = w->sealed ? w->in_sound : left;
 	if (left < sizeof(*header))
-		return 0;
+		return w->sealed ? -EPROTO : 0;
 	memcpy(header, w->in + w->in_begin, sizeof(*header));
 	if (header->length > WIRE_MAX)
 		return -EPROTO;
-	if (left < sizeof(*header) + header->length)
-		return 0;
+	size = sizeof(*header) + header->length;
+	if (left < size)
+		return w->sealed ? -EPROTO : 0;	/* a seal is over whole messages */
 	*data = w->in + w->in_begin + sizeof(*header);
-	w->in_begin += sizeof(*header) + header->length;
+	w->in_begin += size;
+	w->in_sound -= w->sealed ? size : 0;
 	return 1;
-}
-
-/* ---- waiting ------------------------------------------------------------------------ */
-
-int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length)
-{
-	struct wire_header header = { length, type, rank, id };
-	struct iovec iov[2] = { { &header, sizeof(header) }, { (void *)data, length } };
-	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
-
-	while (iov[0].iov_len + iov[1].iov_len) {
-		ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		for (int i = 0; i < 2; i++) {
-			size_t part = (size_t)n < iov[i].iov_len ? (size_t)n : iov[i].iov_len;
-
-			iov[i].iov_base = (char *)iov[i].iov_base + part;
-			iov[i].iov_len -= part;
-			n -= part;
-		}
-	}
-	return 0;
-}
-
-static int read_all(int fd, void *buffer, size_t length)
-{
-	while (length) {
-		ssize_t n = recv(fd, buffer, length, 0);
-
-		if (n == 0)
-			return -ECONNRESET;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		buffer = (char *)buffer + n;
-		length -= n;
-	}
-	return 0;
-}
-
-int wire_read(int fd, struct wire_header *header, uint8_t **data)
-{
-	int err = read_all(fd, header, sizeof(*header));
-
-	*data = NULL;
-	if (err || !header->length)
-		return err;
-	if (header->length > WIRE_MAX)
-		return -EPROTO;
-	*data = malloc(header->length);
-	err = *data ? read_all(fd, *data, header->length) : -ENOMEM;
-	if (err) {
-		free(*data);
-		*data = NULL;
-	}
-	return err;
 }

@@ -17,6 +17,10 @@
  * a restart every rank says HELLO with its address and waits for ADDRESSES,
  * which come when all have: that is the barrier before anything is sent.
  *
+ * Root and daemon greet each other before anything else (greeting.h); from then on
+ * every write between them is sealed.  Ranks and their daemon look at whose process
+ * the other end is, which the kernel tells.
+ *
  * Integers are in the byte order of the machine: a job has one.
  */
 #ifndef MPI_WIRE_H
@@ -25,6 +29,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "mpi-plugin/secret/seal.h"
 
 #define WIRE_ALL	0xffffffffu	/* all ranks */
 #define WIRE_NOBODY	0xfffffffeu
@@ -38,7 +44,7 @@
 
 /* Ranks that were restarted may be older than the rest: new ones come at the end. */
 enum wire_type {
-	WIRE_NODE = 1,		/* daemon → root: secret, node's name */
+	WIRE_NODE = 1,		/* daemon → root: struct greeting_node */
 	WIRE_HELLO,		/* rank → root: struct wire_hello, address */
 	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
 	WIRE_LEFT,		/* root → rank: no checkpoint any more */
@@ -62,6 +68,8 @@ enum wire_type {
 	WIRE_SUSPEND,		/* daemon → rank */
 	WIRE_SUSPENDED,		/* rank → daemon */
 	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
+	WIRE_CHALLENGE,		/* root → daemon: struct greeting_challenge */
+	WIRE_WELCOME,		/* root → daemon: a proof; what follows is sealed */
 };
 
 struct wire_header {
@@ -110,6 +118,12 @@ struct wire_ask {
 	char path[];		/* absolute; NUL */
 };
 
+/* Before the messages that were written at once, if they are sealed. */
+struct wire_seal {
+	uint32_t length;		/* of these messages, bytes */
+	uint8_t tag[SEAL_TAG];
+};
+
 /*
  * One end of a connection, non-blocking, for a poll(2) loop.  Belongs to one
  * thread.
@@ -120,11 +134,19 @@ struct wire {
 	uint8_t *in, *out;
 	size_t in_begin, in_end, in_room;
 	size_t out_begin, out_end, out_room;
+
+	bool sealed;
+	struct seal in_seal, out_seal;
+	size_t in_sound;		/* bytes from in_begin on whose seal is right */
+	size_t out_open;		/* bytes before out_end that are to be sealed */
 };
 
 void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
 void wire_close(struct wire *w);
 short wire_events(const struct wire *w);	/* what to poll for */
+
+/* From now on all is sealed, under these keys. */
+void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out_key[SEAL_KEY]);
 
 /*
  * For TCP: messages leave at once, and an end that has vanished without a word
@@ -150,17 +172,19 @@ static inline bool wire_pending(const struct wire *w)
 int wire_flush(struct wire *w);
 /* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
 int wire_fill(struct wire *w);
+/* The same with a single read: 1 there may be more, 0, or -errno. */
+int wire_fill_once(struct wire *w);
 /*
  * The next complete message: 1 with the header and the data (valid until the
- * next call), 0: none yet, -EPROTO: nonsense.
+ * next call), 0: none yet, -EPROTO: nonsense, -EBADMSG: the seal is not right.
  */
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
 
 /*
- * For a rank's thread: the same, waiting.  0 or -errno (-ECONNRESET: the end).
- * Data is malloc()ed, NULL if length is 0.
+ * For who waits for messages, without seals.  0 or -errno (-ECONNRESET: the end,
+ * -EPROTO: more than `most` bytes).  Data is malloc()ed, NULL if length is 0.
  */
 int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length);
-int wire_read(int fd, struct wire_header *header, uint8_t **data);
+int wire_read(int fd, struct wire_header *header, uint8_t **data, size_t most);
 
 #endif /* MPI_WIRE_H */

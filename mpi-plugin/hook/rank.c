@@ -397,7 +397,7 @@ static void *rank_thread(void *unused)
 		struct wire_header header;
 		uint8_t *data;
 
-		if (wire_read(self.fd, &header, &data)) {
+		if (wire_read(self.fd, &header, &data, WIRE_MAX)) {
 			connection_ended();
 			continue;
 		}

@@ -33,7 +33,7 @@
 #define ROOT_ROOM	1024		/* of all addresses of mpirun's machine */
 
 static int enable, keep = 1;
-static char *signal_name, *file, *local;
+static char *signal_name, *file, *local, *interfaces;
 static char root_address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 static char node_name[NODE_NAME_MAX];
 
@@ -153,7 +153,8 @@ static int begin_root(opal_cmd_line_t *line)
 	if (!err && folder && *folder != '/')
 		err = report_fail(-EINVAL, "schizo_cr_local is a path from / on, not %s", folder);
 	if (!err)
-		err = root_start(job, folder, root_address, sizeof(root_address), secret);
+		err = root_start(job, folder, interfaces, root_address, sizeof(root_address),
+				 secret);
 	if (err) {
 		fprintf(stderr, "KCR: this job cannot be checkpointed: %s\n",
 			report_message() ? report_message() : strerror(-err));
@@ -218,6 +219,8 @@ static int setup_fork(orte_job_t *job, orte_app_context_t *app)
 	} else {
 		opal_setenv(WIRE_DAEMON_VARIABLE, node_name, true, &app->env);
 	}
+	/* No rank needs it, nor does an image, or what a program prints of its environment. */
+	opal_unsetenv(WIRE_SECRET_VARIABLE, &app->env);
 	return ORTE_ERR_TAKE_NEXT_OPTION;
 }
 
@@ -276,6 +279,8 @@ static int register_parameters(void)
 		      MCA_BASE_VAR_TYPE_STRING, &file);
 	add_parameter("local", "Folder on every node for the ranks' files of such a snapshot",
 		      MCA_BASE_VAR_TYPE_STRING, &local);
+	add_parameter("if_include", "Network interfaces at which mpirun listens for its daemons, "
+		      "separated by commas (all)", MCA_BASE_VAR_TYPE_STRING, &interfaces);
 	add_parameter("keep", "Snapshots of that name that stay",
 		      MCA_BASE_VAR_TYPE_INT, &keep);
 	return ORTE_SUCCESS;

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mpi-plugin/coordinator/greeting.h"
 #include "mpi-plugin/coordinator/node.h"
 
+#define GREETING_MS 5000
 #define SECRET "0123456789abcdef0123456789abcdef"
 
 enum { ORDER, BOOKMARKS, DRAIN, DRAINED, CONTINUE, CONTINUED, PARTS };
@@ -57,6 +60,26 @@ static int listen_for_daemon(char *root, size_t room)
 	return fd;
 }
 
+/* mpirun's part of the greeting. */
+static void greet(struct wire *w)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+	struct greeting_challenge challenge;
+	struct wire_header header;
+	const uint8_t *data;
+	char *name;
+
+	errno = EPROTO;
+	if (greeting_challenge(w, &challenge))
+		scale_fail("greeting");
+	while (!wire_next(w, &header, &data))
+		if (poll(&p, 1, GREETING_MS) <= 0 || wire_fill_once(w) < 0)
+			scale_fail("waiting for the daemon's greeting");
+	if (greeting_take(w, &challenge, SECRET, &header, data, &name))
+		scale_fail("the daemon's greeting");
+	free(name);
+}
+
 static pid_t start_daemon(char *name)
 {
 	char root[32];
@@ -73,14 +96,15 @@ static pid_t start_daemon(char *name)
 		be_daemon(root, ends[1]);
 	}
 	close(ends[1]);
-	errno = ECHILD;
-	if (read(ends[0], name, NODE_NAME_MAX) != NODE_NAME_MAX)
-		scale_fail("daemon");
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		scale_fail("accept");
 	wire_watch_peer(fd);
 	wire_open(&sim.wire[sim.count], fd);
+	greet(&sim.wire[sim.count]);
+	errno = ECHILD;
+	if (read(ends[0], name, NODE_NAME_MAX) != NODE_NAME_MAX)
+		scale_fail("daemon");
 	close(listener);
 	close(ends[0]);
 	return pid;

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mpi-plugin/coordinator/greeting.h"
 #include "mpi-plugin/coordinator/root.h"
 #include "mpi-plugin/job/request.h"
 
@@ -58,7 +59,7 @@ static void coordinate(int out)
 	static struct snapshot job;
 	struct access access;
 	int err = setrlimit(RLIMIT_NOFILE, &scale_files) ? -errno :
-		  root_start(&job, NULL, access.address, sizeof(access.address),
+		  root_start(&job, NULL, NULL, access.address, sizeof(access.address),
 			     access.secret);
 
 	errno = -err;
@@ -109,16 +110,18 @@ static void join(const struct access *access, uint32_t node)
 	} hello = { .head = { .pid = 1, .top = 1, .size = sim.ranks, .restarted = sim.restarted } };
 	size_t length = sizeof(hello.head) + (sim.restarted ? ADDRESS : 0);
 	struct wire *w = &sim.node[node];
-	char word[WIRE_SECRET + 32];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	char name[32];
 
 	to.sin_port = htons(atoi(strrchr(access->address, ':') + 1));
 	wire_watch_peer(fd);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		scale_fail("connecting a daemon");
-	wire_open(w, fd);
-	snprintf(word, sizeof(word), "%snode%u", access->secret, node);
-	wire_send(w, WIRE_NODE, WIRE_ALL, 0, word, strlen(word) + 1);
+	snprintf(name, sizeof(name), "node%u", node);
+	err = greeting_daemon(w, fd, access->secret, name);
+	errno = -err;
+	if (err)
+		scale_fail("greeting");
 	hello.head.address_length = length - sizeof(hello.head);
 	for (uint32_t rank = first_of(node); rank < end_of(node); rank++) {
 		memcpy(hello.address, &rank, sizeof(rank));
