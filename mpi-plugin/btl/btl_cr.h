@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 
 #include "btl_cr_frame.h"
+#include "mpi-plugin/secret/seal.h"
 
 struct cr_param {
 	bool enable;
@@ -33,7 +34,8 @@ struct cr_param {
 	bool cma;		/* process_vm_readv there */
 	int node;		/* mixed into the identity of the node */
 	unsigned int ring_size;	/* bytes, a power of two */
-	char *if_include;	/* interfaces for TCP, by comma; empty: all */
+	char *if_include;	/* interfaces for TCP, by comma; empty: all that are needed */
+	bool seal;		/* what goes by TCP cannot be changed unnoticed */
 	int connect_timeout;	/* seconds */
 };
 extern struct cr_param cr_param;
@@ -41,29 +43,30 @@ extern struct cr_param cr_param;
 /* ---- addresses -------------------------------------------------------------- */
 
 #define CR_ADDRESS_NETS 8
+#define CR_ADDRESS_KEY 16	/* bytes */
 
 struct cr_address_net {
 	uint8_t family;
 	uint8_t prefix;		/* bits */
+	uint16_t port;
 	uint8_t loopback;
-	uint8_t reserved;
+	uint8_t reserved[3];
 	uint8_t bytes[16];
 };
 
 struct cr_address {
 	uint32_t version;
 	uint32_t pid;
-	uint64_t key;		/* whoever connects must know it */
+	uint8_t key[CR_ADDRESS_KEY];	/* whoever connects must know it */
 	uint64_t node;		/* equal: same kernel, same namespaces */
 	int32_t inbox;		/* descriptor of the shared memory, or -1 */
-	uint16_t port;
-	uint16_t nets_count;
+	uint32_t nets_count;
 	struct cr_address_net nets[CR_ADDRESS_NETS];
 };
 
 extern struct cr_address cr_address_own;
 
-int cr_address_make(void);	/* all but port and inbox, which their objects fill in */
+int cr_address_make(void);	/* all but ports and inbox, which their objects fill in */
 int cr_address_check(const void *address, size_t length);
 /* The address of rank: from the book, else from the modex. */
 int cr_address_find(uint32_t rank, struct cr_address *address);
@@ -90,6 +93,8 @@ void *cr_stream_space(struct cr_stream *stream, size_t *length);
 int cr_stream_settle(struct cr_stream *stream);
 void cr_stream_advance(struct cr_stream *stream, size_t length);
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length);
+/* How much of the last frame, begun on a ring, has not come. */
+size_t cr_stream_missing(const struct cr_stream *stream);
 /* Hands up all complete frames; returns their number. */
 int cr_stream_deliver(struct mca_btl_base_endpoint_t *ep);
 
@@ -107,9 +112,11 @@ struct cr_frag {
 	opal_free_list_t *list;
 	size_t room;			/* bytes behind this structure */
 
-	struct iovec iov[3];		/* what is still to be written */
+	struct iovec iov[4];		/* what is still to be written */
 	unsigned int iov_count, iov_next;
 	bool begun;
+	uint32_t sealed;		/* cr_seals.life then; 0: it is not */
+	uint8_t tag[SEAL_TAG];
 	struct {
 		struct cr_frame frame;
 		struct cr_rdma rdma;
@@ -122,7 +129,7 @@ struct cr_frag {
 };
 
 enum cr_channel { CR_CHANNEL_NONE, CR_CHANNEL_RING, CR_CHANNEL_TCP };
-enum cr_tcp_state { CR_TCP_DOWN, CR_TCP_CONNECTING, CR_TCP_GREETING, CR_TCP_UP };
+enum cr_tcp_state { CR_TCP_DOWN, CR_TCP_CONNECTING, CR_TCP_CALLED, CR_TCP_GREETING, CR_TCP_UP };
 
 struct cr_ring_end {
 	unsigned char *data;		/* NULL: not mapped */
@@ -132,12 +139,23 @@ struct cr_ring_end {
 	struct cr_ring_shared *shared;
 };
 
+/* btl_cr_seal.c; nothing in here is used without that parameter. */
+struct cr_seals {
+	struct seal out, in;
+	struct seal old;	/* of the frame that came in part before the restart */
+	bool has_old;
+	uint32_t life;		/* of the keys, from 1 on */
+	size_t unchecked;	/* bytes at the end of the stream: a sealed frame, in part */
+	size_t plain_left;	/* of a frame that was begun on a ring */
+};
+
 typedef struct mca_btl_base_endpoint_t {
 	enum cr_channel channel;	/* what is written to */
 	struct cr_ring_end out, in;
 	opal_list_t queue;		/* of cr_frag, not written yet */
 	uint64_t sent, received;	/* bytes of the stream since MPI_Init */
 	struct cr_stream stream;
+	struct cr_seals seals;
 
 	mca_btl_base_module_t *module;	/* NULL: not resolved yet */
 	uint32_t rank;
@@ -149,6 +167,7 @@ typedef struct mca_btl_base_endpoint_t {
 
 	enum cr_tcp_state tcp_state;
 	int fd;
+	struct cr_tcp_hello *hello;	/* while it connects */
 	bool blocked;			/* the socket takes no more; epoll tells */
 	bool lost;			/* the connection ended: nothing can follow */
 	unsigned int attempt;

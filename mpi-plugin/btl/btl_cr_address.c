@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How ranks are reached.  Each has one address, made when it starts and again
- * when it is restarted: networks and port, process id and descriptor of its
+ * when it is restarted: networks and ports, process id and descriptor of its
  * shared memory, the identity of its node, and a key which whoever connects
- * must present, so that strangers and earlier lives of a peer are turned away.
+ * must know, so that strangers and earlier lives of a peer are turned away.
  *
  * Addresses come from the modex until the first restart, then from the book.
  */
@@ -15,7 +15,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 
 #include "btl_cr_control.h"
 
-#define VERSION 1
+#define VERSION 2
 _Static_assert(sizeof(struct cr_address) <= MCA_BTL_CR_ADDRESS_MAX, "control interface");
 
 struct cr_address cr_address_own = { .inbox = -1 };
@@ -82,6 +81,15 @@ static bool wanted(const char *name)
 	return false;
 }
 
+/* Are all ranks of the job on this node, as far as its launcher tells? */
+static bool all_here(void)
+{
+	const char *all = getenv("OMPI_COMM_WORLD_SIZE");
+	const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+	return all && here && !strcmp(all, here);
+}
+
 static uint8_t prefix_bits(const unsigned char *mask, size_t length)
 {
 	unsigned int bits = 0;
@@ -118,7 +126,7 @@ static bool describe(const struct ifaddrs *one, struct cr_address_net *net)
 	return false;
 }
 
-static int list_networks(struct cr_address *address)
+static int list_networks(struct cr_address *address, bool loopback)
 {
 	struct ifaddrs *all, *one;
 
@@ -127,7 +135,7 @@ static int list_networks(struct cr_address *address)
 	address->nets_count = 0;
 	for (one = all; one && address->nets_count < CR_ADDRESS_NETS; one = one->ifa_next) {
 		if (!one->ifa_addr || !one->ifa_netmask || !(one->ifa_flags & IFF_UP) ||
-		    !wanted(one->ifa_name))
+		    !wanted(one->ifa_name) || (loopback && !(one->ifa_flags & IFF_LOOPBACK)))
 			continue;
 		if (describe(one, &address->nets[address->nets_count]))
 			address->nets_count++;
@@ -139,12 +147,17 @@ static int list_networks(struct cr_address *address)
 int cr_address_make(void)
 {
 	struct cr_address address = { .version = VERSION, .inbox = -1 };
-	int rc = list_networks(&address);
+	bool listed = cr_param.if_include && *cr_param.if_include;
+	int rc = -ENETDOWN;
 
+	if (!listed && all_here())
+		rc = list_networks(&address, true);
+	if (rc)
+		rc = list_networks(&address, false);
+	if (!rc)
+		rc = seal_random(address.key, sizeof(address.key));
 	if (rc)
 		return rc;
-	if (getrandom(&address.key, sizeof(address.key), 0) != sizeof(address.key))
-		return -EIO;
 	address.pid = getpid();
 	address.node = node_identity();
 	cr_address_own = address;
@@ -158,6 +171,9 @@ int cr_address_check(const void *data, size_t length)
 	if (length != sizeof(*address) || address->version != VERSION ||
 	    address->nets_count > CR_ADDRESS_NETS)
 		return -EINVAL;
+	for (unsigned int i = 0; i < address->nets_count; i++)
+		if (address->nets[i].prefix > 8 * sizeof(address->nets[i].bytes))
+			return -EINVAL;
 	return 0;
 }
 
@@ -241,14 +257,14 @@ socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
 		struct sockaddr_in *in = (struct sockaddr_in *)socket;
 
 		in->sin_family = AF_INET;
-		in->sin_port = htons(address->port);
+		in->sin_port = htons(net->port);
 		memcpy(&in->sin_addr, net->bytes, 4);
 		return sizeof(*in);
 	} else {
 		struct sockaddr_in6 *in = (struct sockaddr_in6 *)socket;
 
 		in->sin6_family = AF_INET6;
-		in->sin6_port = htons(address->port);
+		in->sin6_port = htons(net->port);
 		memcpy(&in->sin6_addr, net->bytes, 16);
 		return sizeof(*in);
 	}

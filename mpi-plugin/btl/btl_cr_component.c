@@ -42,8 +42,11 @@ static int register_params(void)
 	add_param("ring_size", "Bytes of the ring from one rank to another of its node, "
 		  "a power of two from 65536 on; the same in all ranks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, fixed, &cr_param.ring_size);
-	add_param("if_include", "Network interfaces for TCP, separated by commas (all)",
+	add_param("if_include", "Network interfaces for TCP, separated by commas (all; "
+		  "loopback only if all ranks are on one node)",
 		  MCA_BASE_VAR_TYPE_STRING, fixed, &cr_param.if_include);
+	add_param("seal", "Have every frame that goes by TCP authenticated; the same in all ranks",
+		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.seal);
 	add_param("connect_timeout", "Seconds until a peer that cannot be reached ends the job",
 		  MCA_BASE_VAR_TYPE_INT, fixed, &cr_param.connect_timeout);
 	return OPAL_SUCCESS;

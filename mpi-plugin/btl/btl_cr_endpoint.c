@@ -4,8 +4,8 @@
  * and the bytes it has received go on with whatever channel comes next.  Which
  * kind that is follows from the peer's address alone, at the first write.
  */
-#include "btl_cr.h"
 #include "btl_cr_gate.h"
+#include "btl_cr_tcp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +103,8 @@ void cr_endpoint_forget(cr_endpoint *ep)
 {
 	ep->channel = CR_CHANNEL_NONE;
 	cr_tcp_drop(ep);
+	if (cr_param.seal)
+		cr_seal_forget(ep);
 	memset(&ep->address, 0, sizeof(ep->address));
 	ep->no_ring = ep->lost = false;
 	ep->attempt = 0;
@@ -157,6 +159,8 @@ static int connect_channel(cr_endpoint *ep)
 			cr_endpoint_retry(ep, rc);
 			return rc;
 		}
+		if (ep->tcp_state == CR_TCP_DOWN)	/* it has failed already */
+			return -EAGAIN;
 	}
 	ep->channel = CR_CHANNEL_TCP;
 	return 0;
@@ -238,6 +242,10 @@ void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *pa
 		cr_compat_receive(ep->module, ep, frame->tag, payload, frame->length);
 		break;
 	case CR_FRAME_GET:
+		if (frame->length < sizeof(struct cr_rdma) + sizeof(struct cr_get_from)) {
+			cr_fatal(ep, "a frame is too short", -EPROTO);
+			break;
+		}
 		cr_module_answer_get(ep, payload,
 				     (const void *)((const struct cr_rdma *)payload + 1));
 		break;

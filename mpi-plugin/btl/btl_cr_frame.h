@@ -21,11 +21,16 @@ enum {
 	CR_FRAME_RAW,		/* only in rings: a piece of the stream */
 };
 
+enum {
+	CR_FORM_PLAIN,
+	CR_FORM_SEALED,		/* ends with a tag (btl_cr_seal.c) */
+};
+
 struct cr_frame {
 	uint32_t length;	/* of what follows the header, < 2^31 */
 	uint8_t tag;
 	uint8_t type;
-	uint16_t reserved;
+	uint16_t form;
 };
 _Static_assert(sizeof(struct cr_frame) == 8, "wire format");
 
@@ -43,5 +48,7 @@ _Static_assert(sizeof(struct cr_get_from) == 16, "wire format");
 
 /* The most that one put or get moves; longer ones are cut by their caller. */
 #define CR_RDMA_MAX (1UL << 30)
+/* With seals: the whole is kept until its end is here. */
+#define CR_SEAL_RDMA_MAX (1UL << 20)
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 
 #include "btl_cr_gate.h"
+#include "btl_cr_tcp.h"
 
 #define EAGER_NEAR 4096
 #define MAX_NEAR (32 * 1024)
@@ -153,6 +154,7 @@ static void frag_head(struct cr_frag *frag, uint8_t type, uint8_t tag, size_t ex
 	frag->iov_count = 1;
 	frag->iov_next = 0;
 	frag->begun = false;
+	frag->sealed = 0;
 }
 
 static void frag_add(struct cr_frag *frag, void *data, size_t length)
@@ -195,7 +197,7 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 	if (!frag)
 		return false;
 	at = (unsigned char *)(frag + 1);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
 
 		memcpy(at, (char *)iov[i].iov_base + part, iov[i].iov_len - part);
@@ -209,6 +211,7 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 	frag->iov_count = 1;
 	frag->iov_next = 0;
 	frag->begun = true;
+	frag->sealed = 0;
 	cr_endpoint_post(ep, frag);
 	return true;
 }
@@ -216,8 +219,10 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size_t header_size,
 		     void *payload, size_t payload_size)
 {
-	const struct iovec iov[3] = {
+	uint8_t tag[SEAL_TAG];
+	const struct iovec iov[4] = {
 		{ frame, sizeof(*frame) }, { header, header_size }, { payload, payload_size },
+		{ tag, cr_param.seal ? SEAL_TAG : 0 },
 	};
 	size_t total = sizeof(*frame) + header_size + payload_size, written;
 
@@ -225,7 +230,13 @@ static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size
 		return cr_ring_put(ep, frame, header, header_size, payload, payload_size);
 	if (ep->channel != CR_CHANNEL_TCP || ep->tcp_state != CR_TCP_UP)
 		return false;
-	written = cr_tcp_send(ep, iov, payload_size ? 3 : 2);
+	if (OPAL_UNLIKELY(cr_param.seal)) {
+		cr_seal_make(ep, frame, iov, 3, tag);
+		total += SEAL_TAG;
+	}
+	written = cr_tcp_send(ep, iov, cr_param.seal ? 4 : payload_size ? 3 : 2);
+	if (!written && cr_param.seal)
+		cr_seal_undo(ep, frame);
 	if (written == total || !written)
 		return written;
 	if (!keep_rest(ep, iov, total, written))
@@ -477,13 +488,20 @@ mca_btl_base_module_t cr_module_far = {
 
 int cr_module_open(bool threads)
 {
-	int rc;
+	int rc = seal_init();
 
+	if (rc)
+		return rc;
 	if (make_list(&list_small, OBJ_CLASS(cr_frag_small), EAGER_NEAR, 32) ||
 	    make_list(&list_middle, OBJ_CLASS(cr_frag_middle), EAGER_FAR, 8) ||
 	    make_list(&list_large, OBJ_CLASS(cr_frag_large), MAX_FAR, 8) ||
 	    make_list(&list_bare, OBJ_CLASS(cr_frag_bare), 0, 32))
 		return -ENOMEM;
+	if (cr_param.seal) {
+		cr_module_near.btl_get_limit = CR_SEAL_RDMA_MAX;
+		cr_module_far.btl_put_limit = CR_SEAL_RDMA_MAX;
+		cr_module_far.btl_rdma_pipeline_frag_size = CR_SEAL_RDMA_MAX;
+	}
 	cr_gate_init(threads);
 	rc = cr_module_ends();
 	if (!rc)

@@ -13,7 +13,7 @@
  *
  * Rings with traffic are looked at in every round, the others in turn.
  */
-#include "btl_cr.h"
+#include "btl_cr_tcp.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@
 
 struct inbox {
 	uint64_t magic;
-	uint64_t key;
+	uint8_t key[CR_ADDRESS_KEY];
 	uint32_t ring_size;
 	_Atomic uint32_t taken;		/* slots */
 	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not yet there */
@@ -133,7 +133,7 @@ static int lay_out(int fd)
 		return ftruncate(fd, 0) ? -errno : rc;
 	}
 	inbox = at;
-	inbox->key = cr_address_own.key;
+	memcpy(inbox->key, cr_address_own.key, sizeof(inbox->key));
 	inbox->ring_size = cr_param.ring_size;
 	__atomic_store_n(&inbox->magic, INBOX_MAGIC, __ATOMIC_RELEASE);
 	return 0;
@@ -216,7 +216,7 @@ static int take_slot(cr_endpoint *ep, int fd)
 		return -EAGAIN;		/* not an inbox at the moment */
 	if (fstat(fd, &stat) || (size_t)stat.st_size < directory_size() ||
 	    __atomic_load_n(&there->magic, __ATOMIC_ACQUIRE) != INBOX_MAGIC ||
-	    there->key != ep->address.key)
+	    !seal_same(there->key, ep->address.key, sizeof(there->key)))
 		goto out;
 	if (there->ring_size != size) {
 		rc = -EINVAL;
@@ -251,7 +251,9 @@ int cr_ring_attach(cr_endpoint *ep)
 	int fd, rc;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%d", ep->address.pid, ep->address.inbox);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	do
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	while (fd < 0 && errno == EMFILE && cr_guest_drop_oldest());
 	if (fd < 0)
 		return errno == ENOENT || errno == EROFS ? -EAGAIN : -errno;
 	rc = take_slot(ep, fd);
@@ -317,9 +319,12 @@ static bool put_piece(cr_endpoint *ep, struct cr_frag *frag)
 int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag)
 {
 	const struct cr_frame *frame = &frag->head.frame;
-	size_t size = frame_size(frame->length);
 	unsigned char *at;
+	size_t size;
 
+	if (OPAL_UNLIKELY(frag->sealed) && !frag->begun)
+		cr_seal_strip(frag);
+	size = frame_size(frame->length);
 	if (frag->begun || size > cr_param.ring_size / 4 * 3) {
 		while (frag->iov_next < frag->iov_count)
 			if (!put_piece(ep, frag))
@@ -359,6 +364,13 @@ static void step(struct reader *reader, const struct cr_frame *frame)
 	atomic_store_explicit(&ep->in.shared->read, ep->in.at, memory_order_release);
 }
 
+static int append(cr_endpoint *ep, const void *data, size_t length)
+{
+	int rc = cr_stream_append(&ep->stream, data, length);
+
+	return rc || !cr_param.seal ? rc : cr_seal_arrived(ep, length, false);
+}
+
 /* PUT and REPLY need their state kept: they go through the stream. */
 static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *payload)
 {
@@ -369,9 +381,9 @@ static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *
 		return 1;
 	}
 	if (frame->type != CR_FRAME_RAW)
-		rc = cr_stream_append(&ep->stream, frame, sizeof(*frame));
+		rc = append(ep, frame, sizeof(*frame));
 	if (!rc)
-		rc = cr_stream_append(&ep->stream, payload, frame->length);
+		rc = append(ep, payload, frame->length);
 	if (rc)
 		cr_fatal(ep, "received bytes cannot be kept", rc);
 	return cr_stream_deliver(ep) + 1;
@@ -404,10 +416,9 @@ int cr_ring_pull(cr_endpoint *ep)
 		const unsigned char *payload = (const unsigned char *)(reader->next + 1);
 
 		frame = reader->next->frame;
-		rc = frame.type == CR_FRAME_RAW ? 0 :
-		     cr_stream_append(&ep->stream, &frame, sizeof(frame));
+		rc = frame.type == CR_FRAME_RAW ? 0 : append(ep, &frame, sizeof(frame));
 		if (!rc)
-			rc = cr_stream_append(&ep->stream, payload, frame.length);
+			rc = append(ep, payload, frame.length);
 		if (rc)
 			return rc;
 		step(reader, &frame);

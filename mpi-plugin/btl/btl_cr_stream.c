@@ -118,6 +118,10 @@ static bool begin_direct(struct cr_stream *stream, const struct cr_frame *frame)
 	size_t have = stream->end - stream->begin - sizeof(*frame), part;
 	struct cr_rdma rdma;
 
+	if (frame->length < sizeof(rdma)) {
+		cr_fatal(NULL, "a frame is too short", -EPROTO);
+		return false;
+	}
 	if (have < sizeof(rdma))
 		return false;
 	memcpy(&rdma, at, sizeof(rdma));
@@ -132,6 +136,43 @@ static bool begin_direct(struct cr_stream *stream, const struct cr_frame *frame)
 	stream->direct_left -= part;
 	stream->begin += sizeof(*frame) + sizeof(rdma) + part;
 	return true;
+}
+
+/* A sealed one is whole: it is not believed before. */
+static void put_sealed(cr_endpoint *ep, const struct cr_frame *frame, const unsigned char *payload)
+{
+	struct cr_rdma rdma;
+
+	if (frame->length < sizeof(rdma)) {
+		cr_fatal(ep, "a frame is too short", -EPROTO);
+		return;
+	}
+	memcpy(&rdma, payload, sizeof(rdma));
+	memcpy((void *)(uintptr_t)rdma.address, payload + sizeof(rdma),
+	       frame->length - sizeof(rdma));
+	if (frame->type == CR_FRAME_REPLY)
+		cr_module_get_done(ep, rdma.id);
+}
+
+static inline bool moves_data(const struct cr_frame *frame)
+{
+	return frame->type == CR_FRAME_PUT || frame->type == CR_FRAME_REPLY;
+}
+
+size_t cr_stream_missing(const struct cr_stream *stream)
+{
+	size_t at = stream->begin;
+	struct cr_frame frame;
+
+	if (stream->direct_left)
+		return stream->direct_left;
+	while (stream->end - at >= sizeof(frame)) {
+		memcpy(&frame, stream->data + at, sizeof(frame));
+		if (stream->end - at < sizeof(frame) + frame.length)
+			return sizeof(frame) + frame.length - (stream->end - at);
+		at += sizeof(frame) + frame.length;
+	}
+	return 0;
 }
 
 int cr_stream_deliver(cr_endpoint *ep)
@@ -152,7 +193,7 @@ int cr_stream_deliver(cr_endpoint *ep)
 		if (stream->end - stream->begin < sizeof(frame))
 			break;
 		memcpy(&frame, stream->data + stream->begin, sizeof(frame));
-		if (frame.type == CR_FRAME_PUT || frame.type == CR_FRAME_REPLY) {
+		if (moves_data(&frame) && frame.form == CR_FORM_PLAIN) {
 			if (!begin_direct(stream, &frame))
 				break;
 			count++;
@@ -162,7 +203,11 @@ int cr_stream_deliver(cr_endpoint *ep)
 			break;
 		payload = stream->data + stream->begin + sizeof(frame);
 		stream->begin += sizeof(frame) + frame.length;
-		cr_endpoint_receive(ep, &frame, payload);
+		frame.length -= frame.form == CR_FORM_SEALED ? SEAL_TAG : 0;
+		if (OPAL_UNLIKELY(moves_data(&frame)))
+			put_sealed(ep, &frame, payload);
+		else
+			cr_endpoint_receive(ep, &frame, payload);
 		count++;
 	}
 	return count;

@@ -3,51 +3,42 @@
  * TCP channels: one socket per pair of ranks, for both directions (the reply
  * carries the acknowledgement), and one epoll instance for all of them.
  *
- * Who has something to send connects, says who it is and which key it knows,
- * and sends only when the other side has agreed.  If both connect at once, the
- * lower rank's connection is the one that stays: it turns the other away, and
- * the higher rank gives its own up when the lower one's comes in.  What is said
- * here is outside of the bookmarks.
+ * Who has something to send connects, says who it is and shows that it knows the
+ * other side's key (btl_cr_tcp.h), and sends only when that side has agreed.  If
+ * both connect at once, the lower rank's connection is the one that stays: it turns
+ * the other away, and the higher rank gives its own up when the lower one's comes in.
+ * What is said here is outside of the bookmarks.
  */
-#include "btl_cr.h"
 #include "btl_cr_gate.h"
+#include "btl_cr_tcp.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GREETING_MAGIC 0x3152434bu	/* "KCR1" */
-#define AGREED 'y'
 #define EVENTS 16
 #define READS 4				/* in a row from one peer */
+#define PATIENCE_NS 20000000LL		/* in a call, with a peer that did not wait before */
 
-struct greeting {
-	uint32_t magic;
-	uint32_t rank;
-	uint64_t key;
+/* The part of who connects. */
+struct cr_tcp_hello {
+	struct cr_tcp_meeting meeting;
+	struct cr_tcp_answer answer;
+	size_t have;			/* bytes of the challenge, then of the answer */
 };
 
-/* A connection that came in and has not said who it is. */
-struct guest {
-	int fd;
-	size_t have;
-	struct greeting greeting;
-	struct guest *next;
-};
-
-static int listener = -1, events = -1;
-static struct guest *guests;
+static int events = -1;
 unsigned int cr_tcp_count;
 
 /* ---- epoll ------------------------------------------------------------------ */
 
-/* The lowest bit of the cookie tells guests from endpoints; 0 is the listener. */
-static int watch(int operation, int fd, uint32_t what, uint64_t cookie)
+int cr_tcp_watch(int operation, int fd, uint32_t what, uint64_t cookie)
 {
 	struct epoll_event event = { .events = what, .data.u64 = cookie };
 
@@ -56,39 +47,14 @@ static int watch(int operation, int fd, uint32_t what, uint64_t cookie)
 
 static int watch_endpoint(int operation, cr_endpoint *ep, uint32_t what)
 {
-	return watch(operation, ep->fd, what, (uintptr_t)ep);
+	return cr_tcp_watch(operation, ep->fd, what, (uintptr_t)ep);
 }
 
-static void no_delay(int fd)
+void cr_tcp_no_delay(int fd)
 {
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
-/* ---- the listening end ------------------------------------------------------ */
-
-static int listen_on(int family)
-{
-	struct sockaddr_storage address = { .ss_family = family };
-	socklen_t length = sizeof(address);
-	int fd, zero = 0, rc;
-
-	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (bind(fd, (void *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
-	    getsockname(fd, (void *)&address, &length)) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	cr_address_own.port = ntohs(family == AF_INET6 ?
-				    ((struct sockaddr_in6 *)&address)->sin6_port :
-				    ((struct sockaddr_in *)&address)->sin_port);
-	return fd;
 }
 
 int cr_tcp_open(void)
@@ -98,23 +64,10 @@ int cr_tcp_open(void)
 	events = epoll_create1(EPOLL_CLOEXEC);
 	if (events < 0)
 		return -errno;
-	listener = listen_on(AF_INET6);
-	if (listener < 0)
-		listener = listen_on(AF_INET);
-	rc = listener < 0 ? listener : watch(EPOLL_CTL_ADD, listener, EPOLLIN, 0);
+	rc = cr_guest_open();
 	if (rc)
 		cr_tcp_close();
 	return rc;
-}
-
-static void free_guest(struct guest *guest)
-{
-	struct guest **at;
-
-	for (at = &guests; *at != guest; at = &(*at)->next)
-		;
-	*at = guest->next;
-	free(guest);
 }
 
 void cr_tcp_drop(cr_endpoint *ep)
@@ -123,6 +76,8 @@ void cr_tcp_drop(cr_endpoint *ep)
 		close(ep->fd);
 		cr_tcp_count--;
 	}
+	free(ep->hello);
+	ep->hello = NULL;
 	ep->fd = -1;
 	ep->tcp_state = CR_TCP_DOWN;
 	ep->blocked = false;
@@ -134,57 +89,53 @@ void cr_tcp_close(void)
 {
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_tcp_drop(cr_endpoints[i]);
-	while (guests) {
-		close(guests->fd);
-		cr_tcp_count--;
-		free_guest(guests);
-	}
-	if (listener >= 0)
-		close(listener);
+	cr_guest_close();
 	if (events >= 0)
 		close(events);
-	listener = events = -1;
+	events = -1;
 }
 
 /* ---- connecting ------------------------------------------------------------- */
 
+void cr_tcp_prove(uint8_t out[SEAL_KEY], const uint8_t key[CR_ADDRESS_KEY], const char *purpose,
+		  const struct cr_tcp_meeting *meeting)
+{
+	const struct iovec all = { (void *)meeting, sizeof(*meeting) };
+
+	seal_proof(out, key, CR_ADDRESS_KEY, purpose, &all, 1);
+}
+
 static int greet(cr_endpoint *ep)
 {
-	struct greeting greeting = {
-		.magic = GREETING_MAGIC,
-		.rank = opal_proc_local_get()->proc_name.vpid,
-		.key = ep->address.key,
-	};
+	struct cr_tcp_meeting *meeting = &ep->hello->meeting;
+	struct cr_tcp_greeting greeting = { .magic = CR_TCP_MAGIC };
+	int rc;
 
+	meeting->from = greeting.rank = opal_proc_local_get()->proc_name.vpid;
+	meeting->to = ep->rank;
+	meeting->sealed = cr_param.seal;
+	rc = seal_random(meeting->number, CR_TCP_NUMBER);
+	if (rc)
+		return rc;
+	memcpy(greeting.number, meeting->number, CR_TCP_NUMBER);
+	cr_tcp_prove(greeting.proof, ep->address.key, "kcr-mpi rank", meeting);
 	/* A new socket takes these few bytes at once. */
 	if (send(ep->fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting))
 		return -ENOTCONN;
+	ep->hello->have = 0;
 	ep->tcp_state = CR_TCP_GREETING;
-	return watch_endpoint(EPOLL_CTL_MOD, ep, EPOLLIN);
+	return 0;
 }
 
-int cr_tcp_connect(cr_endpoint *ep)
+/* A socket; a guest has to go if there is no other file. */
+static int make_socket(int family)
 {
-	struct sockaddr_storage address;
-	socklen_t length = cr_address_socket(&ep->address, ep->attempt, &address);
-	int rc;
+	int fd;
 
-	if (!length)
-		return -ENETUNREACH;
-	ep->fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (ep->fd < 0)
-		return -errno;
-	cr_tcp_count++;
-	no_delay(ep->fd);
-	if (connect(ep->fd, (void *)&address, length) && errno != EINPROGRESS)
-		rc = -errno;
-	else
-		rc = watch_endpoint(EPOLL_CTL_ADD, ep, EPOLLOUT);
-	if (rc)
-		cr_tcp_drop(ep);
-	else
-		ep->tcp_state = CR_TCP_CONNECTING;
-	return rc;
+	do
+		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && cr_guest_drop_oldest());
+	return fd < 0 ? -errno : fd;
 }
 
 static void connect_failed(cr_endpoint *ep, int error)
@@ -200,71 +151,142 @@ static void connect_done(cr_endpoint *ep)
 
 	if (getsockopt(ep->fd, SOL_SOCKET, SO_ERROR, &error, &length))
 		error = errno;
+	if (!error && !(ep->hello = calloc(1, sizeof(*ep->hello))))
+		error = ENOMEM;
 	if (!error)
-		error = -greet(ep);
+		error = -watch_endpoint(EPOLL_CTL_MOD, ep, EPOLLIN);
 	if (error)
 		connect_failed(ep, -error);
+	else
+		ep->tcp_state = CR_TCP_CALLED;
 }
 
-static void come_up(cr_endpoint *ep)
+static void come_up(cr_endpoint *ep, const uint8_t *key, const struct cr_tcp_meeting *meeting)
 {
+	if (cr_param.seal)
+		cr_seal_begin(ep, key, meeting);
+	free(ep->hello);
+	ep->hello = NULL;
 	ep->tcp_state = CR_TCP_UP;
 	ep->retry_at = ep->failing_since = 0;
+}
+
+/* So many bytes of what the other side says first: is all here? */
+static bool hear(cr_endpoint *ep, void *to, size_t size)
+{
+	ssize_t length = recv(ep->fd, (char *)to + ep->hello->have, size - ep->hello->have, 0);
+
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (length <= 0)
+		connect_failed(ep, -ECONNREFUSED);
+	else
+		ep->hello->have += length;
+	return length > 0 && ep->hello->have == size;
+}
+
+static void hear_challenge(cr_endpoint *ep)
+{
+	struct cr_tcp_challenge *challenge = &ep->hello->meeting.challenge;
+	int rc;
+
+	if (!hear(ep, challenge, sizeof(*challenge)))
+		return;
+	rc = challenge->magic == CR_TCP_MAGIC ? greet(ep) : -EPROTO;
+	if (rc)
+		connect_failed(ep, rc);
 }
 
 /* Data may follow the answer at once. */
 static void hear_answer(cr_endpoint *ep)
 {
-	char answer = 0;
-	ssize_t length = recv(ep->fd, &answer, 1, 0);
+	struct cr_tcp_answer *answer = &ep->hello->answer;
+	uint8_t proof[SEAL_KEY];
 
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+	if (!hear(ep, answer, sizeof(*answer)))
 		return;
-	if (length == 1 && answer == AGREED)
-		come_up(ep);
+	cr_tcp_prove(proof, ep->address.key, "kcr-mpi peer", &ep->hello->meeting);
+	if (seal_same(proof, answer->proof, SEAL_KEY))
+		come_up(ep, ep->address.key, &ep->hello->meeting);
 	else
-		connect_failed(ep, -ECONNREFUSED);
+		connect_failed(ep, -EACCES);
+}
+
+/* The next step of one that is not up.  Returns whether it is now. */
+static bool handshake(cr_endpoint *ep)
+{
+	if (ep->tcp_state == CR_TCP_CONNECTING)
+		connect_done(ep);
+	else if (ep->tcp_state == CR_TCP_CALLED)
+		hear_challenge(ep);
+	else if (ep->tcp_state == CR_TCP_GREETING)
+		hear_answer(ep);
+	return ep->tcp_state == CR_TCP_UP;
+}
+
+/*
+ * A program that calls MPI seldom and shortly would be late for every step of it.  So
+ * when it has failed once, all of them are tried in one call.
+ */
+static void insist(cr_endpoint *ep)
+{
+	int64_t end = cr_now() + PATIENCE_NS, left;
+
+	while (ep->tcp_state != CR_TCP_DOWN && ep->tcp_state != CR_TCP_UP &&
+	       (left = end - cr_now()) > 0) {
+		struct pollfd socket = {
+			ep->fd, ep->tcp_state == CR_TCP_CONNECTING ? POLLOUT : POLLIN, 0,
+		};
+
+		if (poll(&socket, 1, left / 1000000 + 1) > 0)
+			handshake(ep);
+	}
+}
+
+int cr_tcp_connect(cr_endpoint *ep)
+{
+	struct sockaddr_storage address;
+	socklen_t length = cr_address_socket(&ep->address, ep->attempt, &address);
+	int rc;
+
+	if (!length)
+		return -ENETUNREACH;
+	ep->fd = make_socket(address.ss_family);
+	if (ep->fd < 0)
+		return ep->fd;
+	cr_tcp_count++;
+	cr_tcp_no_delay(ep->fd);
+	if (connect(ep->fd, (void *)&address, length) && errno != EINPROGRESS)
+		rc = -errno;
+	else
+		rc = watch_endpoint(EPOLL_CTL_ADD, ep, EPOLLOUT);
+	if (rc) {
+		cr_tcp_drop(ep);
+		return rc;
+	}
+	ep->tcp_state = CR_TCP_CONNECTING;
+	if (ep->failing_since && !cr_gate_mine())
+		insist(ep);
+	return 0;
 }
 
 /* ---- being connected to ----------------------------------------------------- */
 
-static int accept_guests(void)
+int cr_tcp_welcome(const struct cr_tcp_meeting *meeting, int fd)
 {
-	struct guest *guest;
-	int fd, count = 0;
-
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		guest = calloc(1, sizeof(*guest));
-		if (!guest || watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)guest | 1)) {
-			close(fd);
-			free(guest);
-			continue;
-		}
-		no_delay(fd);
-		guest->fd = fd;
-		guest->next = guests;
-		guests = guest;
-		cr_tcp_count++;
-		count++;
-	}
-	return count;
-}
-
-static int welcome(const struct greeting *greeting, int fd)
-{
-	uint32_t own = opal_proc_local_get()->proc_name.vpid;
-	const char agreed = AGREED;
+	uint32_t own = meeting->to;
+	struct cr_tcp_answer answer;
 	cr_endpoint *ep;
 
-	if (greeting->magic != GREETING_MAGIC || greeting->key != cr_address_own.key ||
-	    greeting->rank == own)
+	if (meeting->from == own)
 		return -EACCES;
-	ep = cr_endpoint_get(greeting->rank);
+	ep = cr_endpoint_get(meeting->from);
 	if (!ep)
 		return -ENOMEM;
 	if (ep->tcp_state == CR_TCP_UP || (ep->tcp_state != CR_TCP_DOWN && own < ep->rank))
 		return -EALREADY;
-	if (send(fd, &agreed, 1, MSG_NOSIGNAL) != 1)
+	cr_tcp_prove(answer.proof, cr_address_own.key, "kcr-mpi peer", meeting);
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 		return -ENOTCONN;
 	cr_tcp_drop(ep);
 	ep->fd = fd;
@@ -272,33 +294,10 @@ static int welcome(const struct greeting *greeting, int fd)
 		ep->fd = -1;
 		return -ENOMEM;
 	}
-	come_up(ep);
+	come_up(ep, cr_address_own.key, meeting);
 	if (!cr_gate_mine())
 		cr_endpoint_flush(ep);
 	return 0;
-}
-
-static int hear_guest(struct guest *guest)
-{
-	ssize_t length = recv(guest->fd, (char *)&guest->greeting + guest->have,
-			      sizeof(guest->greeting) - guest->have, 0);
-	struct greeting greeting;
-	int fd = guest->fd;
-
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (length > 0) {
-		guest->have += length;
-		if (guest->have < sizeof(guest->greeting))
-			return 0;
-	}
-	greeting = guest->greeting;
-	free_guest(guest);
-	if (length <= 0 || welcome(&greeting, fd)) {
-		close(fd);
-		cr_tcp_count--;
-	}
-	return 1;
 }
 
 /* ---- traffic ---------------------------------------------------------------- */
@@ -332,6 +331,8 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag)
 
 	if (ep->tcp_state != CR_TCP_UP)
 		return 0;
+	if (OPAL_UNLIKELY(cr_param.seal) && !frag->begun)
+		cr_seal_frag(ep, frag);
 	while (frag->iov_next < frag->iov_count) {
 		length = cr_tcp_send(ep, frag->iov + frag->iov_next,
 				     frag->iov_count - frag->iov_next);
@@ -347,10 +348,11 @@ ssize_t cr_tcp_pull(cr_endpoint *ep)
 	ssize_t length;
 	size_t room;
 	void *space;
+	int rc;
 
-	if (ep->tcp_state == CR_TCP_GREETING)
-		hear_answer(ep);
-	if (ep->tcp_state != CR_TCP_UP)
+	if (ep->tcp_state != CR_TCP_UP && ep->tcp_state != CR_TCP_GREETING)
+		return 0;
+	if (ep->tcp_state == CR_TCP_GREETING && !handshake(ep))
 		return 0;
 	space = cr_stream_space(&ep->stream, &room);
 	if (!space)
@@ -359,7 +361,8 @@ ssize_t cr_tcp_pull(cr_endpoint *ep)
 	if (length > 0) {
 		cr_stream_advance(&ep->stream, length);
 		ep->received += length;
-		return length;
+		rc = OPAL_UNLIKELY(cr_param.seal) ? cr_seal_arrived(ep, length, true) : 0;
+		return rc ? rc : length;
 	}
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -380,6 +383,8 @@ static int receive(cr_endpoint *ep)
 
 	while (reads--) {
 		length = cr_tcp_pull(ep);
+		if (length == -EBADMSG)
+			cr_fatal(ep, "a message was changed on the way", -EBADMSG);
 		if (length < 0)
 			lost(ep);
 		if (length <= 0)
@@ -394,22 +399,13 @@ static int receive(cr_endpoint *ep)
 	return count;
 }
 
-/* The next step of one that is not up.  Returns whether it is now. */
-static bool handshake(cr_endpoint *ep)
-{
-	if (ep->tcp_state == CR_TCP_CONNECTING)
-		connect_done(ep);
-	else if (ep->tcp_state == CR_TCP_GREETING)
-		hear_answer(ep);
-	return ep->tcp_state == CR_TCP_UP;
-}
-
 static int endpoint_event(cr_endpoint *ep, uint32_t what)
 {
 	int count = 0;
 
 	switch (ep->tcp_state) {
 	case CR_TCP_CONNECTING:
+	case CR_TCP_CALLED:
 	case CR_TCP_GREETING:
 		if (handshake(ep))
 			count = cr_endpoint_flush(ep);
@@ -434,17 +430,6 @@ static cr_endpoint *endpoint_of(uint64_t cookie)
 	return (cr_endpoint *)(uintptr_t)cookie;
 }
 
-/* For the listener and the guests: what has come, 0 or more. */
-static int guest_event(uint64_t cookie)
-{
-	return cookie ? hear_guest((struct guest *)(uintptr_t)(cookie & ~1UL)) : accept_guests();
-}
-
-static bool is_guest(uint64_t cookie)
-{
-	return !cookie || cookie & 1;
-}
-
 int cr_tcp_progress(void)
 {
 	struct epoll_event list[EVENTS];
@@ -453,9 +438,10 @@ int cr_tcp_progress(void)
 	for (int i = 0; i < ready; i++) {
 		uint64_t cookie = list[i].data.u64;
 
-		count += is_guest(cookie) ? guest_event(cookie) :
+		count += cr_guest_is(cookie) ? cr_guest_event(cookie) :
 			 endpoint_event(endpoint_of(cookie), list[i].events);
 	}
+	cr_guest_settle(ready < EVENTS);
 	return count;
 }
 
@@ -467,10 +453,11 @@ int cr_tcp_handshakes(void)
 	for (int i = 0; i < ready; i++) {
 		uint64_t cookie = list[i].data.u64;
 
-		if (is_guest(cookie))
-			count += guest_event(cookie);
+		if (cr_guest_is(cookie))
+			count += cr_guest_event(cookie);
 		else if (endpoint_of(cookie)->tcp_state != CR_TCP_UP)
 			count += handshake(endpoint_of(cookie));
 	}
+	cr_guest_settle(ready < EVENTS);
 	return count;
 }

@@ -3,7 +3,7 @@
 
 ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
-	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/scale \
+	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/scale $(T)/mpi/tamper.so \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
@@ -19,6 +19,10 @@ $(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(call mpi_obj,
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(CFLAGS) -o $@ $(filter-out %.h,$^) -lcjson $(SODIUM_LIBS) -lpthread
+$(T)/mpi/tamper.so: tests/mpi/tamper.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
 $(T)/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * With btl_cr_seal, every frame that goes by TCP has a tag at its end, which only the
+ * two ranks can make, and is looked at when it is whole: nothing can be changed,
+ * put in or left out on the way.  Rings need none, since nobody else writes there.
+ *
+ * A frame keeps the form in which it was begun.  What is missing of it when the job
+ * is saved comes after the restart, maybe on a channel of the other kind: a sealed
+ * one is checked under the keys of the old connection then, and the rest of a plain
+ * one, whose length is known, is taken as it is.
+ */
+#include "btl_cr_tcp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FRAME_MAX (CR_SEAL_RDMA_MAX + 4096)	/* bytes of what follows its header */
+
+void cr_seal_begin(cr_endpoint *ep, const uint8_t key[CR_ADDRESS_KEY],
+		   const struct cr_tcp_meeting *meeting)
+{
+	struct cr_seals *seals = &ep->seals;
+	bool connects = meeting->from != ep->rank;
+
+	seals->in.number = seals->out.number = 0;
+	cr_tcp_prove(connects ? seals->out.key : seals->in.key, key, "kcr-mpi key to port", meeting);
+	cr_tcp_prove(connects ? seals->in.key : seals->out.key, key, "kcr-mpi key from port", meeting);
+	seals->life++;
+}
+
+/* ---- sending ---------------------------------------------------------------- */
+
+void cr_seal_make(cr_endpoint *ep, struct cr_frame *frame, const struct iovec *part,
+		  unsigned int count, uint8_t tag[SEAL_TAG])
+{
+	frame->form = CR_FORM_SEALED;
+	frame->length += SEAL_TAG;
+	seal_make(&ep->seals.out, part, count, tag);
+}
+
+void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame)
+{
+	frame->form = CR_FORM_PLAIN;
+	frame->length -= SEAL_TAG;
+	ep->seals.out.number--;
+}
+
+/* It may have been sealed for a connection that is gone. */
+void cr_seal_strip(struct cr_frag *frag)
+{
+	if (!frag->sealed)
+		return;
+	frag->sealed = 0;
+	frag->head.frame.form = CR_FORM_PLAIN;
+	frag->head.frame.length -= SEAL_TAG;
+	frag->iov_count--;
+}
+
+void cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag)
+{
+	if (frag->sealed == ep->seals.life)
+		return;
+	cr_seal_strip(frag);
+	cr_seal_make(ep, &frag->head.frame, frag->iov, frag->iov_count, frag->tag);
+	frag->iov[frag->iov_count].iov_base = frag->tag;
+	frag->iov[frag->iov_count++].iov_len = SEAL_TAG;
+	frag->sealed = ep->seals.life;
+}
+
+/* ---- receiving -------------------------------------------------------------- */
+
+static int check_frames(cr_endpoint *ep)
+{
+	struct cr_seals *seals = &ep->seals;
+	struct cr_frame frame;
+
+	while (seals->unchecked >= sizeof(frame)) {
+		unsigned char *at = ep->stream.data + ep->stream.end - seals->unchecked;
+		struct iovec part = { .iov_base = at };
+
+		memcpy(&frame, at, sizeof(frame));
+		if (frame.form != CR_FORM_SEALED || frame.length < SEAL_TAG ||
+		    frame.length > FRAME_MAX)
+			return -EBADMSG;
+		if (seals->unchecked < sizeof(frame) + frame.length)
+			break;
+		part.iov_len = sizeof(frame) + frame.length - SEAL_TAG;
+		if (seal_check(seals->has_old ? &seals->old : &seals->in, &part, 1,
+			       at + part.iov_len))
+			return -EBADMSG;
+		seals->has_old = false;
+		seals->unchecked -= sizeof(frame) + frame.length;
+	}
+	return 0;
+}
+
+int cr_seal_arrived(cr_endpoint *ep, size_t length, bool by_tcp)
+{
+	struct cr_seals *seals = &ep->seals;
+	size_t plain = length < seals->plain_left ? length : seals->plain_left;
+
+	seals->plain_left -= plain;
+	length -= plain;
+	if (!length || (!by_tcp && !seals->unchecked))
+		return 0;
+	seals->unchecked += length;
+	return check_frames(ep);
+}
+
+void cr_seal_forget(cr_endpoint *ep)
+{
+	struct cr_seals *seals = &ep->seals;
+
+	if (!seals->unchecked && !seals->plain_left)
+		seals->plain_left = cr_stream_missing(&ep->stream);
+	if (!seals->unchecked || seals->has_old)
+		return;
+	seals->old = seals->in;
+	seals->has_old = true;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Somebody between two ranks: loaded before the C library, changes one bit of what
+ * recv(2) brings, once, in the tenth large piece.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define LARGE	30000		/* bytes: a message's data, not what the runtime says */
+#define PIECE	10
+
+ssize_t recv(int fd, void *buffer, size_t size, int flags)
+{
+	static ssize_t (*next)(int fd, void *buffer, size_t size, int flags);
+	static int pieces;
+	ssize_t length;
+
+	if (!next)
+		next = (typeof(next))dlsym(RTLD_NEXT, "recv");
+	length = next(fd, buffer, size, flags);
+	if (length >= LARGE && ++pieces == PIECE)
+		((char *)buffer)[length / 2] ^= 4;
+	return length;
+}
