@@ -156,8 +156,11 @@ void saving_cancel(void)
 /* Of what was saved, also if the rank has ended meanwhile. */
 void saving_sum(void)
 {
-	int synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
+	int synced;
 
+	if (!node.order)
+		return;
+	synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
 	if (!node.order->local)
 		folder_look_again(node.order->strings);
 	for (size_t i = 0; i < node.nr_saved; i++) {

@@ -108,14 +108,16 @@ void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out
 /* What has been queued since the last time goes under one seal. */
 static void close_seal(struct wire *w)
 {
-	uint8_t *at = w->out + w->out_end - w->out_open;
-	struct wire_seal seal = { .length = w->out_open - sizeof(seal) };
-	const struct iovec part[] = {
-		{ &seal.length, sizeof(seal.length) }, { at + sizeof(seal), seal.length },
-	};
+	struct wire_seal seal;
+	struct iovec part[2];
+	uint8_t *at;
 
 	if (!w->out_open)
 		return;
+	at = w->out + w->out_end - w->out_open;
+	seal.length = w->out_open - sizeof(seal);
+	part[0] = (struct iovec){ &seal.length, sizeof(seal.length) };
+	part[1] = (struct iovec){ at + sizeof(seal), seal.length };
 	seal_make(&w->out_seal, part, 2, seal.tag);
 	memcpy(at, &seal, sizeof(seal));
 	w->out_open = 0;

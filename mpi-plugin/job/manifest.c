@@ -18,6 +18,7 @@
 #include "report/report.h"
 
 #define MANIFEST_MAX	(256 << 20)	/* bytes; a rank takes about a hundred */
+#define WHOLE_MAX	1e18		/* of a number that need not be exact */
 #define FORMAT_NAME	"kcr-mpi-snapshot"
 
 /* ---- vectors of strings -------------------------------------------------------- */
@@ -56,12 +57,18 @@ static void put_strings(cJSON *json, const char *name, char **vector)
 static int get_strings(const cJSON *json, const char *name, char ***out)
 {
 	const cJSON *item, *array = cJSON_GetObjectItemCaseSensitive(json, name);
+	size_t count = 0;
 
 	if (!cJSON_IsArray(array))
 		return -EINVAL;
-	cJSON_ArrayForEach(item, array)
-		if (!cJSON_IsString(item) || strings_add(out, item->valuestring))
+	*out = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	cJSON_ArrayForEach(item, array) {
+		(*out)[count] = cJSON_IsString(item) ? strdup(item->valuestring) : NULL;
+		if (!(*out)[count++])
 			return -EINVAL;
+	}
 	return 0;
 }
 
@@ -72,11 +79,13 @@ static char *get_string(const cJSON *json, const char *name)
 	return text ? strdup(text) : NULL;
 }
 
-static double get_number(const cJSON *json, const char *name)
+/* 0: it is none from 0 to `most`. */
+static double get_number(const cJSON *json, const char *name, double most)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
 
-	return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= most ?
+		item->valuedouble : 0;
 }
 
 /* ---- writing -------------------------------------------------------------------- */
@@ -197,7 +206,7 @@ static int parse_ranks(const cJSON *json, struct snapshot *s)
 
 		s->nr_ranks++;
 		rank->node = get_string(item, "node");
-		rank->bytes = get_number(item, "bytes");
+		rank->bytes = get_number(item, "bytes", WHOLE_MAX);
 		if (!rank->node || !sum || sscanf(sum, "%" SCNx64, &rank->checksum) != 1)
 			return -EINVAL;
 		rank++;
@@ -213,16 +222,16 @@ static int parse(const cJSON *json, struct snapshot *s)
 
 	if (!format_name || strcmp(format_name, FORMAT_NAME))
 		return -EINVAL;
-	if (get_number(json, "version") != SNAPSHOT_FORMAT)
+	if (get_number(json, "version", UINT32_MAX) != SNAPSHOT_FORMAT)
 		return -EPROTO;
-	s->interval = get_number(json, "interval");
-	s->created = get_number(json, "created");
+	s->interval = get_number(json, "interval", UINT32_MAX);
+	s->created = get_number(json, "created", WHOLE_MAX);
 	s->openmpi = get_string(json, "openmpi");
 	s->kcr = get_string(json, "kcr");
 	s->cwd = get_string(json, "cwd");
-	s->times.gate_ms = get_number(times, "gate_ms");
-	s->times.drain_ms = get_number(times, "drain_ms");
-	s->times.dump_ms = get_number(times, "dump_ms");
+	s->times.gate_ms = get_number(times, "gate_ms", WHOLE_MAX);
+	s->times.drain_ms = get_number(times, "drain_ms", WHOLE_MAX);
+	s->times.dump_ms = get_number(times, "dump_ms", WHOLE_MAX);
 	if (!s->openmpi || !s->kcr || !s->cwd || get_strings(json, "options", &s->options) ||
 	    get_strings(json, "program", &s->program) ||
 	    get_strings(json, "environment", &s->environment))

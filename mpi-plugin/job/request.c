@@ -4,18 +4,26 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#define SIGNAL_MAX	64
+#define BYTES_MAX	1e18
+#define TIME_MAX	1e15		/* ms */
+
 /* ---- lines ------------------------------------------------------------------- */
 
-static double get_number(const cJSON *json, const char *name)
+/* 0: there is none; -1: it is none from 0 to `most`. */
+static double get_number(const cJSON *json, const char *name, double most)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
 
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+	if (!cJSON_IsNumber(item))
+		return 0;
+	return item->valuedouble >= 0 && item->valuedouble <= most ? item->valuedouble : -1;
 }
 
 static char *get_string(const cJSON *json, const char *name)
@@ -51,6 +59,19 @@ char *job_request_format(const struct job_request *request)
 	return print_and_delete(json);
 }
 
+static int get_numbers(const cJSON *json, struct job_request *out)
+{
+	double signal = get_number(json, "signal", SIGNAL_MAX);
+	double timeout = get_number(json, "timeout", INT_MAX), keep = get_number(json, "keep", INT_MAX);
+
+	if (signal < 0 || timeout < 0 || keep < 1)
+		return -EINVAL;
+	out->signal = signal;
+	out->timeout_s = timeout;
+	out->keep = keep;
+	return 0;
+}
+
 int job_request_parse(const char *line, struct job_request *out)
 {
 	cJSON *json = cJSON_Parse(line);
@@ -61,16 +82,12 @@ int job_request_parse(const char *line, struct job_request *out)
 		return -EINVAL;
 	kind = cJSON_GetObjectItemCaseSensitive(json, "request");
 	out->path = get_string(json, "path");
-	out->signal = get_number(json, "signal");
-	out->timeout_s = get_number(json, "timeout");
-	out->keep = get_number(json, "keep");
 	out->local = get_string(json, "local");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
 		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
 			out->argument[out->nr_arguments++] = strdup(item->valuestring);
 	if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "checkpoint") || !out->path ||
-	    *out->path != '/' || (out->local && *out->local != '/') || out->signal < 0 ||
-	    out->signal > 64 || !out->keep) {
+	    *out->path != '/' || (out->local && *out->local != '/') || get_numbers(json, out)) {
 		cJSON_Delete(json);
 		job_request_free(out);
 		return -EINVAL;
@@ -113,22 +130,24 @@ char *job_answer_format(const struct job_answer *answer)
 int job_answer_parse(const char *line, struct job_answer *out)
 {
 	cJSON *json = cJSON_Parse(line);
+	double code = get_number(json, "code", INT_MAX), ranks = get_number(json, "ranks", UINT32_MAX);
+	double bytes = get_number(json, "bytes", BYTES_MAX);
 
 	memset(out, 0, sizeof(*out));
-	if (!cJSON_HasObjectItem(json, "code")) {
+	if (!cJSON_HasObjectItem(json, "code") || code < 0 || ranks < 0 || bytes < 0) {
 		cJSON_Delete(json);
 		return -EINVAL;
 	}
-	out->code = get_number(json, "code");
+	out->code = code;
 	out->message = get_string(json, "message");
 	out->path = get_string(json, "path");
-	out->ranks = get_number(json, "ranks");
-	out->bytes = get_number(json, "bytes");
-	out->gate_ms = get_number(json, "gate_ms");
-	out->drain_ms = get_number(json, "drain_ms");
-	out->dump_ms = get_number(json, "dump_ms");
-	out->commit_ms = get_number(json, "commit_ms");
-	out->stopped_ms = get_number(json, "stopped_ms");
+	out->ranks = ranks;
+	out->bytes = bytes;
+	out->gate_ms = get_number(json, "gate_ms", TIME_MAX);
+	out->drain_ms = get_number(json, "drain_ms", TIME_MAX);
+	out->dump_ms = get_number(json, "dump_ms", TIME_MAX);
+	out->commit_ms = get_number(json, "commit_ms", TIME_MAX);
+	out->stopped_ms = get_number(json, "stopped_ms", TIME_MAX);
 	out->committed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "committed"));
 	cJSON_Delete(json);
 	return 0;

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The messages between mpirun, daemons and ranks, as mpirun, a daemon and a rank take
+ * them.  The first byte of an input chooses: bytes as they come off a connection,
+ * plain or under a right seal, a greeting, or a list of messages for any of the three,
+ * each behind a head of six bytes, so that what follows from one another is reached.
+ * Nothing is saved, killed, made or removed: what does that is replaced here.
+ */
+#include "mpi-plugin/hook/rank.c"
+
+#include <fcntl.h>
+
+#include "mpi-plugin/coordinator/greeting.h"
+#include "mpi-plugin/coordinator/node_internal.h"
+#include "mpi-plugin/coordinator/root_internal.h"
+#include "mpi-plugin/job/folder.h"
+#include "mpi-plugin/job/local.h"
+
+#define NODES	3
+#define MEMBERS	4
+#define SECRET	"0123456789abcdef0123456789abcdef"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- what is replaced ------------------------------------------------------------------- */
+
+static bool fails;			/* so does what comes next */
+
+int kill(pid_t pid, int number)
+{
+	(void)pid;
+	(void)number;
+	return 0;
+}
+
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments)
+{
+	(void)top;
+	for (; *arguments; arguments++)
+		if (!strlen(*arguments) && !path)
+			abort();
+	d->fd = fails ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fails ? -ENOENT : 0;
+}
+
+int dump_read(struct dump *d)
+{
+	(void)d;
+	return 1;
+}
+
+int dump_finish(struct dump *d, char **message)
+{
+	close(d->fd);
+	d->fd = -1;
+	*message = fails ? strdup("not saved") : NULL;
+	return fails ? -EIO : 0;
+}
+
+void dump_cancel(struct dump *d)
+{
+	(void)d;
+}
+
+char *snapshot_name(const char *path)
+{
+	return strdup(path);
+}
+
+char *snapshot_rank_path(const char *dir, uint32_t rank)
+{
+	(void)rank;
+	return strdup(dir);
+}
+
+int snapshot_begin(const char *path, const char *local, char **partial, char ***gone)
+{
+	(void)local;
+	(void)gone;
+	if (fails)
+		return -EACCES;
+	*partial = strdup(path);
+	return 0;
+}
+
+int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
+		    unsigned int keep, char ***gone)
+{
+	(void)path;
+	(void)partial;
+	(void)keep;
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		if (!strlen(s->rank[i].node))
+			abort();
+	return fails ? -EIO : strings_add(gone, path);
+}
+
+void snapshot_remove(const char *dir, char ***gone)
+{
+	strings_add(gone, dir);
+}
+
+int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum)
+{
+	*bytes = *sum = strlen(path);
+	return fails ? -EIO : 0;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	free(s);
+}
+
+int local_make(const char *folder)
+{
+	return fails || !strlen(folder) ? -EACCES : 0;
+}
+
+int local_sync(const char *folder)
+{
+	return fails || !strlen(folder) ? -EIO : 0;
+}
+
+void local_remove(const char *folder)
+{
+	if (strlen(folder) > WIRE_MAX)
+		abort();
+}
+
+char *local_name(const char *parent, const char *path)
+{
+	(void)path;
+	return strdup(parent);
+}
+
+void folder_look_again(const char *path)
+{
+	(void)path;
+}
+
+int launcher_find(struct launcher *l, pid_t daemon)
+{
+	(void)l;
+	(void)daemon;
+	return -ESRCH;
+}
+
+void launcher_free(struct launcher *l)
+{
+	(void)l;
+}
+
+const char *launcher_get(const struct launcher *l, const char *name)
+{
+	(void)l;
+	(void)name;
+	return NULL;
+}
+
+int runtime_watch(void)
+{
+	return 0;
+}
+
+void runtime_expect_loss(bool expect)
+{
+	(void)expect;
+}
+
+int runtime_reattach(const struct launcher *l)
+{
+	(void)l;
+	return 0;
+}
+
+void ask_prepared(uint32_t rank, uint32_t asker)
+{
+	(void)rank;
+	(void)asker;
+}
+
+void ask_answered(int code)
+{
+	(void)code;
+}
+
+int ask_restarted(void)
+{
+	return 0;
+}
+
+/* ---- the three of them ------------------------------------------------------------------ */
+
+static int ends[2];			/* what they write goes here, and is thrown away */
+static struct snapshot job;
+
+static void empty_sink(void)
+{
+	static char bytes[65536];
+
+	while (recv(ends[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+}
+
+static void begin(void)
+{
+	if (!ends[1] && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+		abort();
+	memset(&root, 0, sizeof(root));
+	memset(&node, 0, sizeof(node));
+	root.job = &job;
+	root.asker = WIRE_NOBODY;
+	root.node = calloc(NODES, sizeof(*root.node));
+	for (root.nr_nodes = 0; root.nr_nodes < NODES; root.nr_nodes++) {
+		root.node[root.nr_nodes] = calloc(1, sizeof(struct root_node));
+		root.node[root.nr_nodes]->wire.fd = ends[0];
+		root.node[root.nr_nodes]->name = strdup("node");
+	}
+	node.root.fd = ends[0];
+	node.at_once = 2;
+	node.member = calloc(MEMBERS, sizeof(*node.member));
+	for (node.nr_members = 0; node.nr_members < MEMBERS; node.nr_members++) {
+		struct member *m = calloc(1, sizeof(*m));
+
+		m->wire.fd = ends[0];
+		m->rank = WIRE_ALL;
+		m->dump.fd = -1;
+		node.member[node.nr_members] = m;
+	}
+	self.size = 1;
+	self.fd = -1;
+	self.left = self.leaving = false;
+}
+
+/* The connections are lost, as at the end of a job. */
+static void end_root(void)
+{
+	struct wire_header gone = { .type = WIRE_GONE };
+
+	fails = false;
+	for (gone.rank = 0; gone.rank < root.nr_ranks; gone.rank++)
+		if (root.rank[gone.rank].node)
+			root_from_node(root.rank[gone.rank].node, &gone, NULL);
+	phases_abort(ECANCELED, NULL);
+	if (root.phase != PHASE_IDLE)
+		abort();		/* nobody is left to wait for */
+	addresses_send();
+	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+		free(root.rank[i].address);
+		free(root.rank[i].asks);
+	}
+	free(root.rank);
+	for (size_t i = 0; i < NODES; i++) {
+		root.node[i]->wire.fd = -1;
+		wire_close(&root.node[i]->wire);
+		free(root.node[i]->name);
+		free(root.node[i]);
+	}
+	free(root.node);
+	job.interval = 0;
+}
+
+static void end_node(void)
+{
+	saving_cancel();
+	for (size_t i = 0; i < MEMBERS; i++) {
+		struct member *m = node.member[i];
+		char *message;
+
+		if (m->dump.fd >= 0) {
+			dump_finish(&m->dump, &message);
+			free(message);
+		}
+		m->wire.fd = -1;
+		wire_close(&m->wire);
+		free(m);
+	}
+	free(node.member);
+	free(node.order);
+	free(node.saved);
+	strings_free(node.useless);
+	node.root.fd = -1;
+	wire_close(&node.root);
+}
+
+/* ---- messages ----------------------------------------------------------------------------- */
+
+struct head {
+	uint8_t who, type, rank, id;
+	uint16_t length;
+} __attribute__((packed));
+
+static void ask_for_one(void)
+{
+	const char *why;
+
+	phases_begin_own("/saved.kcr", 1, &why);
+}
+
+/* A dump has ended: those of members that have one. */
+static void end_dump(struct member *m)
+{
+	if (m->dump.fd >= 0)
+		saving_ended(m);
+}
+
+static void deliver(const struct head *head, const uint8_t *data)
+{
+	struct wire_header h = {
+		.length = head->length, .type = head->type,
+		.rank = head->rank == 255 ? WIRE_ALL : head->rank,
+		.id = head->id == 255 ? root.id : head->id == 254 ? node.id : head->id,
+	};
+	uint8_t *copy = malloc(h.length + 1);	/* so that its end is noticed */
+
+	copy = realloc(copy, h.length ? h.length : 1);
+	memcpy(copy, data, h.length);
+	fails = head->who & 0x80;
+	switch (head->who % 8) {
+	case 0: case 1: case 2:
+		root_from_node(root.node[head->who % 8], &h, copy);
+		addresses_send();
+		break;
+	case 3:
+		node_from_root(&h, copy);
+		break;
+	case 4:
+		node_from_member(node.member[head->rank % MEMBERS], &h, copy);
+		break;
+	case 5:
+		act(&h, copy);
+		break;
+	case 6:
+		end_dump(node.member[head->rank % MEMBERS]);
+		break;
+	case 7:
+		ask_for_one();
+		break;
+	}
+	free(copy);
+	empty_sink();
+}
+
+static void deliver_all(const uint8_t *data, size_t size)
+{
+	struct head head;
+
+	begin();
+	while (size >= sizeof(head)) {
+		memcpy(&head, data, sizeof(head));
+		data += sizeof(head);
+		size -= sizeof(head);
+		if (head.length > size)
+			head.length = size;
+		deliver(&head, data);
+		data += head.length;
+		size -= head.length;
+	}
+	end_root();
+	end_node();
+}
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+static void read_all(struct wire *w, const uint8_t *data, size_t size)
+{
+	struct wire_header h;
+	const uint8_t *message;
+	volatile uint8_t last;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		abort();
+	if (send(pair[1], data, size, MSG_DONTWAIT) < 0 && size)
+		abort();
+	w->fd = pair[0];
+	fcntl(pair[0], F_SETFL, O_RDWR | O_NONBLOCK);
+	wire_fill(w);
+	while (wire_next(w, &h, &message) == 1)
+		if (h.length)
+			last = message[h.length - 1];
+	(void)last;
+	wire_close(w);
+	close(pair[1]);
+}
+
+static void read_plain(const uint8_t *data, size_t size)
+{
+	struct wire w;
+
+	memset(&w, 0, sizeof(w));
+	read_all(&w, data, size);
+}
+
+/* Cut into pieces by their first byte, each under a seal that is right. */
+static void read_sealed(const uint8_t *data, size_t size)
+{
+	static const uint8_t key[SEAL_KEY];
+	struct seal seal = { .number = 0 };
+	uint8_t *bytes = malloc(size * (1 + sizeof(struct wire_seal)) + 1);
+	size_t length = 0;
+	struct wire w;
+
+	while (size) {
+		struct wire_seal head = { .length = data[0] < size - 1 ? data[0] : size - 1 };
+		struct iovec part[] = {
+			{ &head.length, sizeof(head.length) }, { (void *)(data + 1), head.length },
+		};
+
+		seal_make(&seal, part, 2, head.tag);
+		memcpy(bytes + length, &head, sizeof(head));
+		memcpy(bytes + length + sizeof(head), data + 1, head.length);
+		length += sizeof(head) + head.length;
+		data += 1 + head.length;
+		size -= 1 + head.length;
+	}
+	memset(&w, 0, sizeof(w));
+	wire_seal(&w, key, key);
+	read_all(&w, bytes, length);
+	free(bytes);
+}
+
+static void prove_right(struct greeting_node *said, struct greeting_challenge *challenge)
+{
+	const struct iovec part[] = {
+		{ challenge, sizeof(*challenge) }, { said->number, GREETING_NUMBER },
+		{ said->name, strlen(said->name) },
+	};
+
+	seal_proof(said->proof, SECRET, WIRE_SECRET, "kcr-mpi daemon", part, 3);
+}
+
+/* As it is, or with the proof made right. */
+static void greet(const uint8_t *data, size_t size, bool right)
+{
+	struct greeting_challenge challenge = { .version = GREETING_VERSION };
+	struct greeting_node *said = malloc(size + 1);
+	struct wire_header h = { size, WIRE_NODE, WIRE_ALL, 0 };
+	struct wire w = { .fd = -1 };
+	char *name = NULL;
+	int err;
+
+	memcpy(said, data, size);
+	said = realloc(said, size ? size : 1);
+	if (right && size > sizeof(*said) + 1 && !data[size - 1])
+		prove_right(said, &challenge);
+	err = greeting_take(&w, &challenge, SECRET, &h, (uint8_t *)said, &name);
+	if (!err != !!name || (!err && !right))
+		abort();
+	free(name);
+	free(said);
+	wire_close(&w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size || seal_init())
+		return 0;
+	switch (data[0] % 5) {
+	case 0: read_plain(data + 1, size - 1); break;
+	case 1: read_sealed(data + 1, size - 1); break;
+	case 2: greet(data + 1, size - 1, false); break;
+	case 3: greet(data + 1, size - 1, true); break;
+	case 4: deliver_all(data + 1, size - 1); break;
+	}
+	return 0;
+}
