@@ -23,14 +23,14 @@ kernel_default() {
 	fi
 }
 
-# kernel_use NAME: a version, a folder with an unpacked kernel, `debug`, or
+# kernel_use NAME: a version, a folder with an unpacked kernel, `debug`, `kcsan` or
 # nothing.  Sets KROOT (holds lib/modules), KVER, KIMAGE and KDIR (headers).
 kernel_use() {
 	local name=${1:-$(kernel_default)} modules
 
 	[ -n "$name" ] || vm_die "no kernel here: install linux-image-amd64 and linux-headers-amd64"
-	if [ "$name" = debug ] && [ ! -d "$vm_build/kernels/debug" ]; then
-		"$vm_top/tests/vm/build-debug-kernel" >&2 || vm_die "no debug kernel"
+	if [[ $name = @(debug|kcsan) ]] && [ ! -d "$vm_build/kernels/$name" ]; then
+		"$vm_top/tests/vm/build-debug-kernel" "${name/debug/kasan}" >&2 || vm_die "no $name kernel"
 	fi
 	if [ -d "$name/lib/modules" ]; then
 		KROOT=$(cd "$name" && pwd)
