@@ -23,6 +23,14 @@ $(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
 		-o $@ $< $(TEST_FLAGS) $$(sed -n 's,.*kcr-build: \([^*]*\).*,\1,p' $<) -lpthread -lrt -lm
 
+# Several files: what attacks the module (tests/fuzz/ioctl/fuzz.h).
+test-programs: $(T)/fuzz_ioctl
+$(T)/fuzz_ioctl: $(wildcard tests/fuzz/ioctl/*.[ch])
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -Ikmod/uapi -static \
+		-o $@ $(filter %.c,$^) -lpthread
+
 # Those named cr_* are linked with libcr.
 LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
 $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \

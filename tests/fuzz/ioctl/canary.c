@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The processes that have nothing to do with all this: of root and of another
+ * user.  Nobody may stop them, signal them or read what they have.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+static struct canary *self;
+
+static void noticed(int number)
+{
+	(void)number;
+	self->signals++;
+}
+
+/* A file and a page that nobody else has; the page says so. */
+void canary_secret(int number)
+{
+	int fd = memfd_create("secret", MFD_CLOEXEC);
+	struct stat status;
+	uint64_t *page;
+	size_t i;
+
+	if (fd < 0 || ftruncate(fd, SECRET_BYTES) || fstat(fd, &status))
+		_exit(2);
+	fuzz->secret[number].device = status.st_dev;
+	fuzz->secret[number].number = status.st_ino;
+	if (dup2(fd, SECRET_FD) != SECRET_FD ||
+	    mmap(TOKEN, SECRET_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != TOKEN)
+		_exit(2);
+	page = mmap(SECRET_PLACE, SECRET_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (page != SECRET_PLACE)
+		_exit(2);
+	for (i = 0; i < SECRET_BYTES / sizeof(*page); i++)
+		page[i] = fuzz->seed * 0x9e3779b97f4a7c15;
+}
+
+int canary_run(struct canary *canary, int number, uid_t uid)
+{
+	uint64_t last, now;
+	int i;
+	pid_t pid = fork();
+
+	if (pid) {
+		canary->pid = pid;
+		return pid < 0 ? -1 : 0;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	self = canary;
+	canary_secret(number);
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		_exit(2);
+	prctl(PR_SET_DUMPABLE, 1);	/* as any program of that user */
+	for (i = 1; i <= SIGRTMAX; i++)
+		signal(i, noticed);
+	for (last = now_ns(); ; last = now) {
+		nap_us(1000);
+		now = now_ns();
+		if (now - last > canary->longest_ns)
+			canary->longest_ns = now - last;
+		canary->beats++;
+	}
+}
+
+/* By its parent. */
+bool canary_check(void)
+{
+	struct canary *canary;
+	int i, status;
+
+	for (i = 0; i < CANARIES; i++) {
+		canary = &fuzz->canaries[i];
+		if (waitpid(canary->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == canary->pid)
+			fuzz_failed("a process of another user was ended or stopped: %#x", status);
+		if (canary->signals)
+			fuzz_failed("a process of another user got %u signals", canary->signals);
+	}
+	return !fuzz->failed;
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fuzz_ioctl [--seed N] [--seconds N] [--slow N] [--workers N] [--coverage FILE]
+ * [--round SEED]: see fuzz.h.  As root.  The seed of every round goes to the kernel log,
+ * where it is found after a crash; --round makes that one again and again (what ran in
+ * several threads does not come back exactly).  Status 1: something is wrong, and the last
+ * calls of every actor are printed; 3: too little of the module was reached to say that
+ * nothing is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define GAP_NS		(10000000000 * fuzz->slow)	/* no machine is as slow as that */
+#define ROUND_NS	(100000000000 * fuzz->slow)	/* a round, with all its patience */
+
+struct fuzz *fuzz;
+
+static uint64_t only_round;
+static unsigned int nr_rounds, nr_broken;
+static struct {
+	pid_t pid;
+	uint64_t began;
+} workers[WORKERS];
+
+/* ---- for all ----------------------------------------------------------------------- */
+
+uint64_t random_next(struct random *random)
+{
+	uint64_t z = random->state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+uint32_t below(struct random *random, uint32_t limit)
+{
+	return (random_next(random) >> 32) * limit >> 32;
+}
+
+bool chance(struct random *random, uint32_t percent)
+{
+	return below(random, 100) < percent;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+void nap_us(unsigned int us)
+{
+	struct timespec pause = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&pause, NULL);
+}
+
+void signals_default(void)
+{
+	sigset_t none;
+	int i;
+
+	for (i = 1; i <= SIGRTMAX; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void fuzz_failed(const char *format, ...)
+{
+	va_list list;
+
+	if (atomic_exchange(&fuzz->failed, 1))
+		return;
+	va_start(list, format);
+	vsnprintf(fuzz->failure, sizeof(fuzz->failure), format, list);
+	va_end(list);
+}
+
+/* ---- setting up -------------------------------------------------------------------- */
+
+static void die(const char *what)
+{
+	fprintf(stderr, "fuzz_ioctl: %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+static void map_fuzz(bool create)
+{
+	int fd = create ? memfd_create("fuzz", 0) : FUZZ_FD;
+
+	if (create && (fd < 0 || ftruncate(fd, sizeof(*fuzz)) || dup2(fd, FUZZ_FD) < 0))
+		die("memory");
+	if (create)
+		close(fd);
+	fuzz = mmap(NULL, sizeof(*fuzz), PROT_READ | PROT_WRITE, MAP_SHARED, FUZZ_FD, 0);
+	if (fuzz == MAP_FAILED)
+		die("memory");
+}
+
+/* In the current folder, which must take set-user-ID programs. */
+static void copy_program(void)
+{
+	char buffer[65536], folder[200];
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+	ssize_t n;
+
+	if (!getcwd(folder, sizeof(folder)))
+		die("current folder");
+	snprintf(fuzz->program, sizeof(fuzz->program), "%s/privileged", folder);
+	to = open(fuzz->program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	while ((n = read(from, buffer, sizeof(buffer))) > 0)
+		if (write(to, buffer, n) != n)
+			die(fuzz->program);
+	if (n || fchmod(to, 04755) || close(to))
+		die(fuzz->program);
+	close(from);
+}
+
+/* ---- rounds ------------------------------------------------------------------------ */
+
+static void start_round(int worker, int log, struct random *random)
+{
+	uint64_t seed = only_round ? only_round : random_next(random);
+
+	dprintf(log, "fuzz_ioctl: worker %d, round %u: --round %llu\n", worker, nr_rounds,
+		(unsigned long long)seed);
+	nr_rounds++;
+	workers[worker].began = now_ns();
+	workers[worker].pid = fork();
+	if (!workers[worker].pid)
+		round_main(worker, seed);
+	if (workers[worker].pid < 0)
+		die("fork");
+}
+
+/* Processes of a round that outlived their worker came to us. */
+static void kill_orphans(void)
+{
+	char path[64], line[4096], *next;
+	FILE *file;
+	pid_t pid;
+	int i;
+	bool known;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	file = fopen(path, "r");
+	if (!file || !fgets(line, sizeof(line), file))
+		line[0] = 0;
+	if (file)
+		fclose(file);
+	for (next = line; (pid = strtol(next, &next, 10)) > 0; ) {
+		for (i = 0, known = false; i < WORKERS || i < CANARIES; i++)
+			known |= (i < WORKERS && workers[i].pid == pid) ||
+				 (i < CANARIES && fuzz->canaries[i].pid == pid);
+		if (!known)
+			kill(pid, SIGKILL);
+	}
+}
+
+static void take_ended(void)
+{
+	siginfo_t info;
+	int i, status;
+
+	for (i = 0; i < WORKERS; i++) {
+		if (!workers[i].pid)
+			continue;
+		if (waitpid(workers[i].pid, &status, WNOHANG) != workers[i].pid) {
+			if (now_ns() - workers[i].began > ROUND_NS)
+				fuzz_failed("a round does not end: worker %d", i);
+			continue;
+		}
+		workers[i].pid = 0;
+		nr_broken += status != 0;	/* spoiled its own memory */
+	}
+	kill_orphans();
+	/* All but canaries and workers, which were waited for. */
+	while (info.si_pid = 0,
+	       !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid) {
+		for (i = 0; i < WORKERS; i++)
+			if (workers[i].pid == info.si_pid)
+				return;
+		for (i = 0; i < CANARIES; i++)
+			if (fuzz->canaries[i].pid == info.si_pid)
+				return;
+		waitpid(info.si_pid, NULL, WNOHANG);
+	}
+}
+
+static void run(unsigned int seconds, int nr_workers, int log)
+{
+	uint64_t end = now_ns() + seconds * 1000000000ull;
+	struct random random = { fuzz->seed };
+	bool busy = true;
+	int i;
+
+	while (busy && !fuzz->failed) {
+		take_ended();
+		canary_check();
+		for (i = 0, busy = now_ns() < end; i < nr_workers; i++) {
+			if (!workers[i].pid && now_ns() < end)
+				start_round(i, log, &random);
+			busy |= workers[i].pid;
+		}
+		nap_us(20000);
+	}
+}
+
+/* ---- the verdict ------------------------------------------------------------------- */
+
+static void print_stack(const char *process)
+{
+	char path[300], line[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", process);
+	file = fopen(path, "r");
+	if (file && fgets(line, sizeof(line), file))
+		printf("process %.60s\n", line);
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/proc/%s/stack", process);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		printf("    %s", line);
+	if (file)
+		fclose(file);
+}
+
+/* Where everybody sleeps. */
+static void print_stacks(void)
+{
+	char path[64], line[8192], *next;
+	char number[24];
+	FILE *file;
+	long pid;
+	int i;
+
+	for (i = -1; i < WORKERS; i++) {
+		if (i >= 0 && !workers[i].pid)
+			continue;
+		pid = i < 0 ? getpid() : workers[i].pid;
+		snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", pid, pid);
+		file = fopen(path, "r");
+		line[0] = 0;
+		if (file && !fgets(line, sizeof(line), file))
+			line[0] = 0;
+		if (file)
+			fclose(file);
+		for (next = line; (pid = strtol(next, &next, 10)) > 0; ) {
+			snprintf(number, sizeof(number), "%ld", pid);
+			print_stack(number);
+		}
+	}
+}
+
+static void check_gaps(void)
+{
+	int i;
+
+	for (i = 0; i < CANARIES; i++) {
+		printf("canary %d: %llu beats, at most %llu ms without one\n", i,
+		       (unsigned long long)fuzz->canaries[i].beats,
+		       (unsigned long long)fuzz->canaries[i].longest_ns / 1000000);
+		if (fuzz->canaries[i].longest_ns > GAP_NS || !fuzz->canaries[i].beats)
+			fuzz_failed("a process of another user did not run for a while");
+	}
+}
+
+static int verdict(const char *coverage)
+{
+	bool reached = record_print();
+
+	cover_print(coverage);
+	canary_check();
+	check_gaps();
+	printf("%u rounds, %u ended early\n", nr_rounds, nr_broken);
+	if (fuzz->failed) {
+		record_print_log();
+		print_stacks();
+		printf("fuzz_ioctl: %s; seed %llu\n", fuzz->failure,
+		       (unsigned long long)fuzz->seed);
+		return 1;
+	}
+	if (nr_broken * 3 > nr_rounds) {
+		printf("fuzz_ioctl: too many rounds ended early\n");
+		return 3;
+	}
+	return reached ? 0 : 3;
+}
+
+static void end_all(void)
+{
+	int i;
+
+	for (i = 0; i < WORKERS; i++)
+		if (workers[i].pid)
+			kill(workers[i].pid, SIGKILL);
+	for (i = 0; i < CANARIES; i++)
+		kill(fuzz->canaries[i].pid, SIGKILL);
+	for (i = 0; i < 200; i++) {
+		workers[i % WORKERS].pid = 0;
+		kill_orphans();
+		while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
+			;
+		nap_us(5000);
+		if (waitpid(-1, NULL, WNOHANG | __WALL) < 0)
+			return;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ "workers", required_argument, NULL, 'w' },
+		{ "round", required_argument, NULL, 'r' },
+		{ "coverage", required_argument, NULL, 'c' },
+		{ "slow", required_argument, NULL, 'l' }, { 0 },
+	};
+	unsigned int seconds = 20, nr_workers = 2, slow = 1;
+	const char *coverage = NULL;
+	uint64_t seed = 1;
+	int option, log, status;
+
+	if (argc > 1 && argv[1][0] != '-') {
+		map_fuzz(false);
+		return target_exec(argv);
+	}
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		switch (option) {
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		case 't': seconds = atoi(optarg); break;
+		case 'w': nr_workers = atoi(optarg); break;
+		case 'r': only_round = strtoull(optarg, NULL, 0); break;
+		case 'l': slow = atoi(optarg); break;
+		case 'c': coverage = optarg; break;
+		default: return 2;
+		}
+	}
+	if (nr_workers < 1 || nr_workers > WORKERS || !slow)
+		return 2;
+	setlinebuf(stdout);
+	map_fuzz(true);
+	fuzz->slow = slow;
+	fuzz->seed = seed ? seed : now_ns() ^ getpid();
+	printf("fuzz_ioctl: --seed %llu, %u s\n", (unsigned long long)fuzz->seed, seconds);
+	copy_program();
+	cover_init();
+	log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (canary_run(&fuzz->canaries[0], 0, 0) ||
+	    canary_run(&fuzz->canaries[1], 1, FUZZ_STRANGER))
+		die("fork");
+	run(seconds, nr_workers, log);
+	status = verdict(coverage);
+	end_all();
+	return status;
+}

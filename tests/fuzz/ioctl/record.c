@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making calls and keeping account of them: how often each was made and how it
+ * ended, the last ones of every actor, what of the module they reached (KCOV).
+ * What a call must never give is looked for here, too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
+#define KCOV_ENABLE	_IO('c', 100)
+#define COVER_WORDS	(64 << 10)
+
+static const struct {
+	const char *name;
+	unsigned long number;
+	unsigned int needed;	/* successes, of 1000 calls of this kind; at least three */
+} kinds[] = {
+	{ "INFO", KCR_IOC_INFO, 300 },
+	{ "ADD", KCR_IOC_ADD, 100 },
+	{ "PARK", KCR_IOC_PARK, 100 },
+	{ "LIST", KCR_IOC_LIST, 50 },
+	{ "THREADS", KCR_IOC_THREADS, 20 },
+	{ "SIGNALS", KCR_IOC_SIGNALS, 20 },
+	{ "SIGACTIONS", KCR_IOC_SIGACTIONS, 20 },
+	{ "TIMERS", KCR_IOC_TIMERS, 20 },
+	{ "MM", KCR_IOC_MM, 20 },
+	{ "VMAS", KCR_IOC_VMAS, 20 },
+	{ "MAPPED_FILE", KCR_IOC_MAPPED_FILE, 20 },
+	{ "SCAN", KCR_IOC_SCAN, 20 },
+	{ "WRITE", KCR_IOC_WRITE, 10 },
+	{ "READ", KCR_IOC_READ, 10 },
+	{ "SNAPSHOT", KCR_IOC_SNAPSHOT, 30 },
+	{ "RELEASE", KCR_IOC_RELEASE, 30 },
+	{ "NOTIFY", KCR_IOC_NOTIFY, 20 },
+	{ "CANCEL", KCR_IOC_CANCEL, 50 },
+	{ "FINISH", KCR_IOC_FINISH, 20 },
+	{ "DESCRIPTOR", KCR_IOC_DESCRIPTOR, 20 },
+	{ "CLONE", KCR_IOC_CLONE, 50 },
+	{ "ENTER", KCR_IOC_ENTER, 0 },		/* does not return */
+	{ "WAIT", KCR_IOC_WAIT, 10 },
+	{ "FILL", KCR_IOC_FILL, 5 },
+	{ "STORE", KCR_IOC_STORE, 5 },
+	{ "RESUME", KCR_IOC_RESUME, 20 },
+	{ "CLIENT", KCR_IOC_CLIENT, 20 },
+	{ "CLIENT_WAIT", KCR_IOC_CLIENT_WAIT, 1 },
+	{ "CLIENT_ANSWER", KCR_IOC_CLIENT_ANSWER, 1 },
+	{ "CLIENT_DONE", KCR_IOC_CLIENT_DONE, 1 },
+	{ "CLIENT_FORWARD", KCR_IOC_CLIENT_FORWARD, 0 },
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const char *name_of(unsigned int number)
+{
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		if (_IOC_NR(kinds[i].number) == number)
+			return kinds[i].name;
+	return "?";
+}
+
+/* ---- coverage ---------------------------------------------------------------------- */
+
+static uint64_t read_number(const char *path, const char *format)
+{
+	unsigned long long number = 0;
+	FILE *file = fopen(path, "r");
+
+	if (file) {
+		if (fscanf(file, format, &number) != 1)
+			number = 0;
+		fclose(file);
+	}
+	return number;
+}
+
+void cover_init(void)
+{
+	fuzz->module_start = read_number("/sys/module/kcr/sections/.text", "%llx");
+	fuzz->module_size = read_number("/sys/module/kcr/coresize", "%llu");
+	if (fuzz->module_size > sizeof(fuzz->covered) || access("/sys/kernel/debug/kcov", R_OK))
+		fuzz->module_start = 0;
+}
+
+int cover_open(void)
+{
+	return fuzz->module_start ? open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC) : -1;
+}
+
+void cover_begin(struct actor *actor, int fd)
+{
+	if (fd < 0 || ioctl(fd, KCOV_INIT_TRACE, COVER_WORDS))
+		return;
+	actor->cover = mmap(NULL, COVER_WORDS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (actor->cover == MAP_FAILED || ioctl(fd, KCOV_ENABLE, 0))
+		actor->cover = NULL;
+}
+
+static void collect(struct actor *actor)
+{
+	uint64_t i, distance;
+
+	if (!actor->cover)
+		return;
+	for (i = 1; i <= actor->cover[0] && i < COVER_WORDS; i++) {
+		distance = actor->cover[i] - fuzz->module_start;
+		if (distance < fuzz->module_size)
+			fuzz->covered[distance] = 1;
+	}
+}
+
+void cover_print(const char *path)
+{
+	FILE *file = path ? fopen(path, "w") : NULL;
+	uint32_t i, count = 0;
+
+	if (!fuzz->module_start)
+		return;
+	for (i = 0; i < fuzz->module_size; i++) {
+		count += fuzz->covered[i];
+		if (fuzz->covered[i] && file)
+			fprintf(file, "%#x\n", i);
+	}
+	printf("coverage: %u places of the module\n", count);
+	if (file)
+		fclose(file);
+}
+
+/* ---- one call ---------------------------------------------------------------------- */
+
+/* A descriptor that was given: of a canary, or of a target to who does not own the job? */
+static void check_descriptor(const struct actor *actor, unsigned int number, int fd)
+{
+	struct stat status;
+	int i;
+
+	if (fstat(fd, &status))
+		return;
+	for (i = 0; i < CANARIES; i++)
+		if (fuzz->secret[i].device == status.st_dev &&
+		    fuzz->secret[i].number == status.st_ino)
+			fuzz_failed("%s gave a descriptor of another user's file", name_of(number));
+	for (i = 0; i < TARGETS && !actor->owner; i++)
+		if (fuzz->slots[actor->world->worker][i].token == status.st_ino)
+			fuzz_failed("%s gave a member's file to who does not own the job",
+				    name_of(number));
+}
+
+static void check_pages(unsigned int number, const struct kcr_pages *pages)
+{
+	uint64_t word;
+
+	/* Copied by the kernel: the buffer may be gone. */
+	if (pages->bytes < sizeof(word) ||
+	    pread(FUZZ_FD + 2, &word, sizeof(word), pages->buffer) != sizeof(word))
+		return;
+	if (word == fuzz->seed * 0x9e3779b97f4a7c15)
+		fuzz_failed("%s gave memory of another user", name_of(number));
+}
+
+static void check_result(const struct actor *actor, unsigned long number, void *request, long ret)
+{
+	if (number == KCR_IOC_MAPPED_FILE ||
+	    (number == KCR_IOC_DESCRIPTOR &&
+	     !(((struct kcr_descriptor *)request)->flags & KCR_DESCRIPTOR_CLOEXEC))) {
+		check_descriptor(actor, _IOC_NR(number), ret);
+		close(ret);
+	} else if (number == KCR_IOC_READ) {
+		check_pages(_IOC_NR(number), request);
+	} else if (number == KCR_IOC_RELEASE) {
+		if (((struct kcr_release *)request)->flags & KCR_RELEASE_HOLD)
+			fuzz->nr_held++;
+		else
+			fuzz->nr_released++;
+	}
+}
+
+long call(struct actor *actor, int fd, unsigned long number, void *request)
+{
+	struct call *entry = &actor->log[actor->logged++ % LOGGED];
+	unsigned int nr = _IOC_NR(number);
+	bool readable = request && (char *)request >= (char *)4096 &&
+			!((uintptr_t)request >> 47);
+	long ret;
+
+	memset(entry, 0, sizeof(*entry));
+	entry->when = now_ns();
+	entry->number = number;
+	entry->process = getpid();
+	entry->result = 1;		/* on its way */
+	fuzz->nr_calls[nr]++;
+	if (readable)
+		pread(FUZZ_FD + 2, entry->words, sizeof(entry->words), (uintptr_t)request);
+	if (actor->cover)
+		actor->cover[0] = 0;
+	ret = ioctl(fd, number, request);
+	ret = ret < 0 ? -errno : ret;
+	collect(actor);
+	entry->result = ret;
+	if (ret < 0) {
+		fuzz->errors[nr][-ret < ERRORS ? -ret : 0]++;
+		return ret;
+	}
+	fuzz->nr_done[nr]++;
+	/* Others may change a request that lies in the arena. */
+	if ((char *)request < actor->world->arena ||
+	    (char *)request >= actor->world->arena + ARENA_SIZE)
+		check_result(actor, number, request, ret);
+	else if (number == KCR_IOC_MAPPED_FILE)
+		check_result(actor, number, NULL, ret);
+	return ret;
+}
+
+/* ---- what is told of it ------------------------------------------------------------ */
+
+static void print_call(const struct call *entry)
+{
+	size_t actor = (entry - &fuzz->log[0][0][0]) / LOGGED;
+	uint32_t i, words = _IOC_SIZE(entry->number) / 4;
+
+	printf("%llu.%06llu worker %zu actor %zu process %d: %s %#x = %d:",
+	       (unsigned long long)entry->when / 1000000000,
+	       (unsigned long long)entry->when / 1000 % 1000000, actor / ACTORS, actor % ACTORS,
+	       entry->process, name_of(_IOC_NR(entry->number)), entry->number, entry->result);
+	for (i = 0; i < words && i < sizeof(entry->words) / sizeof(entry->words[0]); i++)
+		printf(" %x", entry->words[i]);
+	printf("\n");
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t first = (*(const struct call **)a)->when, second = (*(const struct call **)b)->when;
+
+	return first < second ? -1 : first > second;
+}
+
+void record_print_log(void)
+{
+	static const struct call *calls[WORKERS * ACTORS * LOGGED];
+	size_t i, count = sizeof(calls) / sizeof(calls[0]);
+
+	for (i = 0; i < count; i++)
+		calls[i] = &fuzz->log[0][0][i];
+	qsort(calls, count, sizeof(calls[0]), by_time);
+	for (i = 0; i < count; i++)
+		if (calls[i]->when)
+			print_call(calls[i]);
+}
+
+/* The three errors that came most often. */
+static void print_errors(unsigned int nr)
+{
+	uint32_t worst, limit = UINT32_MAX;
+	int i, j, which;
+
+	for (i = 0; i < 3; i++) {
+		for (j = 1, worst = 0, which = 0; j < ERRORS; j++)
+			if (fuzz->errors[nr][j] > worst && fuzz->errors[nr][j] < limit) {
+				worst = fuzz->errors[nr][j];
+				which = j;
+			}
+		if (!which)
+			return;
+		printf(", %s %u", strerrorname_np(which), worst);
+		limit = worst;
+	}
+}
+
+bool record_print(void)
+{
+	unsigned int nr, needed;
+	bool good = true;
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++) {
+		nr = _IOC_NR(kinds[i].number);
+		printf("%-14s %7u calls, %6u succeeded", kinds[i].name, fuzz->nr_calls[nr],
+		       fuzz->nr_done[nr]);
+		print_errors(nr);
+		printf("\n");
+		needed = (uint64_t)fuzz->nr_calls[nr] * kinds[i].needed / 1000;
+		if (kinds[i].needed && needed < 3)
+			needed = 3;
+		if (fuzz->nr_done[nr] < needed) {
+			printf("not reached: %s succeeded too seldom, %u wanted\n", kinds[i].name,
+			       needed);
+			good = false;
+		}
+	}
+	printf("released %u times, %u times with HOLD; %u threads ran on after RESUME; "
+	       "%u set-user-ID programs\n", fuzz->nr_released, fuzz->nr_held, fuzz->nr_revived,
+	       fuzz->nr_privileged);
+	if (fuzz->nr_held < 3 || fuzz->nr_revived < 3 || fuzz->nr_privileged < 3) {
+		printf("not reached: HOLD, RESUME or exec of a set-user-ID program\n");
+		good = false;
+	}
+	return good;
+}
