@@ -31,6 +31,12 @@ $(T)/fuzz_ioctl: $(wildcard tests/fuzz/ioctl/*.[ch])
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -Ikmod/uapi -static \
 		-o $@ $(filter %.c,$^) -lpthread
 
+test-programs: $(T)/fuzz_images
+$(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(call room_lib,report)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O2 -g -o $@ $(filter %.c %.a,$^) $(PROG_LIBS)
+
 # Those named cr_* are linked with libcr.
 LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
 $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \

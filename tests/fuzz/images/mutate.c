@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A context file is read section by section and written again, with other messages,
+ * contents or memory in it, or with sections left out, twice or in another place: its
+ * checksums are right all the same.  Few are spoiled behind the writer's back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/context.h"
+#include "images.h"
+
+#define SECTIONS 4096
+
+struct section {
+	struct context_item item;
+	struct kcr_run *runs;
+	void *data;
+};
+
+static struct section sections[SECTIONS];
+static size_t nr_sections;
+
+static void *copy_of(const void *data, size_t length)
+{
+	void *copy = malloc(length + 1);
+
+	if (copy && length)
+		memcpy(copy, data, length);
+	return copy;
+}
+
+static int keep(struct context_reader *reader, const struct context_item *item)
+{
+	struct section *section = &sections[nr_sections++];
+
+	section->item = *item;
+	if (item->type == CONTEXT_CONTENT)
+		section->data = copy_of(item->data, item->length);
+	if (item->type != CONTEXT_MEMORY)
+		return 0;
+	section->runs = copy_of(item->runs, item->nr_runs * sizeof(*item->runs));
+	section->data = malloc(item->nr_pages * CONTEXT_PAGE);
+	return section->data ? context_memory_read(reader, section->data) : -ENOMEM;
+}
+
+static int load(const char *path)
+{
+	struct context_reader *reader;
+	struct context_item item;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = context_reader_new(&reader, fd, path);
+	if (err)
+		return err;
+	while (nr_sections < SECTIONS) {
+		memset(&item, 0, sizeof(item));
+		err = context_read(reader, &item);
+		if (err <= 0)
+			break;
+		err = keep(reader, &item);
+		if (err)
+			break;
+	}
+	context_reader_free(reader);
+	close(fd);
+	return err;
+}
+
+static void discard(void)
+{
+	size_t i;
+
+	/* Messages share parts by now: they end with the process that made the file. */
+	for (i = 0; i < nr_sections; i++) {
+		free(sections[i].runs);
+		free(sections[i].data);
+	}
+	memset(sections, 0, sizeof(sections));
+	nr_sections = 0;
+}
+
+/* ---- changes --------------------------------------------------------------------- */
+
+static void change_order(struct random *random, char *what, size_t size)
+{
+	size_t a = below(random, nr_sections), b = below(random, nr_sections);
+	struct section spare = sections[a];
+
+	snprintf(what + strlen(what), size - strlen(what), " sections %zu %zu", a, b);
+	if (chance(random, 50)) {
+		sections[a] = sections[b];
+		sections[b] = spare;
+	} else {		/* left out: an empty place */
+		sections[a].item.type = 0;
+	}
+}
+
+static void change_memory(struct section *section, struct random *random)
+{
+	struct kcr_run *run = &section->runs[below(random, section->item.nr_runs)];
+
+	switch (below(random, 4)) {
+	case 0:
+		section->item.pid += (int)below(random, 5) - 2;
+		break;
+	case 1:
+		run->address += ((int64_t)below(random, 33) - 16) * CONTEXT_PAGE;
+		break;
+	case 2:
+		run->address = random_next(random) & ~0xfffull;
+		break;
+	default:
+		((uint64_t *)section->data)[below(random, section->item.nr_pages * 512)] =
+			random_next(random);
+	}
+}
+
+static void change_one(struct random *random, char *what, size_t size)
+{
+	struct section *section = &sections[below(random, nr_sections)];
+
+	/* Memory is most of it, and says least. */
+	if (section->item.type == CONTEXT_MEMORY && chance(random, 80))
+		section = &sections[below(random, nr_sections)];
+	if (chance(random, 6)) {
+		change_order(random, what, size);
+	} else if (section->item.message) {
+		value_mutate(section->item.message, random, what, size);
+	} else if (section->item.type == CONTEXT_MEMORY && section->item.nr_runs) {
+		snprintf(what + strlen(what), size - strlen(what), " memory");
+		change_memory(section, random);
+	} else if (section->item.type == CONTEXT_CONTENT) {
+		snprintf(what + strlen(what), size - strlen(what), " content");
+		section->item.offset += chance(random, 50) ? 4096 : random_next(random);
+		section->item.file_id += below(random, 3);
+	}
+}
+
+/* ---- writing ---------------------------------------------------------------------- */
+
+static int write_section(struct context_writer *writer, const struct section *section)
+{
+	const struct context_item *item = &section->item;
+
+	switch (item->type) {
+	case CONTEXT_PREAMBLE:
+	case CONTEXT_FILE:
+	case CONTEXT_PROCESS:
+		return context_write_message(writer, item->type, item->message);
+	case CONTEXT_CONTENT:
+		return context_write_content(writer, item->file_id, item->offset, section->data,
+					     item->length);
+	case CONTEXT_MEMORY:
+		return context_write_memory(writer, item->pid, section->runs, item->nr_runs,
+					    section->data, item->compression);
+	default:
+		return 0;
+	}
+}
+
+static int write_all(int fd)
+{
+	struct context_writer *writer;
+	size_t i;
+	int err = context_writer_new(&writer, fd);
+
+	if (err)
+		return err;
+	for (i = 0; i < nr_sections && !err; i++)
+		err = write_section(writer, &sections[i]);
+	if (!err)
+		err = context_writer_finish(writer);
+	context_writer_free(writer);
+	return err;
+}
+
+/* A few bytes, as a bad disk would. */
+static void spoil(int fd, struct random *random)
+{
+	struct stat status;
+	uint8_t byte;
+	int i;
+
+	if (fstat(fd, &status) || !status.st_size)
+		return;
+	if (chance(random, 30) && ftruncate(fd, below(random, status.st_size)))
+		return;
+	for (i = below(random, 4); i >= 0; i--) {
+		byte = random_next(random);
+		if (pwrite(fd, &byte, 1, below(random, status.st_size)) != 1)
+			return;
+	}
+}
+
+int mutate(const char *from, int to, struct random *random, char *what, size_t size)
+{
+	uint32_t i, times = chance(random, 40) ? 1 : 1 + below(random, 5);
+	int err = load(from);
+
+	*what = 0;
+	for (i = 0; i < times && !err; i++)
+		change_one(random, what, size);
+	if (!err)
+		err = write_all(to);
+	if (!err && chance(random, 5)) {
+		snprintf(what + strlen(what), size - strlen(what), " and spoiled bytes");
+		spoil(to, random);
+	}
+	discard();
+	return err;
+}
