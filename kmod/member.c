@@ -193,7 +193,7 @@ void kcr_member_free(struct kcr_member *member)
 	LIST_HEAD(gone);
 
 	lockdep_assert_held(&job->lock);
-	kcr_fork_remove(&member->watch);
+	kcr_fork_stop(&member->watch);
 	spin_lock(&job->list_lock);
 	list_del_rcu(&member->node);
 	job->nr_members--;
@@ -203,6 +203,8 @@ void kcr_member_free(struct kcr_member *member)
 	kcr_parked_forget(&gone);
 	if (member->snapshot)
 		mmput(member->snapshot);
+	/* Only now may another job have it: it finds the works that its threads still have. */
+	kcr_fork_remove(&member->watch);
 	drop_member(member);
 }
 
