@@ -98,7 +98,8 @@ static int step(struct walk *w, struct place *p, bool follow)
 		if (err <= 0)
 			return err;
 	} else if (!last) {
-		return move_to(w, openat(w->at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+		return move_to(w, openat(w->at, part,
+					 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	}
 	strcpy(p->name, part);
 	return 1;
@@ -120,7 +121,9 @@ int place_find(struct place *p, const char *path, bool follow)
 		err = step(&w, p, follow);
 	if (err == 1) {
 		p->folder = openat(w.at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		err = p->folder < 0 ? report_errno(-errno, "cannot open the folder of %s", path) : 0;
+		err = 0;
+		if (p->folder < 0)
+			err = report_errno(-errno, "cannot open the folder of %s", path);
 	}
 	close(w.at);
 	return err;
@@ -135,7 +138,8 @@ void place_close(struct place *p)
 
 int place_open_special(const struct place *p, const char *path)
 {
-	int node = openat(p->folder, p->name, O_PATH | O_CLOEXEC | (p->descriptor ? 0 : O_NOFOLLOW));
+	int node = openat(p->folder, p->name,
+			  O_PATH | O_CLOEXEC | (p->descriptor ? 0 : O_NOFOLLOW));
 	char link[32];
 	struct stat st;
 	int fd;

@@ -42,7 +42,7 @@ static struct {
 	bool half_way;			/* a change has failed: `now` is not known */
 	uint64_t permitted;
 	struct rights own;		/* the caller's */
-	struct rights base;		/* to go back to: these, unless identity_take() chose others */
+	struct rights base;		/* to go back to: these, or those of identity_take() */
 	struct rights now;
 	struct rights lowered;		/* during identity_raise() */
 } s;
@@ -88,7 +88,7 @@ static int set_ids(const struct rights *to)
 	syscall(SYS_setfsgid, to->fsgid);
 	if (syscall(SYS_setresuid, -1, to->euid, -1))
 		return -errno;
-	if (to->fsuid != to->euid) {		/* the last call may have taken what this one needs */
+	if (to->fsuid != to->euid) {	/* the last call may have taken what this one needs */
 		err = set_effective(s.permitted);
 		syscall(SYS_setfsuid, to->fsuid);
 	}
@@ -242,7 +242,8 @@ int identity_take(const Kcr__Credentials *c)
 
 void identity_forget_keys(const Kcr__Credentials *c, const Kcr__Credentials *parent)
 {
-	if (s.rule == IDENTITY_CALLER || !c || c->uid == getuid() || (parent && parent->uid == c->uid))
+	if (s.rule == IDENTITY_CALLER || !c || c->uid == getuid() ||
+	    (parent && parent->uid == c->uid))
 		return;
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		report_warn("user %u has the caller's session keyring: %s", c->uid, strerror(errno));

@@ -16,8 +16,8 @@
 
 enum identity_rule {
 	IDENTITY_CALLER,	/* the caller has no privileges */
-	IDENTITY_OWNER,		/* an ordinary user vouches for the image: never more than his rights */
-	IDENTITY_SAVED,		/* root vouches for it: what it says of a process is believed */
+	IDENTITY_OWNER,		/* the image is an ordinary user's word: only his rights */
+	IDENTITY_SAVED,		/* it is root's word: what it says of a process is believed */
 };
 
 /* Has the caller rights that ordinary users have not? */
@@ -74,7 +74,10 @@ bool identity_is_guarded(const char *path);
 /* Whose is what is made now? */
 uid_t identity_user(void);
 
-/* open(2); who has root's rights follows no symbolic links, and no privileged caller those of /proc. */
+/*
+ * open(2); with root's rights no symbolic links are followed, and by no privileged
+ * caller those of /proc/PID/fd.
+ */
 int identity_open(const char *path, int flags, mode_t mode);
 /* chdir(2) with the rights of a saved process; or the caller's, if the path is guarded. -errno. */
 int identity_chdir(const char *path, const Kcr__Credentials *c);
