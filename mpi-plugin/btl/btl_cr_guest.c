@@ -54,6 +54,11 @@ static int listen_at(struct cr_address_net *net)
 		close(fd);
 		return rc;
 	}
+	/* A rank that is restarted elsewhere has another address; it is closed there. */
+	if (net->family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one));
+	else
+		setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
 	net->port = ntohs(net->family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port :
 						    ((struct sockaddr_in *)&address)->sin_port);
 	return fd;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -97,7 +98,8 @@ static pid_t hold_name(pid_t owner, uid_t user, bool listens)
 		length = sprintf(address.sun_path + 1, "kcr-mpi.%d", owner ? owner : getpid());
 		length += offsetof(struct sockaddr_un, sun_path) + 1;
 		if (seteuid(user) || bind(fd, (struct sockaddr *)&address, length) ||
-		    (listens && listen(fd, 8)) || seteuid(0) || write(ends[1], "r", 1) != 1)
+		    (listens && listen(fd, 8)) || seteuid(0) ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) || write(ends[1], "r", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
