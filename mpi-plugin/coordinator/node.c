@@ -157,6 +157,7 @@ void node_from_root(const struct wire_header *h, const uint8_t *data)
 		node.next.type = 0;
 		saving_cancel();
 		node.go_on = *h;
+		node.go_on.length = 0;		/* it comes with nothing */
 		let_go_on();
 		break;
 	default:
