@@ -235,6 +235,8 @@ void checkpoint(struct actor *actor, int job)
 	list(actor, job, &listed);
 	if (!skip(actor))
 		read_some(actor, job, &listed);
+	if (listed.count && chance(&actor->random, 25))
+		steal(actor, job, listed.processes[0].pid);
 	if (chance(&actor->random, 75))
 		call(actor, job, KCR_IOC_SNAPSHOT, &snapshot);
 	if (chance(&actor->random, 50)) {

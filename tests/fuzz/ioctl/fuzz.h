@@ -126,7 +126,8 @@ void fuzz_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* record.c */
 long call(struct actor *actor, int fd, unsigned long number, void *request);
 void record_print_log(void);
-bool record_print(void);		/* true: everything was reached often enough */
+void record_print(void);
+const char *record_missing(void);	/* what was not reached often enough; or NULL */
 void cover_init(void);			/* as root, before anything is made */
 int cover_open(void);			/* as root; -1: none */
 void cover_begin(struct actor *actor, int fd);
@@ -150,6 +151,9 @@ void spoil(struct actor *actor);	/* what others' requests lie in */
 
 /* checkpoint.c */
 void checkpoint(struct actor *actor, int job);
+
+/* theft.c */
+void steal(struct actor *actor, int job, pid_t member);	/* of a parked job */
 
 /* restart.c */
 void restart(struct actor *actor);

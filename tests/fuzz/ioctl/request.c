@@ -364,7 +364,7 @@ static void attack_mapped_file(struct actor *actor, union request *r)
 	r->mapped_file.size = sizeof(r->mapped_file);
 	r->mapped_file.address = (uintptr_t)TOKEN;
 	r->mapped_file.pid = actor->owner ? actor->world->pids[below(&actor->random, TARGETS)] : 0;
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 4; i++)
 		if (pwrite(FUZZ_FD + 2, r, sizeof(r->mapped_file), (uintptr_t)at) > 0)
 			call(actor, any_job(actor), KCR_IOC_MAPPED_FILE, at);
 }
