@@ -36,6 +36,7 @@ struct outcome {
 };
 
 static char *what;		/* shared with who makes a file */
+static uint64_t canary;		/* the sum of what must not change */
 static unsigned int nr_bad, nr_made, nr_restarted, nr_refused[256];
 
 static uint64_t now_ms(void)
@@ -214,13 +215,11 @@ static void try_one(const char *image, uint64_t seed)
 {
 	struct outcome outcome;
 	unsigned int segments = nr_segments();
-	uint64_t sum;
 	const char *fault;
 
 	if (make(image, seed))
 		return;
 	nr_made++;
-	sum = canary_sum("/canary");
 	run(&outcome);
 	fault = fault_of(&outcome);
 	if (fault)
@@ -229,8 +228,9 @@ static void try_one(const char *image, uint64_t seed)
 		blame(seed, &outcome, "left processes");
 	if (!is_empty(10000, SIGKILL))
 		blame(seed, &outcome, "left a process that does not die");
-	if (canary_sum("/canary") != sum)
+	if (canary_sum("/canary") != canary)
 		blame(seed, &outcome, "changed what is not the user's");
+	canary = canary_sum("/canary");
 	if (!outcome.restarted && nr_segments() > segments)
 		blame(seed, &outcome, "left shared memory");
 	nr_restarted += outcome.restarted;
@@ -291,6 +291,7 @@ int main(int argc, char **argv)
 	what = mmap(NULL, TEXT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (what == MAP_FAILED || (mkdir(GROUP, 0755) && errno != EEXIST))
 		die(GROUP);
+	canary = canary_sum("/canary");
 	end = now_ms() + seconds * 1000;
 	do {
 		each = only ? only : random_next(&random);
