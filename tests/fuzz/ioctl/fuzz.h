@@ -104,7 +104,7 @@ struct world {
 };
 
 #define ARENA_SIZE	(32 * 4096)
-#define FLIPPED		2	/* requests at its beginning whose process changes all the time */
+#define FLIPPED		2	/* requests at its beginning whose process changes */
 #define OUT_SIZE	(64 * 4096)
 
 struct actor {

@@ -240,7 +240,8 @@ static void print_call(const struct call *entry)
 
 static int by_time(const void *a, const void *b)
 {
-	uint64_t first = (*(const struct call **)a)->when, second = (*(const struct call **)b)->when;
+	uint64_t first = (*(const struct call **)a)->when;
+	uint64_t second = (*(const struct call **)b)->when;
 
 	return first < second ? -1 : first > second;
 }
@@ -279,7 +280,8 @@ static void print_errors(unsigned int nr)
 
 static unsigned int needed(size_t kind)
 {
-	uint64_t part = fuzz->nr_calls[_IOC_NR(kinds[kind].number)] * (uint64_t)kinds[kind].needed;
+	uint64_t calls = fuzz->nr_calls[_IOC_NR(kinds[kind].number)];
+	uint64_t part = calls * kinds[kind].needed;
 
 	return part > 3000 ? part / 1000 : kinds[kind].needed ? 3 : 0;
 }
