@@ -177,10 +177,21 @@ static void blame(uint64_t seed, const struct outcome *outcome, const char *why)
 		       why, what, outcome->status, outcome->said);
 }
 
+/* What is said of the failure: not what is lost in any case. */
+static const char *without_warnings(const char *said)
+{
+	static const char warning[] = "cr_restart: warning: ";
+	const char *end;
+
+	while (!strncmp(said, warning, sizeof(warning) - 1) && (end = strchr(said, '\n')))
+		said = end + 1;
+	return said;
+}
+
 /* One line, and a number that says the same. */
 static const char *fault_of(const struct outcome *outcome)
 {
-	const char *end = strchr(outcome->said, '\n');
+	const char *said = without_warnings(outcome->said), *end = strchr(said, '\n');
 	int status = outcome->status;
 
 	if (outcome->late)
@@ -191,7 +202,7 @@ static const char *fault_of(const struct outcome *outcome)
 		return "ended by a signal";
 	if (!WEXITSTATUS(status))
 		return "neither refused nor restarted";
-	if (strncmp(outcome->said, "cr_restart: ", 12) || !end || end[1])
+	if (strncmp(said, "cr_restart: ", 12) || !end || end[1])
 		return "did not say one line";
 	return NULL;
 }
