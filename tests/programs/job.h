@@ -86,6 +86,21 @@ static inline int job_descriptor(int job, pid_t pid, int number)
 	return job_call(job, KCR_IOC_DESCRIPTOR, &ask);
 }
 
+/* A child of this job's that ends at once, with this number (0: any), and is waited for. */
+static inline int job_clone(int job, pid_t number)
+{
+	struct kcr_clone request = {
+		.size = sizeof(request), .exit_signal = SIGCHLD, .tid = number,
+	};
+	int ret = job_call(job, KCR_IOC_CLONE, &request);
+
+	if (!ret)
+		_exit(0);
+	if (ret > 0)
+		waitpid(ret, NULL, 0);
+	return ret;
+}
+
 /* Waits, until it is killed or its parent ends. */
 static inline void job_idle(void)
 {

@@ -220,20 +220,6 @@ static void hidden(void)
 
 /* ---- filtered, low, forbidden, off ------------------------------------------------- */
 
-static int clone_with(pid_t number)
-{
-	struct kcr_clone request = {
-		.size = sizeof(request), .exit_signal = SIGCHLD, .tid = number,
-	};
-	int ret = job_call(job, KCR_IOC_CLONE, &request);
-
-	if (!ret)
-		_exit(0);
-	if (ret > 0)
-		waitpid(ret, NULL, 0);
-	return ret;
-}
-
 /* A number that is free, below 300 or not. */
 static pid_t free_number(pid_t from)
 {
@@ -247,32 +233,32 @@ static void filtered(void)
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog program = { .len = 1, .filter = &allow };
 
-	CHECK(clone_with(0) > 0);
+	CHECK(job_clone(job, 0) > 0);
 	NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	NEED(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-	CHECK(clone_with(0) == -EPERM);
+	CHECK(job_clone(job, 0) == -EPERM);
 }
 
 static void low(void)
 {
-	CHECK(clone_with(free_number(200)) > 0);	/* root may */
+	CHECK(job_clone(job, free_number(200)) > 0);	/* root may */
 	close(job);
 	job_be_user();
 	job = job_open();
 	NEED(job >= 0);
-	CHECK(clone_with(free_number(200)) == -EPERM);
-	CHECK(clone_with(free_number(20000)) > 0);
+	CHECK(job_clone(job, free_number(200)) == -EPERM);
+	CHECK(job_clone(job, free_number(20000)) > 0);
 }
 
 static void forbidden(void)
 {
-	CHECK(clone_with(free_number(20000)) > 0);
+	CHECK(job_clone(job, free_number(20000)) > 0);
 	close(job);
 	job_be_user();
 	job = job_open();
 	NEED(job >= 0);
-	CHECK(clone_with(free_number(20000)) == -EPERM);
-	CHECK(clone_with(0) > 0);
+	CHECK(job_clone(job, free_number(20000)) == -EPERM);
+	CHECK(job_clone(job, 0) > 0);
 }
 
 static void off(void)

@@ -28,18 +28,6 @@ static void jobs(void)
 	CHECK(job_open() == -EDQUOT);
 }
 
-static int clone_one(int job)
-{
-	struct kcr_clone request = { .size = sizeof(request), .exit_signal = SIGCHLD };
-	int ret = job_call(job, KCR_IOC_CLONE, &request);
-
-	if (!ret)
-		_exit(0);
-	if (ret > 0)
-		waitpid(ret, NULL, 0);
-	return ret;
-}
-
 /* A member that forks, when it is told to, children that live on. */
 static void fork_when_told(int told, int done)
 {
@@ -67,7 +55,7 @@ static void processes(void)
 	CHECK(job_add(job, child[8]) == -EDQUOT);
 	other = job_open();
 	CHECK(job_add(other, child[8]) == -EDQUOT);	/* all jobs of the user */
-	CHECK(clone_one(other) == -EDQUOT);
+	CHECK(job_clone(other, 0) == -EDQUOT);
 	CHECK(!job_park(job, 0, NULL));
 	close(job);
 
@@ -87,11 +75,11 @@ static void processes(void)
 
 	job = job_open();
 	for (int i = 0; i < 8; i++)
-		CHECK(clone_one(job) > 0);
-	CHECK(clone_one(job) == -EDQUOT);
+		CHECK(job_clone(job, 0) > 0);
+	CHECK(job_clone(job, 0) == -EDQUOT);
 	close(job);
 	job = job_open();
-	CHECK(clone_one(job) > 0);
+	CHECK(job_clone(job, 0) > 0);
 }
 
 /* Members' children that are born and die, one after the other. */

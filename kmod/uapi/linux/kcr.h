@@ -12,8 +12,7 @@
  *
  * Every structure starts with `size` (sizeof as the caller knows it) and
  * `flags`; unknown flags and a size the module does not know are EINVAL.  It is
- * copied in once and, where it has results, out once, after an error too; if
- * only the copying out fails the call has been carried out all the same (EFAULT).
+ * copied in once and, where it has results, out once, after an error too.
  * open: EPERM jobs are switched off; EDQUOT the user has max_jobs of them.
  * Process and thread numbers are those of the caller's pid namespace.
  * Addresses and lengths are bytes.  See kcr(4).
@@ -50,8 +49,7 @@ struct kcr_info {
  * whose leader has exited: /proc/PID/task/TID/mem): the kernel's own ptrace
  * check ran when it was opened.  Nothing is stopped yet.  What the process
  * forks from now on joins the job by itself, until RELEASE.
- * Allowed before and after PARK (a process added to a parked job is stopped
- * by the next PARK).
+ * Allowed before and after PARK: the next PARK stops it.
  * EBADF mem_fd is not a /proc/PID/mem; ESRCH no such process, a zombie, or
  * mem_fd is of another address space (the program called exec: open again);
  * EPERM a kernel thread or another pid namespace; EDEADLK the caller itself;
@@ -305,10 +303,9 @@ struct kcr_vmas {
  * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, of shared
  * memory that it may write to.
  * It is open to write if the mapping is shared and could be written to.
- * Without CAP_CHECKPOINT_RESTORE (which /proc/PID/map_files wants) the caller
- * gets files of his own, those that he can open by their path, and others to
- * read that he may read and not write to; shared memory (System V, memfd) only
- * of his own or with CAP_IPC_OWNER.  The executable is as /proc/PID/exe.
+ * Without CAP_CHECKPOINT_RESTORE the caller gets files of his own, those that he
+ * can open by their path, and, to read, what he may read and not write to; shared
+ * memory (System V, memfd) of his own or with CAP_IPC_OWNER.  EXE: always.
  * ENOENT: no file there.  EACCES: none that the caller gets.
  */
 struct kcr_mapped_file {
@@ -323,8 +320,7 @@ struct kcr_mapped_file {
  * Returns a new close-on-exec duplicate of descriptor fd of a member, parked
  * or not, as pidfd_getfd(2) would if that worked without the first thread.
  * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec);
- * EACCES: the caller may not trace the process as it is now, or a security
- * module forbids to receive the file.
+ * EACCES: the caller may not trace it now, or a security module says no.
  */
 #define KCR_DESCRIPTOR_CLOEXEC	(1 << 0)	/* no duplicate: returns 1 if exec closes it, else 0 */
 
@@ -408,8 +404,7 @@ struct kcr_snapshot {
 
 /*
  * Only threads in CLIENT_ANSWER, and those that are not held, run on until the
- * next RELEASE.  The job is not parked any more: nothing is read of it but the
- * snapshot.
+ * next RELEASE.  Nothing can be read any more but the snapshot.
  */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
@@ -494,10 +489,9 @@ struct kcr_finish {
  * CLONE_SYSVSEM for a thread, or CLONE_PARENT | CLONE_FILES | CLONE_FS |
  * CLONE_VM | CLONE_SIGHAND combinations for processes that share.
  * Processes made so belong to the job and die with it until RESUME.
- * EEXIST: the number is in use.  EPERM: the caller is under a seccomp filter
- * (which was not asked); or, for callers without the capability, the
- * administrator forbids to choose (module parameter restore_ids), or the number
- * is below 300 in the first pid namespace.  EDQUOT: max_processes.
+ * EEXIST: the number is in use.  EDQUOT: max_processes.  EPERM: a seccomp filter
+ * is in force; or, without the capability, the number is below 300 in the first
+ * pid namespace or the administrator forbids to choose (restore_ids).
  */
 struct kcr_clone {
 	__u32 size;
