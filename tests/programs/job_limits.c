@@ -7,6 +7,7 @@
  * however often it is asked to, costs one entry.
  */
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include "job.h"
 
@@ -110,6 +111,15 @@ static void sweep(void)
 	CHECK(job_list(job) == 1);
 }
 
+/* KASAN keeps what is freed for a while: memory tells nothing there. */
+static bool keeps_freed(void)
+{
+	struct utsname kernel;
+
+	NEED(!uname(&kernel));
+	return strstr(kernel.release, "-kcr-debug");
+}
+
 /* Kilobytes of the kernel's own memory that can't be taken back. */
 static long unreclaimable(void)
 {
@@ -168,7 +178,7 @@ static void queued(void)
 	park_in_vain(member, ROUNDS);
 	check_sleep_ms(500);
 	/* An entry that keeps its job would be 4 kB and more, 2 MB in all. */
-	CHECK(unreclaimable() - before < 1000);
+	CHECK(keeps_freed() || unreclaimable() - before < 1000);
 }
 
 int main(int argc, char **argv)
