@@ -115,8 +115,8 @@ static bool has_memory(pid_t thread)
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", thread);
 	file = fopen(path, "re");
-	if (!file)
-		return false;
+	if (!file)	/* hidden (hidepid of /proc) is not gone */
+		return errno != ENOENT && errno != ESRCH;
 	if (fscanf(file, "%lu", &pages) != 1)
 		pages = 0;
 	fclose(file);
