@@ -4,7 +4,8 @@
  * own side (the descriptor) is kmod/client.c, the requester's kmod/notify.c.
  *
  * kcr_clients_lock guards all clients, their hash, job->clients and
- * job->finish_*.  It nests inside job->list_lock.  A client is freed
+ * job->finish_*.  It is one for the machine: no more is done under it than for
+ * some clients at a time.  It nests inside job->list_lock.  A client is freed
  * with its file; jobs see it only under the lock, and only while it lives.
  * While it is in job->clients it holds a reference to the job.
  */
@@ -87,7 +88,7 @@ struct kcr_job *kcr_client_detach(struct kcr_client *client);
 
 /* ---- kmod/notify.c ---------------------------------------------------------- */
 
-/* Tells all clients of the job that the request is over.  May not sleep. */
+/* Tells all clients of the job that the request is over.  job->lock held. */
 void kcr_clients_outcome(struct kcr_job *job, u32 outcome, int result);
 /* The job ends: whoever still waits for it is let go. */
 void kcr_clients_end(struct kcr_job *job);

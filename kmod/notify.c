@@ -18,6 +18,36 @@
 #include "park.h"
 
 #define POLL_MS		20	/* new members and stopped processes wake nobody */
+#define PORTION		32	/* clients that are looked at while all others wait */
+
+/*
+ * Shows visit() the job's clients in their order, until it returns false.
+ * kcr_clients_lock, which it holds, is everybody's and is let go after each
+ * portion: who leaves the job meanwhile is left out, who stays is seen once.
+ */
+static void visit_clients(struct kcr_job *job,
+			  bool (*visit)(struct kcr_client *client, void *data), void *data)
+{
+	struct kcr_client *client;
+	unsigned int nr = 0;
+	LIST_HEAD(seen);
+	bool more = true;
+
+	lockdep_assert_held(&job->lock);
+	spin_lock(&kcr_clients_lock);
+	while (more && !list_empty(&job->clients)) {
+		client = list_first_entry(&job->clients, struct kcr_client, node);
+		list_move_tail(&client->node, &seen);
+		more = visit(client, data);
+		if (++nr % PORTION == 0) {
+			spin_unlock(&kcr_clients_lock);
+			cond_resched();
+			spin_lock(&kcr_clients_lock);
+		}
+	}
+	list_splice(&seen, &job->clients);
+	spin_unlock(&kcr_clients_lock);
+}
 
 /* ---- the outcome ------------------------------------------------------------------ */
 
@@ -44,53 +74,62 @@ static void set_outcome(struct kcr_client *client, u32 outcome, int result)
 	}
 }
 
-/*
- * The caller holds a reference to the job.  A client that has not answered
- * can't have been saved: for it the request is cancelled whatever became of it.
- */
-static void tell_outcome(struct kcr_job *job, struct kcr_client *client, u32 outcome, int result)
+/* The caller holds a reference to the job. */
+static void let_go(struct kcr_client *client)
 {
+	kcr_job_put(kcr_client_detach(client));
+}
+
+struct outcome {
+	u32 outcome;
+	int result;
+};
+
+/*
+ * A client that has not answered can't have been saved: for it the request is
+ * cancelled whatever became of it.
+ */
+static bool tell_outcome(struct kcr_client *client, void *data)
+{
+	const struct outcome *told = data;
+
 	switch (client->state) {
 	case KCR_CLIENT_TOLD:
 		client->state = KCR_CLIENT_IDLE;
-		kcr_client_detach(client);
-		kcr_job_put(job);
+		let_go(client);
 		break;
 	case KCR_CLIENT_RUNNING:
-		if (outcome == KCR_OUTCOME_CANCELLED)
-			set_outcome(client, outcome, result);
+		if (told->outcome == KCR_OUTCOME_CANCELLED)
+			set_outcome(client, told->outcome, told->result);
 		else
 			set_outcome(client, KCR_OUTCOME_CANCELLED, ECANCELED);
 		break;
 	case KCR_CLIENT_ANSWERED:
-		set_outcome(client, outcome, result);
+		set_outcome(client, told->outcome, told->result);
 		break;
 	default:
 		break;
 	}
+	return true;
 }
 
 void kcr_clients_outcome(struct kcr_job *job, u32 outcome, int result)
 {
-	struct kcr_client *client, *next;
+	struct outcome told = { outcome, result };
 
-	spin_lock(&kcr_clients_lock);
-	list_for_each_entry_safe(client, next, &job->clients, node)
-		tell_outcome(job, client, outcome, result);
-	spin_unlock(&kcr_clients_lock);
+	visit_clients(job, tell_outcome, &told);
+}
+
+static bool end_request(struct kcr_client *client, void *unused)
+{
+	let_go(client);
+	return true;
 }
 
 void kcr_clients_end(struct kcr_job *job)
 {
-	struct kcr_client *client, *next;
-
 	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, ECANCELED);
-	spin_lock(&kcr_clients_lock);
-	list_for_each_entry_safe(client, next, &job->clients, node) {
-		kcr_client_detach(client);
-		kcr_job_put(job);
-	}
-	spin_unlock(&kcr_clients_lock);
+	visit_clients(job, end_request, NULL);
 }
 
 long kcr_ioc_cancel(struct kcr_job *job, void *request)
@@ -132,17 +171,13 @@ static int prepare(struct kcr_job *job, const struct kcr_notify *request)
 	return 0;
 }
 
-static void end_forward(struct kcr_job *job, const struct kcr_notify *request)
+static bool end_forward(struct kcr_client *client, void *data)
 {
-	struct kcr_client *client;
+	const struct kcr_notify *request = data;
 
-	if (!request->pid)
-		return;
-	spin_lock(&kcr_clients_lock);
-	list_for_each_entry(client, &job->clients, node)
-		if (client->forward == KCR_FORWARD_TAKEN && pid_vnr(client->pid) == request->pid)
-			stop_forwarding(client, -request->result);
-	spin_unlock(&kcr_clients_lock);
+	if (client->forward == KCR_FORWARD_TAKEN && pid_vnr(client->pid) == request->pid)
+		stop_forwarding(client, -request->result);
+	return true;
 }
 
 /*
@@ -211,41 +246,50 @@ static bool take_event(struct kcr_client *client, struct kcr_notify *request)
 	return true;
 }
 
-/*
- * Looks once: 1: an event (or all are ready), 0: somebody has not answered.
- * *omitted: a client to let go (its job reference is the caller's).
- */
-static int look(struct kcr_job *job, struct kcr_notify *request, struct pid **omitted)
+struct look {
+	struct kcr_notify *request;
+	pid_t late;		/* who has not answered, or 0 */
+	struct pid *omitted;	/* a process to let go, referenced, or NULL */
+};
+
+static bool look_at(struct kcr_client *client, void *data)
 {
-	struct kcr_client *client;
-	pid_t late = 0;
+	struct look *look = data;
+	struct kcr_notify *request = look->request;
+
+	if (!take_event(client, request)) {
+		request->nr_clients++;
+		if (client->state != KCR_CLIENT_ANSWERED)
+			look->late = pid_vnr(client->pid);
+		return true;
+	}
+	look->late = 0;
+	request->pid = pid_vnr(client->pid);
+	if (request->event == KCR_EVENT_OMIT) {
+		look->omitted = get_pid(client->pid);
+		set_outcome(client, KCR_OUTCOME_OMITTED, 0);
+		let_go(client);
+	}
+	return false;
+}
+
+/*
+ * Looks once: true: an event (or all are ready); false: somebody, whom the
+ * request names, has not answered.
+ */
+static bool look(struct kcr_job *job, struct kcr_notify *request, struct pid **omitted)
+{
+	struct look look = { .request = request };
 
 	request->pid = 0;
 	request->nr_clients = 0;
 	request->event = KCR_EVENT_READY;
-	tell_new(job, &late);
-	spin_lock(&kcr_clients_lock);
-	list_for_each_entry(client, &job->clients, node) {
-		if (take_event(client, request)) {
-			late = 0;
-			request->pid = pid_vnr(client->pid);
-			break;
-		}
-		request->nr_clients++;
-		if (client->state != KCR_CLIENT_ANSWERED)
-			late = pid_vnr(client->pid);
-	}
-	if (request->pid && request->event == KCR_EVENT_OMIT) {
-		*omitted = get_pid(client->pid);
-		set_outcome(client, KCR_OUTCOME_OMITTED, 0);
-		kcr_client_detach(client);
-		kcr_job_put(job);	/* not the last: the file has one */
-	}
-	spin_unlock(&kcr_clients_lock);
-	if (!late)
-		return 1;
-	request->pid = late;
-	return 0;
+	tell_new(job, &look.late);
+	visit_clients(job, look_at, &look);
+	*omitted = look.omitted;
+	if (look.late)
+		request->pid = look.late;
+	return !look.late;
 }
 
 /* The process is no member any more. */
@@ -298,7 +342,8 @@ long kcr_ioc_notify(struct kcr_job *job, void *request)
 	ret = prepare(job, notify);
 	if (ret)
 		return ret;
-	end_forward(job, notify);
+	if (notify->pid)
+		visit_clients(job, end_forward, notify);
 	notify->result = 0;
 	return wait_for_event(job, notify);
 }
