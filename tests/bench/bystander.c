@@ -2,10 +2,12 @@
 /*
  * A user who has nothing to do with checkpoints: for each line on its standard input
  * it forks, and then switches between two processes, for SLICE_MS each, and prints how
- * many of both it did per second.
+ * many of both it did per second, each with the part of that time, from 0 to 1, for which
+ * it had its processor.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +28,22 @@ static void must(int holds, const char *what)
 		perror(what);
 		exit(1);
 	}
+}
+
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+/* Of the processor, by this process and its children that have ended. */
+static double used(void)
+{
+	struct rusage own, children;
+
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return seconds(own.ru_utime) + seconds(own.ru_stime) + seconds(children.ru_utime) +
+	       seconds(children.ru_stime);
 }
 
 static double forks(void)
@@ -83,14 +101,22 @@ static double switches(void)
 	return count / took;
 }
 
+/* "RATE SHARE " */
+static void tell(double (*work)(void))
+{
+	double start = now(), had = used(), rate = work();
+
+	printf("%.1f %.4f ", rate, (used() - had) / (now() - start));
+}
+
 int main(void)
 {
 	char line[16];
 
 	while (fgets(line, sizeof(line), stdin)) {
-		double forked = forks();
-
-		printf("%.1f %.1f\n", forked, switches());
+		tell(forks);
+		tell(switches);
+		puts("");
 		fflush(stdout);
 	}
 	return 0;
