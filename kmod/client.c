@@ -22,6 +22,7 @@
 #include <linux/uaccess.h>
 
 #include "client.h"
+#include "ioctl.h"
 #include "request.h"
 #include "restart.h"
 
@@ -417,25 +418,26 @@ static long client_forward(struct kcr_client *client, void *request)
 /* ---- the descriptor -------------------------------------------------------------- */
 
 static const struct client_command {
-	unsigned int number;
-	u32 flags;		/* that a request may have */
+	struct kcr_request_type request;
 	long (*run)(struct kcr_client *client, void *request);
 } commands[] = {
-	{ KCR_IOC_CLIENT_WAIT, 0, client_wait },
-	{ KCR_IOC_CLIENT_ANSWER, KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART,
+	/* number, size in its first version, flags; function */
+	{ { KCR_IOC_CLIENT_WAIT, 32, 0 }, client_wait },
+	{ { KCR_IOC_CLIENT_ANSWER, 48, KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART },
 	  client_answer },
-	{ KCR_IOC_CLIENT_DONE, 0, client_done },
-	{ KCR_IOC_CLIENT_FORWARD, 0, client_forward },
+	{ { KCR_IOC_CLIENT_DONE, 16, 0 }, client_done },
+	{ { KCR_IOC_CLIENT_FORWARD, 16, 0 }, client_forward },
 };
 
 static long run_command(struct kcr_client *client, const struct client_command *command,
-			void __user *argp)
+			unsigned int number, void __user *argp)
 {
-	void *request = kcr_request_get(command->number, command->flags, argp);
+	void *request = kcr_request_get(&command->request, number, argp);
 
 	if (IS_ERR(request))
 		return PTR_ERR(request);
-	return kcr_request_put(command->number, request, argp, command->run(client, request));
+	return kcr_request_put(&command->request, number, request, argp,
+			       command->run(client, request));
 }
 
 static long client_ioctl(struct file *file, unsigned int number, unsigned long arg)
@@ -446,8 +448,8 @@ static long client_ioctl(struct file *file, unsigned int number, unsigned long a
 	if (task_tgid(current) != client->pid)
 		return -EPERM;
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (commands[i].number == number)
-			return run_command(client, &commands[i], (void __user *)arg);
+		if (kcr_request_is(&commands[i].request, number))
+			return run_command(client, &commands[i], number, (void __user *)arg);
 	return -ENOTTY;
 }
 

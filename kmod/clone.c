@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 
 #include "fork.h"
+#include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
 #include "policy.h"

@@ -17,6 +17,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
+#include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
 #include "policy.h"

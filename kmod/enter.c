@@ -30,6 +30,7 @@
 #include "compat/exe.h"
 #include "compat/futex.h"
 #include "compat/rseq.h"
+#include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
 #include "restart.h"

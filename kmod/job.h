@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A job: one open file of /dev/kcr, the processes it holds and what it made.
- * Read this first; kmod/member.c adds processes, kmod/park.c stops them,
+ * Read this first; kmod/ioctl.c has the commands that it takes, kmod/job.c its
+ * beginning and end; kmod/member.c adds processes, kmod/park.c stops them,
  * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c moves
  * memory, kmod/snapshot.c copies address spaces, kmod/notify.c tells clients
  * (kmod/client.c), kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
@@ -36,6 +37,7 @@ struct kcr_notification;
 struct kcr_restart;
 
 #define KCR_THREAD_HASH_BITS	8
+#define KCR_FIRST_SWEEP		64	/* members */
 
 struct kcr_job {
 	struct kref ref;		/* the open file and every queued work */
@@ -105,6 +107,8 @@ void kcr_job_wait_none(void);
 
 /* Forgets members that have died, if there are many.  job->lock held. */
 void kcr_job_sweep(struct kcr_job *job);
+/* The same, of job->sweep. */
+void kcr_job_sweep_work(struct work_struct *work);
 
 /* The member with this number in the caller's pid namespace, or NULL. job->lock held. */
 struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
@@ -142,45 +146,10 @@ void kcr_call_put(struct kcr_call *call);
 int kcr_member_run(struct kcr_member *member, struct kcr_call *call);
 
 /*
- * ---- ioctls, one function each ----
- *
- * `request` is the module's own copy of the structure that belongs to the
- * number; what a function leaves there the caller gets, after an error too.
+ * Takes job->lock for the owner of the job; -EPERM: the caller is not;
+ * -ECANCELED: the job has ended; -EINTR: the caller dies.  May sleep.
  */
-long kcr_ioc_info(struct kcr_job *job, void *request);			/* main.c */
-long kcr_ioc_add(struct kcr_job *job, void *request);			/* member.c */
-long kcr_ioc_list(struct kcr_job *job, void *request);			/* list.c */
-long kcr_ioc_park(struct kcr_job *job, void *request);			/* park.c */
-long kcr_ioc_release(struct kcr_job *job, void *request);		/* park.c */
-long kcr_ioc_threads(struct kcr_job *job, void *request);		/* thread.c */
-long kcr_ioc_signals(struct kcr_job *job, void *request);		/* signal.c */
-long kcr_ioc_sigactions(struct kcr_job *job, void *request);		/* signal.c */
-long kcr_ioc_timers(struct kcr_job *job, void *request);		/* timer.c */
-long kcr_ioc_mm(struct kcr_job *job, void *request);			/* mm.c */
-long kcr_ioc_vmas(struct kcr_job *job, void *request);			/* vma.c */
-long kcr_ioc_mapped_file(struct kcr_job *job, void *request);		/* mapped_file.c */
-long kcr_ioc_descriptor(struct kcr_job *job, void *request);		/* descriptor.c */
-long kcr_ioc_scan(struct kcr_job *job, void *request);			/* scan.c */
-long kcr_ioc_write(struct kcr_job *job, void *request);			/* pages.c */
-long kcr_ioc_read(struct kcr_job *job, void *request);			/* pages.c */
-long kcr_ioc_fill(struct kcr_job *job, void *request);			/* pages.c */
-long kcr_ioc_store(struct kcr_job *job, void *request);			/* pages.c */
-long kcr_ioc_snapshot(struct kcr_job *job, void *request);		/* snapshot.c */
-long kcr_ioc_clone(struct kcr_job *job, void *request);			/* clone.c */
-long kcr_ioc_enter(struct kcr_job *job, void *request);			/* enter.c */
-long kcr_ioc_wait(struct kcr_job *job, void *request);			/* restart.c */
-long kcr_ioc_resume(struct kcr_job *job, void *request);		/* restart.c */
-long kcr_ioc_client(struct kcr_job *job, void *request);		/* client.c */
-long kcr_ioc_notify(struct kcr_job *job, void *request);		/* notify.c */
-long kcr_ioc_cancel(struct kcr_job *job, void *request);		/* notify.c */
-long kcr_ioc_finish(struct kcr_job *job, void *request);		/* notify.c */
-
-/*
- * Runs the command under job->lock for the owner of the job; -EPERM: the
- * caller is not; -ECANCELED: the job has ended; -EINTR: the caller dies.
- */
-long kcr_job_run_locked(struct kcr_job *job, long (*run)(struct kcr_job *job, void *request),
-			void *request);
+long kcr_job_lock(struct kcr_job *job);
 
 /* Drops what a snapshot made; the members' threads may be running. snapshot.c */
 void kcr_snapshot_end(struct kcr_job *job);

@@ -14,6 +14,7 @@
 
 #include "compat/dumpable.h"
 #include "compat/task.h"
+#include "ioctl.h"
 #include "park.h"
 
 enum shared_kind { SHARED_MM, SHARED_FILES, SHARED_FS, SHARED_SIGHAND, NR_SHARED };
@@ -185,9 +186,6 @@ long kcr_ioc_list(struct kcr_job *job, void *request)
 	struct kcr_list *list = request;
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (!job->parked)
-		return -EINVAL;
 	ret = listing_alloc(&listing, job->nr_members);
 	if (!ret) {
 		listing_fill(job, &listing);

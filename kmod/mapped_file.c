@@ -27,6 +27,7 @@
 #include "compat/mm.h"
 #include "compat/path.h"
 #include "compat/permission.h"
+#include "ioctl.h"
 #include "job.h"
 
 /* What is behind a mapping, and how the process itself could use it. */
@@ -138,9 +139,8 @@ static long open_mapped(const struct mapped *mapped)
 	return fd;
 }
 
-static long member_file(struct kcr_job *job, void *request)
+static long member_file(struct kcr_job *job, const struct kcr_mapped_file *wanted)
 {
-	const struct kcr_mapped_file *wanted = request;
 	struct mm_struct *mm = kcr_job_mm(job, wanted->pid, false);
 	bool exe = wanted->flags & KCR_FILE_EXE;
 	struct mapped mapped;
@@ -182,6 +182,14 @@ static long own_file(const struct kcr_mapped_file *wanted)
 long kcr_ioc_mapped_file(struct kcr_job *job, void *request)
 {
 	const struct kcr_mapped_file *wanted = request;
+	long ret;
 
-	return wanted->pid ? kcr_job_run_locked(job, member_file, request) : own_file(wanted);
+	if (!wanted->pid)
+		return own_file(wanted);
+	ret = kcr_job_lock(job);
+	if (ret)
+		return ret;
+	ret = member_file(job, wanted);
+	mutex_unlock(&job->lock);
+	return ret;
 }

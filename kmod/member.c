@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs and their processes: making, finding, ending.  A process joins by ADD,
+ * The processes of a job: joining, finding, leaving.  A process joins by ADD,
  * or because a member forked it; it is in one job at most, as it has one watch
  * (kmod/fork.h).  Locks: see job.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -17,17 +16,12 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/wait_bit.h>
 
 #include "account.h"
-#include "client.h"
 #include "compat/task.h"
+#include "ioctl.h"
 #include "park.h"
 #include "policy.h"
-
-#define FIRST_SWEEP	64	/* members */
-
-static atomic_t nr_jobs = ATOMIC_INIT(0);
 
 /* What an open /proc/PID/mem is recognised by. */
 static const struct file_operations *mem_fops __ro_after_init;
@@ -43,91 +37,6 @@ int __init kcr_member_init(void)
 	mem_fops = file->f_op;
 	fput(file);
 	return 0;
-}
-
-/* ---- jobs ------------------------------------------------------------------ */
-
-static void sweep_work(struct work_struct *work);
-
-struct kcr_job *kcr_job_new(void)
-{
-	struct kcr_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
-	struct kcr_account *account;
-
-	if (!job)
-		return ERR_PTR(-ENOMEM);
-	account = kcr_account_open();
-	if (IS_ERR(account)) {
-		kfree(job);
-		return ERR_CAST(account);
-	}
-	job->account = account;
-	job->sweep_at = FIRST_SWEEP;
-	INIT_WORK(&job->sweep, sweep_work);
-	kref_init(&job->ref);
-	mutex_init(&job->lock);
-	spin_lock_init(&job->list_lock);
-	INIT_LIST_HEAD(&job->processes);
-	INIT_LIST_HEAD(&job->clients);
-	hash_init(job->threads);
-	init_waitqueue_head(&job->arrived);
-	init_waitqueue_head(&job->released);
-	job->owner_tgid = current->tgid;
-	job->owner = get_pid(task_tgid(current));
-	job->owner_files = current->files;
-	atomic_inc(&nr_jobs);
-	return job;
-}
-
-struct kcr_job *kcr_job_get(struct kcr_job *job)
-{
-	kref_get(&job->ref);
-	return job;
-}
-
-static void free_job(struct kref *ref)
-{
-	struct kcr_job *job = container_of(ref, struct kcr_job, ref);
-
-	kcr_restart_free(job);
-	kfree(job->notification);
-	put_pid(job->owner);
-	kcr_account_close(job->account);
-	kfree(job);
-	if (atomic_dec_and_test(&nr_jobs))
-		wake_up_var(&nr_jobs);
-}
-
-void kcr_job_put(struct kcr_job *job)
-{
-	kref_put(&job->ref, free_job);
-}
-
-void kcr_job_wait_none(void)
-{
-	wait_var_event(&nr_jobs, !atomic_read(&nr_jobs));
-}
-
-void kcr_job_end(struct kcr_job *job)
-{
-	struct kcr_member *member, *next;
-
-	/* Wakes a PARK that is under way in another thread of the owner. */
-	spin_lock(&job->list_lock);
-	job->dead = true;
-	spin_unlock(&job->list_lock);
-	wake_up_all(&job->arrived);
-
-	mutex_lock(&job->lock);
-	kcr_for_each_member(member, job)
-		kcr_fork_stop(&member->watch);
-	kcr_parked_release_all(job);
-	kcr_snapshot_end(job);
-	list_for_each_entry_safe(member, next, &job->processes, node)
-		kcr_member_free(member);
-	kcr_restart_abort(job);
-	kcr_clients_end(job);
-	mutex_unlock(&job->lock);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -231,12 +140,12 @@ void kcr_job_sweep(struct kcr_job *job)
 		cond_resched();
 	}
 	spin_lock(&job->list_lock);
-	job->sweep_at = max(2 * job->nr_members, (unsigned int)FIRST_SWEEP);
+	job->sweep_at = max(2 * job->nr_members, (unsigned int)KCR_FIRST_SWEEP);
 	spin_unlock(&job->list_lock);
 }
 
 /* A call that keeps the job to itself for long sweeps by itself. */
-static void sweep_work(struct work_struct *work)
+void kcr_job_sweep_work(struct work_struct *work)
 {
 	struct kcr_job *job = container_of(work, struct kcr_job, sweep);
 
@@ -419,9 +328,6 @@ long kcr_ioc_add(struct kcr_job *job, void *request)
 	struct file *file;
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (job->restart)
-		return -EINVAL;
 	kcr_job_sweep(job);
 	file = fget(add->mem_fd);
 	if (!file)

@@ -11,6 +11,7 @@
 #include <linux/string.h>
 
 #include "compat/mm.h"
+#include "ioctl.h"
 #include "job.h"
 
 static void describe(struct mm_struct *mm, struct kcr_mm *out)

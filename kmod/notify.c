@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 
 #include "client.h"
+#include "ioctl.h"
 #include "park.h"
 
 #define POLL_MS		20	/* new members and stopped processes wake nobody */
@@ -137,8 +138,7 @@ long kcr_ioc_cancel(struct kcr_job *job, void *request)
 	const struct kcr_cancel *cancel = request;
 	struct kcr_member *member;
 
-	lockdep_assert_held(&job->lock);
-	if (job->restart || !cancel->error || cancel->error > INT_MAX)
+	if (!cancel->error || cancel->error > INT_MAX)
 		return -EINVAL;
 	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, cancel->error);
 	if (cancel->flags & KCR_CANCEL_KILL)
@@ -336,8 +336,7 @@ long kcr_ioc_notify(struct kcr_job *job, void *request)
 	struct kcr_notify *notify = request;
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (job->restart || notify->result < 0 || notify->result > MAX_ERRNO)
+	if (notify->result < 0 || notify->result > MAX_ERRNO)
 		return -EINVAL;
 	ret = prepare(job, notify);
 	if (ret)

@@ -22,6 +22,7 @@
 
 #include "compat/fileio.h"
 #include "compat/mm.h"
+#include "ioctl.h"
 #include "job.h"
 
 #define BATCH		512u	/* pages */

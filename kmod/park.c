@@ -15,6 +15,7 @@
 
 #include "client.h"
 #include "compat/task.h"
+#include "ioctl.h"
 #include "park.h"
 #include "policy.h"
 
@@ -278,8 +279,7 @@ long kcr_ioc_park(struct kcr_job *job, void *request)
 	u64 start = ktime_get_ns();
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (job->restart || job->held)
+	if (job->held)
 		return -EINVAL;
 	park->failed_pid = 0;
 

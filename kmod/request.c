@@ -4,22 +4,33 @@
  */
 #include <linux/err.h>
 #include <linux/ioctl.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "request.h"
 
-void *kcr_request_get(unsigned int number, u32 known_flags, const void __user *argp)
-{
-	size_t size = _IOC_SIZE(number);
-	u32 *request = kmalloc(size, GFP_KERNEL_ACCOUNT);
-	int ret = 0;
+#define WITHOUT_SIZE(number)	((number) & ~(_IOC_SIZEMASK << _IOC_SIZESHIFT))
 
+bool kcr_request_is(const struct kcr_request_type *type, unsigned int number)
+{
+	return WITHOUT_SIZE(type->number) == WITHOUT_SIZE(number);
+}
+
+void *kcr_request_get(const struct kcr_request_type *type, unsigned int number,
+		      const void __user *argp)
+{
+	size_t known = _IOC_SIZE(type->number), given = _IOC_SIZE(number);
+	u32 *request;
+	int ret;
+
+	if (given < type->first_size)
+		return ERR_PTR(-EINVAL);
+	request = kmalloc(known, GFP_KERNEL_ACCOUNT);
 	if (!request)
 		return ERR_PTR(-ENOMEM);
-	if (copy_from_user(request, argp, size))
-		ret = -EFAULT;
-	else if (request[0] != size || request[1] & ~known_flags)
+	ret = copy_struct_from_user(request, known, argp, given);
+	if (!ret && (request[0] != given || request[1] & ~type->known_flags))
 		ret = -EINVAL;
 	if (!ret)
 		return request;
@@ -27,10 +38,12 @@ void *kcr_request_get(unsigned int number, u32 known_flags, const void __user *a
 	return ERR_PTR(ret);
 }
 
-long kcr_request_put(unsigned int number, void *request, void __user *argp, long result)
+long kcr_request_put(const struct kcr_request_type *type, unsigned int number, void *request,
+		     void __user *argp, long result)
 {
-	if (_IOC_DIR(number) & _IOC_READ && copy_to_user(argp, request, _IOC_SIZE(number)) &&
-	    result >= 0)
+	size_t size = min(_IOC_SIZE(type->number), _IOC_SIZE(number));
+
+	if (_IOC_DIR(number) & _IOC_READ && copy_to_user(argp, request, size) && result >= 0)
 		result = -EFAULT;
 	kfree(request);
 	return result;

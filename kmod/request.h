@@ -5,25 +5,44 @@
  * carries a command out never sees the caller's pointer, so another thread
  * that changes the structure meanwhile changes nothing.  Arrays and strings
  * that a request points to are read once too, by their users.
+ *
+ * A restarted process has the libcr of its first start in its memory, which
+ * may be older than the module or newer.  So structures grow at their end
+ * only, 0 there means what it was before, and the number of an ioctl names
+ * the structure without its size, which the caller chooses, by these rules: what an older
+ * caller does not know is 0 and is not copied back; what a newer one knows and
+ * we do not must be 0.
  */
 #ifndef KCR_REQUEST_H
 #define KCR_REQUEST_H
 
 #include <linux/types.h>
 
-/*
- * The request of ioctl `number`, whose size is part of the number.
- * ERR_PTR(-EINVAL: its `size` (first member, __u32) is another, or `flags`
- * (second, __u32) has bits outside of known_flags; -EFAULT; -ENOMEM).
- * To be ended by kcr_request_put().  May sleep.
- */
-void *kcr_request_get(unsigned int number, u32 known_flags, const void __user *argp);
+struct kcr_request_type {
+	unsigned int number;	/* of the ioctl, with the size of today's structure */
+	u32 first_size;		/* in bytes, of the structure's first version */
+	u32 known_flags;
+};
+
+/* Is `number`, but for the structure's size, that of this type? */
+bool kcr_request_is(const struct kcr_request_type *type, unsigned int number);
 
 /*
- * Copies the request back if the ioctl has results, and frees it.  Returns
- * `result`, or -EFAULT where that was no error and the copy failed: the
- * command has been carried out all the same.
+ * The request of an ioctl with this type and number, as large as today's
+ * structure.  ERR_PTR(-EINVAL: its `size` (first member, __u32) is not that of the number
+ * or below the first version's, or `flags` (second, __u32) has unknown bits; -E2BIG: it is of a
+ * newer version and asks for something unknown; -EFAULT; -ENOMEM).
+ * To be ended by kcr_request_put().  May sleep.
  */
-long kcr_request_put(unsigned int number, void *request, void __user *argp, long result);
+void *kcr_request_get(const struct kcr_request_type *type, unsigned int number,
+		      const void __user *argp);
+
+/*
+ * Copies back what the caller knows of the request, if the ioctl has results,
+ * and frees it.  Returns `result`, or -EFAULT where that was no error and the
+ * copy failed: the command has been carried out all the same.
+ */
+long kcr_request_put(const struct kcr_request_type *type, unsigned int number, void *request,
+		     void __user *argp, long result);
 
 #endif /* KCR_REQUEST_H */

@@ -15,6 +15,7 @@
 #include "account.h"
 #include "compat/dumpable.h"
 #include "compat/task.h"
+#include "ioctl.h"
 #include "restart.h"
 
 #define DEFAULT_WAIT_MS	10000

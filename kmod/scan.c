@@ -18,6 +18,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/mm.h"
+#include "ioctl.h"
 #include "job.h"
 
 #define MAX_RUNS	65536u	/* of one call: bounds its memory */

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "ioctl.h"
 #include "park.h"
 
 #define MAX_SIGNALS	(1 << 16)	/* returned at once */
@@ -88,8 +89,7 @@ long kcr_ioc_signals(struct kcr_job *job, void *request)
 	struct kcr_member *member;
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (!job->parked || signals->tid < 0)
+	if (signals->tid < 0)
 		return -EINVAL;
 	member = kcr_job_find(job, signals->pid);
 	if (!member)
@@ -143,9 +143,6 @@ long kcr_ioc_sigactions(struct kcr_job *job, void *request)
 	struct kcr_sigactions *actions = request;
 	struct kcr_member *member;
 
-	lockdep_assert_held(&job->lock);
-	if (!job->parked)
-		return -EINVAL;
 	member = kcr_job_find(job, actions->pid);
 	return member ? read_actions(member, actions) : -ESRCH;
 }

@@ -24,6 +24,7 @@
 
 #include "compat/mm.h"
 #include "fork.h"
+#include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
 
@@ -278,8 +279,6 @@ long kcr_ioc_snapshot(struct kcr_job *job, void *request)
 
 	if (!kcr_have_clone())
 		return -EOPNOTSUPP;
-	if (!job->parked)
-		return -EINVAL;
 	if (has_snapshot(job))
 		return -EEXIST;
 	err = snapshot_all(job);

@@ -16,6 +16,7 @@
 
 #include "client.h"
 #include "compat/task.h"
+#include "ioctl.h"
 #include "park.h"
 #include "syscall.h"
 
@@ -168,9 +169,6 @@ long kcr_ioc_threads(struct kcr_job *job, void *request)
 	struct kcr_threads *threads = request;
 	struct kcr_member *member;
 
-	lockdep_assert_held(&job->lock);
-	if (!job->parked)
-		return -EINVAL;
 	member = kcr_job_find(job, threads->pid);
 	return member ? read_threads(member, threads) : -ESRCH;
 }

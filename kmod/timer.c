@@ -26,6 +26,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/posix_timer.h"
+#include "ioctl.h"
 #include "park.h"
 
 #define MAX_TIMERS	(1 << 16)	/* returned at once */
@@ -308,9 +309,6 @@ long kcr_ioc_timers(struct kcr_job *job, void *request)
 	struct kcr_member *member;
 	int ret;
 
-	lockdep_assert_held(&job->lock);
-	if (!job->parked)
-		return -EINVAL;
 	member = kcr_job_find(job, timers->pid);
 	if (!member)
 		return -ESRCH;

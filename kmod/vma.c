@@ -17,6 +17,7 @@
 
 #include "compat/mm.h"
 #include "compat/path.h"
+#include "ioctl.h"
 #include "job.h"
 
 #define MAX_VMAS	(1u << 20)	/* bounds what one call allocates */

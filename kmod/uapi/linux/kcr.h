@@ -11,8 +11,12 @@
  * open file, see kcr_client.h.
  *
  * Every structure starts with `size` (sizeof as the caller knows it) and
- * `flags`; unknown flags and a size the module does not know are EINVAL.  It is
- * copied in once and, where it has results, out once, after an error too.
+ * `flags`; unknown flags are EINVAL.  It is copied in once and, where it has
+ * results, out once, after an error too.  A structure may grow at its end, and
+ * with it the size in the ioctl's number: what the caller does not know counts
+ * as 0; what the module does not know must be 0, else E2BIG.  Records of arrays
+ * do not grow.  KCR_ABI_VERSION changes if that is not enough: never for what a
+ * saved program has in its memory (CLIENT and the calls of kcr_client.h).
  * open: EPERM jobs are switched off; EDQUOT the user has max_jobs of them.
  * Process and thread numbers are those of the caller's pid namespace.
  * Addresses and lengths are bytes.  See kcr(4).

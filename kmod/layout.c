@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The layout of what crosses /dev/kcr, fixed when this file is compiled: no
+ * structure has padding that the compiler chose, and none shrinks or grows
+ * unnoticed.  A request may grow at its end (see kmod/request.h), so its size here changes
+ * with it; records of arrays and what is part of another structure never do.
+ */
+#include <linux/build_bug.h>
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+#include "uapi/linux/kcr.h"
+#pragma GCC diagnostic pop
+
+#define HAS_SIZE(type, bytes)	static_assert(sizeof(struct type) == (bytes))
+
+/* ---- requests ------------------------------------------------------------------ */
+
+HAS_SIZE(kcr_info, 24);
+HAS_SIZE(kcr_add, 16);
+HAS_SIZE(kcr_park, 32);
+HAS_SIZE(kcr_list, 24);
+HAS_SIZE(kcr_threads, 32);
+HAS_SIZE(kcr_signals, 32);
+HAS_SIZE(kcr_sigactions, 2064);
+HAS_SIZE(kcr_timers, 24);
+HAS_SIZE(kcr_mm, 624);
+HAS_SIZE(kcr_vmas, 40);
+HAS_SIZE(kcr_mapped_file, 24);
+HAS_SIZE(kcr_descriptor, 16);
+HAS_SIZE(kcr_scan, 64);
+HAS_SIZE(kcr_pages, 56);
+HAS_SIZE(kcr_snapshot, 16);
+HAS_SIZE(kcr_release, 24);
+HAS_SIZE(kcr_notify, 64);
+HAS_SIZE(kcr_cancel, 16);
+HAS_SIZE(kcr_finish, 24);
+HAS_SIZE(kcr_clone, 32);
+HAS_SIZE(kcr_enter, 312);
+HAS_SIZE(kcr_wait, 16);
+HAS_SIZE(kcr_resume, 16);
+HAS_SIZE(kcr_client_new, 16);
+HAS_SIZE(kcr_client_wait, 32);
+HAS_SIZE(kcr_client_answer, 48);
+HAS_SIZE(kcr_client_done, 16);
+HAS_SIZE(kcr_client_forward, 16);
+
+/* ---- records, and parts of others ----------------------------------------------- */
+
+HAS_SIZE(kcr_process, 56);
+HAS_SIZE(kcr_thread, 336);
+HAS_SIZE(kcr_restart_block, 40);
+HAS_SIZE(kcr_timer, 56);
+HAS_SIZE(kcr_vma, 64);
+HAS_SIZE(kcr_run, 16);
+HAS_SIZE(kcr_notice, 16);
+HAS_SIZE(kcr_answer_thread, 8);
