@@ -23,7 +23,7 @@ static const char path_of_record[] = "/memfd:" CRI_RECORD_FILE " (deleted)";
 struct reader {
 	int job;
 	pid_t pid;
-	uint64_t address;
+	uint64_t address, length;	/* of the mapping */
 	Kcr__Record *out;
 };
 
@@ -227,7 +227,8 @@ static int save_record(const struct reader *r)
 	struct cri_record_head *head = aligned_alloc(CRI_RECORD_PAGE, sizeof(*head));
 	int err = head ? read_part(r, 0, head, sizeof(*head)) : -ENOMEM;
 
-	if (!err && (head->magic != CRI_RECORD_MAGIC || head->size != sizeof(struct cri_record)))
+	if (!err && (head->magic != CRI_RECORD_MAGIC || head->size < CRI_RECORD_FIRST_SIZE ||
+		     head->size > r->length))
 		err = WRONG;
 	if (!err)
 		err = save_restart(r);
@@ -246,14 +247,17 @@ static bool is_record(const struct kcr_vma *v, const char *strings)
 	const uint64_t must = KCR_VMA_SHMEM | KCR_VMA_READ | KCR_VMA_WRITE;
 
 	return (v->flags & (must | KCR_VMA_SHARED)) == must && v->path && !v->offset &&
-	       v->end - v->start == sizeof(struct cri_record) &&
+	       v->end - v->start >= CRI_RECORD_FIRST_SIZE &&
 	       !strcmp(strings + v->path, path_of_record);
 }
 
-static int add_record(struct checkpoint *c, pid_t pid, uint64_t address, Kcr__Mm *mm)
+static int add_record(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, Kcr__Mm *mm)
 {
 	Kcr__Record *record = malloc(sizeof(*record)), **larger;
-	struct reader r = { .job = c->job, .pid = pid, .address = address, .out = record };
+	struct reader r = {
+		.job = c->job, .pid = pid, .address = vma->start,
+		.length = vma->end - vma->start, .out = record,
+	};
 	int err;
 
 	larger = realloc(mm->record, (mm->n_record + 1) * sizeof(*larger));
@@ -264,7 +268,7 @@ static int add_record(struct checkpoint *c, pid_t pid, uint64_t address, Kcr__Mm
 		return report_errno(-ENOMEM, "process %d", pid);
 	}
 	kcr__record__init(record);
-	record->address = address;
+	record->address = r.address;
 	err = save_record(&r);
 	if (!err) {
 		mm->record[mm->n_record++] = record;
@@ -285,7 +289,7 @@ int record_save(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, size
 
 	for (size_t i = 0; !err && i < count && mm->n_record < MAX_RECORDS; i++)
 		if (is_record(&vma[i], strings))
-			err = add_record(c, pid, vma[i].start, mm);
+			err = add_record(c, pid, &vma[i], mm);
 	return err;
 }
 

@@ -76,6 +76,15 @@ struct cri_record {
 	struct cri_record_values values[2];
 };
 
+/*
+ * The writer may be of another release than the reader: it is part of a saved
+ * program.  What is new comes at the end, or in the head where it was 0 so far,
+ * and what is there keeps its place; a reader goes by head.size.
+ */
+#define CRI_RECORD_FIRST_SIZE	241664	/* bytes, in the first release */
+
 _Static_assert(sizeof(struct cri_record_restart) == 2 * CRI_RECORD_PAGE, "whole pages");
+_Static_assert(sizeof(struct cri_record) == CRI_RECORD_FIRST_SIZE, "readers know which parts "
+	       "are newer than the first release");
 
 #endif /* LIBCR_RECORD_H */
