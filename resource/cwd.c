@@ -15,11 +15,14 @@
 #include "report/report.h"
 #include "resource/identity.h"
 
-/* The name of the working folder, if a restart can enter it. */
-static int find_folder(const struct process_probe *probe, char target[PATH_MAX])
+/*
+ * The name of the working folder, if a restart can enter it; *at_path: it leads there,
+ * as it does not into another mount namespace.
+ */
+static int find_folder(const struct process_probe *probe, char target[PATH_MAX], bool *at_path)
 {
+	struct stat st, named;
 	char path[64];
-	struct stat st;
 	ssize_t length;
 
 	length = proc_link(probe->thread, "cwd", target, PATH_MAX);
@@ -34,23 +37,28 @@ static int find_folder(const struct process_probe *probe, char target[PATH_MAX])
 	if (target[0] != '/')
 		return report_fail(-EOPNOTSUPP, "process %d: its working folder %s is out of reach",
 				   probe->pid, target);
+	*at_path = !lstat(target, &named) && named.st_ino == st.st_ino &&
+		   named.st_dev == st.st_dev;
 	return 0;
 }
 
 static int cwd_check(const struct process_probe *probe)
 {
 	char target[PATH_MAX];
+	bool at_path;
 
-	return find_folder(probe, target);
+	return find_folder(probe, target, &at_path);
 }
 
 static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	char target[PATH_MAX];
-	int err = find_folder(probe, target);
+	bool at_path;
+	int err = find_folder(probe, target, &at_path);
 
 	if (err)
 		return err;
+	p->has_cwd_at_path = p->cwd_at_path = at_path;
 	p->cwd = strdup(target);
 	p->root = strdup("/");
 	if (!p->cwd || !p->root)
@@ -71,7 +79,7 @@ static int cwd_rebuild(struct rebuild *r, const Kcr__Process *p)
 		return 0;
 	if (r->relocate)
 		path = r->relocate(path);
-	err = identity_chdir(path, p->credentials);
+	err = identity_chdir(path, p->credentials, p->cwd_at_path);
 	if (err)
 		return report_errno(err, "process %d: cannot enter its working folder %s",
 				    p->pid, path);

@@ -77,6 +77,11 @@ const char *fdinfo_value(const char *fdinfo, const char *key);
 bool probe_is_anon(const struct file_probe *probe, const char *name);
 /* Does the link end in " (deleted)", and is nothing like it at that place? */
 bool probe_is_deleted(const struct file_probe *probe);
+/*
+ * Does its path lead to it?  Not if it was opened in another mount namespace, where the
+ * same path means something else.
+ */
+bool probe_is_at_path(const struct file_probe *probe);
 /* A copy of its path, without the suffix if it is deleted. */
 char *probe_path(const struct file_probe *probe, bool deleted);
 

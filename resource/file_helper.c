@@ -97,6 +97,14 @@ bool probe_is_deleted(const struct file_probe *probe)
 	       st.st_dev != probe->st.st_dev;
 }
 
+bool probe_is_at_path(const struct file_probe *probe)
+{
+	struct stat st;
+
+	return probe->link[0] == '/' && !lstat(probe->link, &st) &&
+	       st.st_ino == probe->st.st_ino && st.st_dev == probe->st.st_dev;
+}
+
 char *probe_path(const struct file_probe *probe, bool deleted)
 {
 	char *path = file_string(probe->link);

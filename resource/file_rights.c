@@ -51,25 +51,28 @@ int file_rights_prepare(struct rebuild *r)
 
 /* ---- what a process was given ------------------------------------------------------ */
 
-static bool is_guarded_address(const struct rebuild *r, const ProtobufCBinaryData *name)
+static bool is_guarded_address(const struct rebuild *r, const ProtobufCBinaryData *name, bool own)
 {
 	char path[256] = "";
 
 	if (!name->len || !name->data[0])	/* none, or not a path */
 		return true;
-	if (name->len >= sizeof(path))
+	if (!own || name->len >= sizeof(path))
 		return false;
 	memcpy(path, name->data, name->len);
 	return rebuild_is_guarded(r, path);
 }
 
-static bool are_guarded_names(const struct rebuild *r, const Kcr__UnixSocket *u)
+static bool are_guarded_names(const struct rebuild *r, const Kcr__File *file)
 {
+	const Kcr__UnixSocket *u = file->unix_socket;
 	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
 
-	return is_guarded_address(r, &u->name) && is_guarded_address(r, &u->peer_name) &&
-	       (!peer || peer->kind_case != KCR__FILE__KIND_UNIX_SOCKET ||
-		is_guarded_address(r, &peer->unix_socket->name));
+	if (peer && peer->kind_case != KCR__FILE__KIND_UNIX_SOCKET)
+		peer = NULL;
+	return is_guarded_address(r, &u->name, file->at_path) &&
+	       is_guarded_address(r, &u->peer_name, peer && peer->at_path) &&
+	       (!peer || is_guarded_address(r, &peer->unix_socket->name, peer->at_path));
 }
 
 static bool are_guarded_watches(const struct rebuild *r, const Kcr__Inotify *inotify)
@@ -80,19 +83,26 @@ static bool are_guarded_watches(const struct rebuild *r, const Kcr__Inotify *ino
 	return true;
 }
 
-/* May the caller's own rights serve for it?  No user can have changed what its names mean. */
+/*
+ * May the caller's own rights serve for it?  Its names led to it at the checkpoint, as
+ * they may not if it comes from another mount namespace, and no user can have changed
+ * what they mean.
+ */
 static bool is_out_of_reach(const struct rebuild *r, const Kcr__File *file)
 {
 	switch (file->kind_case) {
+	case KCR__FILE__KIND_REGULAR:	/* asks for more itself */
+		return file->at_path;
 	case KCR__FILE__KIND_DIRECTORY:
-		return rebuild_is_guarded(r, file->directory->path);
+		return file->at_path && rebuild_is_guarded(r, file->directory->path);
 	case KCR__FILE__KIND_PIPE:
-		return !file->pipe->fifo_path || rebuild_is_guarded(r, file->pipe->fifo_path);
+		return !file->pipe->fifo_path ||
+		       (file->at_path && rebuild_is_guarded(r, file->pipe->fifo_path));
 	case KCR__FILE__KIND_UNIX_SOCKET:
-		return are_guarded_names(r, file->unix_socket);
+		return are_guarded_names(r, file);
 	case KCR__FILE__KIND_INOTIFY:
 		return are_guarded_watches(r, file->inotify);
-	default:		/* without a path; regular files ask for themselves */
+	default:		/* without a path */
 		return true;
 	}
 }

@@ -7,17 +7,20 @@
  */
 #include "resource/identity.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -293,6 +296,14 @@ static bool is_roots_folder(const struct stat *st, bool *sticky)
 	return true;
 }
 
+/* /proc/PID is whose the process is that has the number: root's, and soon another one's. */
+static bool is_process(int at, const char *name)
+{
+	struct statfs fs;
+
+	return isdigit((unsigned char)*name) && (fstatfs(at, &fs) || fs.f_type == PROC_SUPER_MAGIC);
+}
+
 bool identity_is_guarded(const char *path)
 {
 	int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
@@ -303,7 +314,7 @@ bool identity_is_guarded(const char *path)
 	while (good && (name = strsep(&rest, "/"))) {
 		if (!*name)
 			continue;
-		good = !fstat(at, &st) && is_roots_folder(&st, &sticky);
+		good = !fstat(at, &st) && is_roots_folder(&st, &sticky) && !is_process(at, name);
 		next = good ? openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
 		if (next < 0) {
 			/* What is to be made there. */
@@ -356,7 +367,7 @@ static int change_folder(const char *path)
 	return err;
 }
 
-int identity_chdir(const char *path, const Kcr__Credentials *c)
+int identity_chdir(const char *path, const Kcr__Credentials *c, bool at_path)
 {
 	int err = identity_enter(c);
 
@@ -364,7 +375,7 @@ int identity_chdir(const char *path, const Kcr__Credentials *c)
 		return err;
 	err = change_folder(path);
 	identity_leave();
-	if (err == -EACCES && s.rule == IDENTITY_SAVED && identity_is_guarded(path))
+	if (err == -EACCES && s.rule == IDENTITY_SAVED && at_path && identity_is_guarded(path))
 		err = change_folder(path);
 	return err;
 }

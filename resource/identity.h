@@ -67,7 +67,8 @@ void identity_unguard(void);
 /*
  * Can only root have put there what this path names?  Every folder on the way is
  * root's, no symbolic link is among them, and nobody else may write to them; but
- * what is root's cannot be exchanged in one with a sticky bit.
+ * what is root's cannot be exchanged in one with a sticky bit.  Nothing in /proc/PID:
+ * the number may be another process's now.
  */
 bool identity_is_guarded(const char *path);
 
@@ -79,8 +80,11 @@ uid_t identity_user(void);
  * caller those of /proc/PID/fd.
  */
 int identity_open(const char *path, int flags, mode_t mode);
-/* chdir(2) with the rights of a saved process; or the caller's, if the path is guarded. -errno. */
-int identity_chdir(const char *path, const Kcr__Credentials *c);
+/*
+ * chdir(2) with the rights of a saved process; or the caller's, if the path is guarded
+ * and led to its folder at the checkpoint.  -errno.
+ */
+int identity_chdir(const char *path, const Kcr__Credentials *c, bool at_path);
 
 /* The lesser of two; either may be NULL. */
 const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b);

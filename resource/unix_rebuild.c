@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,6 @@
 #include "resource/socket.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
-
-#ifndef SIOCUNIXFILE		/* linux/un.h has it, which does not go with sys/un.h */
-#define SIOCUNIXFILE	SIOCPROTOPRIVATE
-#endif
 
 static bool same_name(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
 {

@@ -27,9 +27,24 @@ static bool match(const struct file_probe *probe)
 	return socket_family(probe) == AF_UNIX;
 }
 
-/* The node in the file system that a name stands for, seen from the program. */
-static int save_node(const struct file_probe *probe, const char *name, Kcr__UnixSocket *u)
+/* Is this the node that it was bound to?  The socket tells root, for whom it matters. */
+static bool is_own_node(const struct file_probe *probe, const struct stat *named)
 {
+	int node = ioctl(probe->fd, SIOCUNIXFILE);
+	struct stat st;
+	bool own;
+
+	if (node < 0)
+		return false;
+	own = !fstat(node, &st) && st.st_ino == named->st_ino && st.st_dev == named->st_dev;
+	close(node);
+	return own;
+}
+
+/* The node in the file system that a name stands for, seen from the program. */
+static void save_node(const struct file_probe *probe, const char *name, Kcr__File *file)
+{
+	Kcr__UnixSocket *u = file->unix_socket;
 	char path[256];
 	struct stat st;
 
@@ -44,12 +59,13 @@ static int save_node(const struct file_probe *probe, const char *name, Kcr__Unix
 		u->mode = st.st_mode & 07777;
 		u->uid = st.st_uid;
 		u->gid = st.st_gid;
+		file->has_at_path = file->at_path = is_own_node(probe, &st);
 	}
-	return 0;
 }
 
-static int save_names(const struct file_probe *probe, Kcr__UnixSocket *u)
+static int save_names(const struct file_probe *probe, Kcr__File *file)
 {
+	Kcr__UnixSocket *u = file->unix_socket;
 	struct sockaddr_un a = { };
 	socklen_t length = sizeof(a) - 1;
 	int err = 0;
@@ -58,7 +74,7 @@ static int save_names(const struct file_probe *probe, Kcr__UnixSocket *u)
 		u->has_name = true;
 		err = file_bytes(&u->name, a.sun_path, length - NAME_OFFSET);
 		if (!err && a.sun_path[0])
-			err = save_node(probe, a.sun_path, u);
+			save_node(probe, a.sun_path, file);
 	}
 	memset(&a, 0, sizeof(a));
 	length = sizeof(a) - 1;
@@ -130,7 +146,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (err)
 		return file_unsupported(t, "a Unix socket whose peer the kernel does not tell (another "
 					"network namespace, or no unix_diag: %s)", strerror(-err));
-	err = save_names(probe, u);
+	err = save_names(probe, file);
 	if (err)
 		return err;
 	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {

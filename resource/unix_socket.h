@@ -3,10 +3,15 @@
 #ifndef KCR_RESOURCE_UNIX_SOCKET_H
 #define KCR_RESOURCE_UNIX_SOCKET_H
 
+#include <linux/sockios.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "resource/resource.h"
+
+#ifndef SIOCUNIXFILE		/* linux/un.h has it, which does not go with sys/un.h */
+#define SIOCUNIXFILE	SIOCPROTOPRIVATE
+#endif
 
 /* Saves what is unread; -EOPNOTSUPP if there are descriptors in it. */
 int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u);
