@@ -48,8 +48,7 @@ static int open_directory(struct rebuild *r, const Kcr__File *file)
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {
-	(void)process;
-	return own_proc_install(r, file, file->directory->path, number);
+	return own_proc_install(r, process, file, file->directory->path, number);
 }
 
 const struct file_kind file_kind_directory = {

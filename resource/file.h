@@ -165,8 +165,9 @@ int file_enter(const struct rebuild *r, const Kcr__File *file);
 bool own_proc_has(const struct rebuild *r, const char *path);
 /* That of the caller; for own_proc_has() only. */
 int own_proc_open(const struct rebuild *r, const char *path, int flags);
-/* And that of the right process; nothing for other paths. */
-int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *path, int number);
+/* And that of the right process, in `process`; nothing for other paths. */
+int own_proc_install(struct rebuild *r, const Kcr__Process *process, const Kcr__File *file,
+		     const char *path, int number);
 
 /* Has any process (or the given one) this file under this number (-1: any)? */
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);

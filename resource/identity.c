@@ -30,6 +30,7 @@
 #endif
 #define CAP(name)	(1ull << (name))
 #define CAP_ANY_FILE	(CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH))
+#define CAP_ANY_PROCESS	(CAP_ANY_FILE | CAP(CAP_SYS_PTRACE))
 
 struct rights {
 	uid_t euid, fsuid;
@@ -261,6 +262,18 @@ bool identity_raise(bool always)
 	return true;
 }
 
+bool identity_raise_to_look(void)
+{
+	struct rights to = s.now;
+
+	if (s.rule == IDENTITY_CALLER)
+		return false;
+	to.effective |= s.permitted & CAP_ANY_PROCESS;
+	s.lowered = s.now;
+	go_back(&to);
+	return true;
+}
+
 void identity_lower(bool raised)
 {
 	if (raised)
@@ -383,6 +396,15 @@ int identity_chdir(const char *path, const Kcr__Credentials *c, bool at_path)
 static bool is_privileged(const Kcr__Credentials *c)
 {
 	return !c->euid || !c->fsuid || c->cap_effective;
+}
+
+bool identity_may_trace(const Kcr__Credentials *a, const Kcr__Credentials *b)
+{
+	if (!a || !b)
+		return true;
+	return b->uid == a->fsuid && b->euid == a->fsuid && b->suid == a->fsuid &&
+	       b->gid == a->fsgid && b->egid == a->fsgid && b->sgid == a->fsgid &&
+	       !(b->cap_permitted & ~a->cap_effective);
 }
 
 const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b)

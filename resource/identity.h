@@ -54,6 +54,12 @@ void identity_forget_keys(const Kcr__Credentials *c, const Kcr__Credentials *par
  * for such an image, too.
  */
 bool identity_raise(bool always);
+/*
+ * The rights of the moment, and to open what processes have in /proc that are the
+ * caller's as long as they are made: an open file remembers who opened it, and may
+ * tell root more, later, than its user.  False: there are none to be had.
+ */
+bool identity_raise_to_look(void);
 void identity_lower(bool raised);
 
 /*
@@ -86,6 +92,8 @@ int identity_open(const char *path, int flags, mode_t mode);
  */
 int identity_chdir(const char *path, const Kcr__Credentials *c, bool at_path);
 
+/* Could a process with these credentials trace one with those?  NULL: it could. */
+bool identity_may_trace(const Kcr__Credentials *a, const Kcr__Credentials *b);
 /* The lesser of two; either may be NULL. */
 const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b);
 

@@ -3,8 +3,9 @@
  * Files and directories of /proc/PID, where PID is a process of the image: when
  * files are opened, it may not be there yet, or have another number.  They are
  * those of the process that opens until each is installed.  As long as a process
- * is being made they are root's, if cr_restart is: its rights serve to open them,
- * and nothing outside that folder can be reached by them.
+ * is being made they are root's, if cr_restart is, so it takes more than the rights
+ * of the saved one to open them; but none of those of another user's process, and
+ * nothing outside that folder can be reached.
  */
 #include "resource/file.h"
 
@@ -31,12 +32,12 @@ static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid
 	       end : NULL;
 }
 
-static int open_in(const char *folder, const char *rest, int flags)
+static int open_in(const char *folder, const char *rest, int flags, bool own)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
-	bool raised = identity_raise(true);
+	bool raised = own && identity_raise_to_look();
 	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
 	if (flags & O_PATH)
@@ -61,21 +62,38 @@ int own_proc_open(const struct rebuild *r, const char *path, int flags)
 {
 	pid_t pid;
 
-	return open_in("/proc/self", rest_of(r, path, &pid), flags);
+	return open_in("/proc/self", rest_of(r, path, &pid), flags, true);
 }
 
-int own_proc_install(struct rebuild *r, const Kcr__File *file, const char *saved, int number)
+/* In `process`, of process `pid`; with the rights of the first, saved. */
+static int open_of(struct rebuild *r, const Kcr__Process *process, pid_t pid, const char *rest,
+		   int flags)
+{
+	const Kcr__Process *other = context_process(r->context, pid);
+	char folder[32];
+	int fd, err;
+
+	snprintf(folder, sizeof(folder), "/proc/%d", rebuild_wait_pid(r, pid));
+	err = identity_enter(process->credentials);
+	if (err)
+		return err;
+	fd = open_in(folder, rest, flags,
+		     identity_may_trace(process->credentials, other->credentials));
+	identity_leave();
+	return fd;
+}
+
+int own_proc_install(struct rebuild *r, const Kcr__Process *process, const Kcr__File *file,
+		     const char *saved, int number)
 {
 	int fd, flags = fcntl(number, F_GETFD);
-	char folder[32];
 	const char *rest;
 	pid_t pid;
 
 	rest = rest_of(r, saved, &pid);
 	if (!rest)
 		return 0;
-	snprintf(folder, sizeof(folder), "/proc/%d", rebuild_wait_pid(r, pid));
-	fd = open_in(folder, rest, rebuild_open_flags(file));
+	fd = open_of(r, process, pid, rest, rebuild_open_flags(file));
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
 	if (file->has_position)

@@ -333,8 +333,7 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {
-	(void)process;
-	return own_proc_install(r, file, file->regular->path, number);
+	return own_proc_install(r, process, file, file->regular->path, number);
 }
 
 const struct file_kind file_kind_regular = {
