@@ -15,10 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,20 +47,26 @@ static void add_place(struct plan *plan, const char *folder, size_t length, cons
 		plan->nr_places++;
 }
 
-/* The file with our code; not by a path that may mean another one by now.  "": not known. */
+/*
+ * The file with our code; not by a path that may mean another one by now.  "": not
+ * known, or not to be trusted: where the program has us inside, who starts it chooses
+ * the path, by a link, and in a set-user-ID one that is somebody else.
+ */
 static void find_self(char path[PATH_MAX])
 {
-	Dl_info info;
+	const struct link_map *map = NULL;
 	ssize_t length;
+	Dl_info info;
 
 	path[0] = '\0';
-	if (dladdr((void *)(uintptr_t)cri_spawn, &info) && info.dli_fname &&
-	    info.dli_fname[0] == '/') {
-		if (strlen(info.dli_fname) < PATH_MAX)
-			strcpy(path, info.dli_fname);
+	if (dladdr1((void *)(uintptr_t)cri_spawn, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+	    map->l_name[0] == '/') {
+		if (strlen(map->l_name) < PATH_MAX)
+			strcpy(path, map->l_name);
 		return;
 	}
-	/* A static program, or one that was started by a relative path. */
+	if (getauxval(AT_SECURE))
+		return;
 	length = readlink("/proc/self/exe", path, PATH_MAX - 1);
 	path[length > 0 ? length : 0] = '\0';
 }

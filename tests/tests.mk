@@ -43,6 +43,9 @@ $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \
 	$(LIBCR_PRELOAD_SO)
 $(LIBCR_TEST_BIN): TEST_FLAGS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib'
 
+# And this one has it inside.
+$(T)/inside_secure: | $(B)/lib/libcr.a
+
 # This one forges context files, with the rooms that write them.
 $(T)/image_edit: tests/programs/image_edit.c $(ROOM_LIBS)
 	@mkdir -p $(@D)
