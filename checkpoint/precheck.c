@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "device/refused.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/attribute.h"
@@ -49,6 +51,14 @@ int exclude(struct checkpoint *c, pid_t pid, const char *why)
 
 /* ---- is there anything to do? ------------------------------------------------- */
 
+/* Nothing in /proc shows it: there is none, or it is hidden from us (hidepid). */
+static int refuse_unseen(pid_t pid)
+{
+	if (!kill(pid, 0) || errno == EPERM)
+		return refused_trace(pid);
+	return report_fail(-ESRCH, "no process %d", pid);
+}
+
 static int check_target(const struct checkpoint *c)
 {
 	pid_t target = c->options->target;
@@ -68,7 +78,7 @@ static int check_target(const struct checkpoint *c)
 	if (target == getpid())
 		return report_fail(-EDEADLK, "process %d is this program itself", target);
 	if (scope_look(target, &p) || proc_read(target, "status", status, sizeof(status)) <= 0)
-		return report_fail(-ESRCH, "no process %d", target);
+		return refuse_unseen(target);
 	if (status_number(status, "Tgid", 10, target) != (uint64_t)target)
 		return report_fail(-ESRCH, "no process %d: it is a thread of process %d", target,
 				   (pid_t)status_number(status, "Tgid", 10, 0));
