@@ -250,7 +250,7 @@ static int script_child(struct builder *b, struct script *s, int32_t saved_tid, 
 		return b->blob.error;
 	top = stack + STACK_SIZE - 8;	/* the restorer pops its script from here */
 	*(uint64_t *)(uintptr_t)top = script;
-	snprintf(label, sizeof(label), "thread %d (its number may be in use)", saved_tid);
+	snprintf(label, sizeof(label), PROCESS_THREAD_LABEL, saved_tid);
 	if (b->how->module_clones) {
 		struct kcr_clone clone = {
 			.size = sizeof(clone), .clone_flags = flags, .stack = top, .tid = tid,

@@ -11,6 +11,9 @@
 #include "resource/resource.h"
 #include "restart/restorer.h"
 
+/* What a thread that could not be made is called in struct restorer_status. */
+#define PROCESS_THREAD_LABEL	"thread %d"
+
 struct process_exit {
 	struct rebuild *rebuild;
 	const Kcr__Process *process;

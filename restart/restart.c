@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -183,18 +184,33 @@ static int wait_for_all(const struct rebuild *r, const struct restorer_status *s
 	return 0;
 }
 
+/* The call that makes a thread (or a process in the same memory) failed. */
+static void explain_thread(const struct rebuild *r, pid_t pid, pid_t tid, int err)
+{
+	if (err == -EPERM)
+		refused_clone(pid, r->restore_ids ? tid : 0);
+	else if (err == -EEXIST)
+		report_fail(-EBUSY, "process %d cannot be rebuilt: the number of its thread %d is in "
+			    "use: end that process, or use --no-restore-pid", pid, tid);
+	else
+		report_errno(err, "process %d cannot be rebuilt: its thread %d", pid, tid);
+}
+
 /*
  * What made it fail: the record of the process that knew first, or the note of
  * one that had left cr_restart's memory and could only write down a label.
  */
-static int explain(int err, const struct restorer_status *status)
+static int explain(int err, const struct rebuild *r, const struct restorer_status *status)
 {
 	if (status->written) {
 		int result = (int)status->result;
+		pid_t tid;
 
 		report_clear();
 		if (result == -EDQUOT)
 			refused_process(status->pid, result);
+		else if (sscanf(status->label, PROCESS_THREAD_LABEL, &tid) == 1)
+			explain_thread(r, status->pid, tid, result);
 		report_errno(result == -EEXIST ? -EBUSY : result, "process %d cannot be rebuilt: %s",
 			     status->pid, status->label);
 	}
@@ -236,7 +252,7 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 	if (!err)
 		err = wait_for_all(r, status, result);
 	if (err)
-		err = explain(err, status);
+		err = explain(err, r, status);
 	munmap(status, sizeof(*status));
 	return err;
 }

@@ -5,7 +5,7 @@
  *	uid=N gid=N	all user or group ids		group=N	 one more group
  *	caps=HEX	permitted and effective		securebits=N
  *	credentials=	no record of them		soft=N	 limit of open files, hard as well
- *	path:OLD=NEW	the path of a regular file
+ *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,6 +69,8 @@ static void edit_process(Kcr__Process *p)
 		p->thread[i]->has_securebits = true;
 		set(&p->thread[i]->securebits, securebits);
 	}
+	if (p->n_thread > 1 && change("tid"))
+		p->thread[1]->tid = atoi(change("tid"));
 	for (size_t i = 0; i < p->n_limit && soft; i++)
 		if (p->limit[i]->resource == NOFILE)
 			p->limit[i]->soft = p->limit[i]->hard = strtoull(soft, NULL, 0);
