@@ -181,7 +181,7 @@ void report_print(int err)
 {
 	const char *message = report_message();
 
-	if (level >= 0)
+	if (level >= -1)
 		fprintf(stderr, "%s: %s\n", program, message ? message : strerror(-err));
 }
 

@@ -28,12 +28,12 @@ void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void report_set_program(const char *name);	/* prefix of printed lines */
-void report_set_level(int level);		/* -1 quiet, 0 normal, 1 verbose */
+void report_set_level(int level);		/* -2 silent, -1 no warnings, 0 normal, 1 verbose */
 
 int report_error(void);				/* -errno given with the recorded text, or 0 */
 const char *report_message(void);		/* recorded text, or NULL */
 void report_clear(void);
-/* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr (unless quiet). */
+/* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr (unless silent). */
 void report_print(int err);
 /* What a tool ends with for a -errno: its low byte, but never 0. */
 int report_exit_code(int err);

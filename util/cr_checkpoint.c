@@ -455,7 +455,7 @@ int main(int argc, char **argv)
 	err = parse(argc, argv, &a);
 	if (err >= 0)
 		return err;
-	report_set_level(a.quiet ? -1 : a.verbose);
+	report_set_level(a.quiet ? -2 : a.verbose);
 	handle_signals(&a);
 	progress_init(&progress, a.quiet, a.json);
 	a.checkpoint.progress = progress_update;

@@ -105,7 +105,7 @@ static void usage(FILE *out)
 	      "      --json               print what was done as one JSON line\n"
 	      "      --omit-{maybe,always,never}, --kmsg-{none,error,warning}\n"
 	      "                           accepted for scripts written for BLCR\n"
-	      "  -q, --quiet              no messages\n"
+	      "  -q, --quiet              no warnings\n"
 	      "  -?, -h, --help           this text\n"
 	      "  -v, --version            version\n\n"
 	      "It ends as the restarted program ends; if the restart fails, with an error number.\n",
