@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #define HIGH_FD		200	/* programs count on low numbers */
-#define REOPEN_MS	100
+#define REOPEN_MS	100	/* between tries, at first … */
+#define REOPEN_MAX_MS	10000	/* … and in the end: it may be refused for good */
 
 /* ---- the descriptor --------------------------------------------------------------- */
 
@@ -60,11 +61,15 @@ static int open_client(void)
 /* The program closed it, perhaps without knowing: begin anew. */
 static void reopen(void)
 {
-	struct timespec pause = { .tv_nsec = REOPEN_MS * 1000000l };
+	long pause_ms = REOPEN_MS;
 	int fd;
 
-	while ((fd = open_client()) < 0)
+	while ((fd = open_client()) < 0) {
+		struct timespec pause = { pause_ms / 1000, pause_ms % 1000 * 1000000 };
+
 		nanosleep(&pause, NULL);
+		pause_ms = pause_ms < REOPEN_MAX_MS / 2 ? 2 * pause_ms : REOPEN_MAX_MS;
+	}
 	__atomic_store_n(&cri.client, fd, __ATOMIC_RELEASE);
 }
 
