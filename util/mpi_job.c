@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "image/view.h"
 #include "mpi-plugin/job/folder.h"
 #include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
@@ -152,12 +153,39 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 
 /* ---- listing ---------------------------------------------------------------------- */
 
+/* Whoever made the folder: nothing in it steers a terminal. */
+static void print_line(const char *title, const char *text)
+{
+	printf("%-12s", title);
+	text_put(stdout, text);
+	putchar('\n');
+}
+
 static void print_words(const char *title, char **words)
 {
 	printf("%-12s", title);
-	for (; words && *words; words++)
-		printf("%s%s", *words, words[1] ? " " : "");
+	for (; words && *words; words++) {
+		text_put(stdout, *words);
+		fputs(words[1] ? " " : "", stdout);
+	}
 	putchar('\n');
+}
+
+static void print_versions(const struct snapshot *s)
+{
+	printf("%-12sOpen MPI ", "versions");
+	text_put(stdout, s->openmpi);
+	fputs(", KCR ", stdout);
+	text_put(stdout, s->kcr);
+	putchar('\n');
+}
+
+static void print_local(const struct snapshot *s, uint32_t elsewhere)
+{
+	printf("%-12s", "local");
+	text_put(stdout, s->local);
+	printf(" on each node; %" PRIu32 " of %" PRIu32 " ranks' files on this one\n",
+	       s->nr_ranks - elsewhere, s->nr_ranks);
 }
 
 static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewhere)
@@ -171,21 +199,23 @@ static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewh
 		strftime(when, sizeof(when), "%F %T", local);
 	for (uint32_t i = 0; i < s->nr_ranks; i++)
 		bytes += s->rank[i].bytes;
-	printf("%-12s%s\n%-12s%s\n%-12s%" PRIu32 "\n", "snapshot", dir, "created", when,
-	       "interval", s->interval);
+	print_line("snapshot", dir);
+	printf("%-12s%s\n%-12s%" PRIu32 "\n", "created", when, "interval", s->interval);
 	print_words("program", s->program);
 	print_words("mpirun", s->options);
-	printf("%-12s%s\n%-12s%" PRIu32 "\n%-12s%" PRIu64 "\n", "folder", s->cwd, "ranks",
-	       s->nr_ranks, "bytes", bytes);
+	print_line("folder", s->cwd);
+	printf("%-12s%" PRIu32 "\n%-12s%" PRIu64 "\n", "ranks", s->nr_ranks, "bytes", bytes);
 	if (s->local)
-		printf("%-12s%s on each node; %" PRIu32 " of %" PRIu32 " ranks' files on this one\n",
-		       "local", s->local, s->nr_ranks - elsewhere, s->nr_ranks);
-	printf("%-12sOpen MPI %s, KCR %s\n", "versions", s->openmpi, s->kcr);
+		print_local(s, elsewhere);
+	print_versions(s);
 	printf("%-12sgate %.1f ms, drain %.1f ms, dump %.1f ms\n", "phases", s->times.gate_ms,
 	       s->times.drain_ms, s->times.dump_ms);
-	for (uint32_t i = 0; i < s->nr_ranks; i++)
-		printf("rank %-7" PRIu32 "%s, %" PRIu64 " bytes, xxh64 %016" PRIx64 "\n", i,
-		       s->rank[i].node, s->rank[i].bytes, s->rank[i].checksum);
+	for (uint32_t i = 0; i < s->nr_ranks; i++) {
+		printf("rank %-7" PRIu32, i);
+		text_put(stdout, s->rank[i].node);
+		printf(", %" PRIu64 " bytes, xxh64 %016" PRIx64 "\n", s->rank[i].bytes,
+		       s->rank[i].checksum);
+	}
 }
 
 static int copy_manifest(const char *dir)
