@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -35,22 +37,45 @@ static int move_to(struct walk *w, int fd)
 	return 0;
 }
 
+/* Where a link leads: whose it is and what it says are those of one and the same. */
+static int read_link(const struct walk *w, const char *part, char target[PATH_MAX])
+{
+	int link = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	struct stat st = { };
+	ssize_t length = -1;
+
+	if (link >= 0 && !fstat(link, &st))
+		length = readlinkat(link, "", target, PATH_MAX - 1);
+	if (length < 0)
+		err = report_errno(-errno, "%s", w->path);
+	else if (!geteuid() && st.st_uid)
+		err = report_fail(-ELOOP, "%s: %s is a symbolic link of user %u, which root does not "
+				  "follow: name what it leads to", w->path, part, st.st_uid);
+	else
+		target[length] = '\0';
+	if (link >= 0)
+		close(link);
+	return err;
+}
+
+static bool is_in_proc(const struct walk *w)
+{
+	struct statfs fs;
+
+	return !fstatfs(w->at, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* A link in the place of the part before w->rest; 1: it stands for a descriptor. */
-static int follow_link(struct walk *w, const char *part, const struct stat *st)
+static int follow_link(struct walk *w, const char *part)
 {
 	char target[PATH_MAX], longer[2 * PATH_MAX];
-	ssize_t length;
+	int err = read_link(w, part, target);
 
-	if (!geteuid() && st->st_uid)
-		return report_fail(-ELOOP, "%s: %s is a symbolic link of user %u, which root does not "
-				   "follow: name what it leads to", w->path, part, st->st_uid);
+	if (err)
+		return err;
 	if (++w->links > MAX_LINKS)
 		return report_errno(-ELOOP, "%s", w->path);
-	length = readlinkat(w->at, part, target, sizeof(target) - 1);
-	if (length < 0)
-		return report_errno(-errno, "%s", w->path);
-	target[length] = '\0';
-	if (target[0] != '/' && strstr(target, ":["))
+	if (target[0] != '/' && strstr(target, ":[") && is_in_proc(w))
 		return 1;
 	snprintf(longer, sizeof(longer), "%s%s%s", target, *w->rest ? "/" : "", w->rest);
 	if (strlen(longer) >= sizeof(w->rest))
@@ -93,7 +118,7 @@ static int step(struct walk *w, struct place *p, bool follow)
 			return report_errno(-errno, "%s", w->path);
 	} else if (S_ISLNK(st.st_mode) && (!last || follow)) {
 		p->followed |= last;
-		err = follow_link(w, part, &st);
+		err = follow_link(w, part);
 		p->descriptor = err == 1;
 		if (err <= 0)
 			return err;
