@@ -154,6 +154,12 @@ static int check_complete(struct kcr_restart *restart)
 	return 0;
 }
 
+/* One that has called exec is another program now, which may be a set-user-ID one. */
+static bool is_half(const struct task_struct *task, const struct kcr_half *half)
+{
+	return task && READ_ONCE(task->self_exec_id) == half->exec_id;
+}
+
 /*
  * Only now, before its threads wake: while one of them had its user's identity and
  * another still that of its maker, the user must not get at the memory that both run in.
@@ -163,7 +169,7 @@ static void set_dumpable_at_last(const struct kcr_half *half)
 {
 	struct task_struct *task = pid_task(half->pid, PIDTYPE_TGID);
 
-	if (task && half->ready && half->dumpable >= 0)
+	if (half->ready && half->dumpable >= 0 && is_half(task, half))
 		kcr_task_set_dumpable(task, half->mm, half->dumpable);
 }
 
@@ -423,17 +429,14 @@ struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)
 	return mm;
 }
 
-/* But one that has called exec is another program now, which may be a set-user-ID one. */
 static void kill_half(struct kcr_half *half)
 {
-	struct task_struct *task;
-	bool is_half;
+	bool kill;
 
 	rcu_read_lock();
-	task = pid_task(half->pid, PIDTYPE_TGID);
-	is_half = task && READ_ONCE(task->self_exec_id) == half->exec_id;
+	kill = is_half(pid_task(half->pid, PIDTYPE_TGID), half);
 	rcu_read_unlock();
-	if (is_half)
+	if (kill)
 		kill_pid(half->pid, SIGKILL, 1);
 }
 
