@@ -4,6 +4,7 @@
  * /proc/PID/pagemap, which tells physical addresses to root alone; "child" keeps the
  * memory, opened as root, of a child that stays root's.
  */
+#include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 static void become_user(void)
 {
+	NEED(!setgroups(0, NULL));
 	NEED(!setresgid(USER, USER, USER));
 	NEED(!setresuid(USER, USER, USER));
 	NEED(!prctl(PR_SET_DUMPABLE, 1));
