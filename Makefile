@@ -32,7 +32,7 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 
 # ---- the user-level rooms -----------------------------------------------------
 
-ROOMS := image resource checkpoint restart device report mpi-plugin/job
+ROOMS := image rebuild resource checkpoint restart device report mpi-plugin/job
 PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc
@@ -46,7 +46,7 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 archive     = $(if $(SHARED),,$(filter /%,$(shell $(CC) -print-file-name=lib$(1:-l%=%).a)))
 PROG_LIBS  := $(foreach l,$(PKG_LIBS),$(or $(if $(filter -l%,$l),$(call archive,$l)),$l))
 
-# The interpreter that rebuilds an address space from within (restart/restorer.c)
+# The interpreter that rebuilds an address space from within (rebuild/restorer.c)
 # runs with no C library, no stack protector and at any address.
 RESTORER_CFLAGS := -fPIC -ffreestanding -fno-builtin -fno-stack-protector \
 	-fno-tree-loop-distribute-patterns -fno-jump-tables \
@@ -130,7 +130,7 @@ $(B)/user/gen/%.o: $(B)/gen/%.c Makefile | $(PROTO_HDR)
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/user/restart/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS)
+$(B)/user/rebuild/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS)
 
 PROTO_OBJ := $(PROTO_GEN:$(B)/gen/%.c=$(B)/user/gen/%.o)
 

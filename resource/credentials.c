@@ -22,8 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 /* ---- save --------------------------------------------------------------------- */
 

@@ -15,8 +15,8 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 static int add_posix(struct lock_list *list, const struct lock_entry *lock)
 {

@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
 #include "resource/identity.h"
-#include "restart/script.h"
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 

@@ -12,8 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define NAME_SIZE	16	/* with its NUL */
 

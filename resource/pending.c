@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 
 #include "device/device.h"
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 static int save_queue(const struct process_probe *probe, pid_t tid, size_t *n,
 		      ProtobufCBinaryData **out)

@@ -9,8 +9,8 @@
 #include <sys/personality.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 static int personality_save(const struct process_probe *probe, Kcr__Process *p)
 {

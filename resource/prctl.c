@@ -16,8 +16,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define PARENT_MS	300000u		/* a bound on a restart gone wrong */
 

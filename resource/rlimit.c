@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define NR_LIMITS	16
 

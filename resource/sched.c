@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define CPU_BYTES	1024	/* 8,192 processors */
 

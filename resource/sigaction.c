@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 struct kernel_sigaction {
 	uint64_t handler;

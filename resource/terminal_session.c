@@ -12,9 +12,9 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "rebuild/script.h"
 #include "resource/file.h"
 #include "resource/terminal.h"
-#include "restart/script.h"
 
 #define STAT_TTY	7
 #define STAT_FOREGROUND	8

@@ -15,8 +15,8 @@
 #include <time.h>
 
 #include "device/device.h"
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define NSEC_PER_SEC	1000000000ull
 /* Clocks of a process or thread: ~number << 3 and these bits (clock_getcpuclockid(3)). */

@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <linux/prctl.h>
 
+#include "rebuild/restorer.h"
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/restorer.h"
-#include "restart/script.h"
 
 #ifndef SYS_mseal
 #define SYS_mseal	462		/* Linux 6.10 */

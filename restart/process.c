@@ -17,8 +17,8 @@
 #include <linux/rseq.h>
 #include <linux/sched.h>
 
+#include "rebuild/blob.h"
 #include "report/report.h"
-#include "restart/blob.h"
 #include "restart/hole.h"
 #include "restart/memory.h"
 #include "restart/thread.h"

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
+#include "rebuild/restorer.h"
 #include "resource/resource.h"
-#include "restart/restorer.h"
 
 /* What a thread that could not be made is called in struct restorer_status. */
 #define PROCESS_THREAD_LABEL	"thread %d"

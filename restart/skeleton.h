@@ -6,9 +6,9 @@
 #ifndef KCR_RESTART_SKELETON_H
 #define KCR_RESTART_SKELETON_H
 
+#include "rebuild/restorer.h"
 #include "resource/resource.h"
 #include "restart/restart.h"
-#include "restart/restorer.h"
 
 /*
  * Makes every process of the context.  Returns in the caller only, once all

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <asm/prctl.h>
 
+#include "rebuild/blob.h"
 #include "report/report.h"
-#include "restart/blob.h"
 
 #define FS_BASE		21		/* in struct user_regs_struct */
 #define GS_BASE		22

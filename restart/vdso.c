@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "rebuild/blob.h"
 #include "report/report.h"
-#include "restart/blob.h"
 #include "restart/vdso_symbols.h"
 
 #define RIP	16			/* in struct user_regs_struct */

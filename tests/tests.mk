@@ -121,7 +121,7 @@ $(T)/cov/%.o: %.c | $(PROTO_HDR)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link $(FILE_CFLAGS) -c -o $@ $<
 
 # The interpreter runs without a run-time library, whoever tests its callers.
-$(T)/asan/restart/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS) -fno-sanitize=all
+$(T)/asan/rebuild/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS) -fno-sanitize=all
 
 $(T)/asan/rooms.a: $(UNIT_OBJ)
 	@rm -f $@

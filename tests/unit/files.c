@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rebuild/script.h"
 #include "report/report.h"
-#include "restart/script.h"
 
 #define CONTROL		900		/* descriptors of the test itself */
 

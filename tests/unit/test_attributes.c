@@ -32,9 +32,9 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "rebuild/script.h"
 #include "report/report.h"
 #include "resource/attribute.h"
-#include "restart/script.h"
 
 /* ---- what the module and the script do in a restart ------------------------------ */
 

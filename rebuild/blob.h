@@ -5,13 +5,13 @@
  * It is mapped at its final place from the start, so an address in it is
  * final; KCR_IOC_ENTER unmaps it.  script.h is the part that resources see.
  */
-#ifndef KCR_RESTART_BLOB_H
-#define KCR_RESTART_BLOB_H
+#ifndef KCR_REBUILD_BLOB_H
+#define KCR_REBUILD_BLOB_H
 
 #include <stdint.h>
 
-#include "restart/restorer.h"
-#include "restart/script.h"
+#include "rebuild/restorer.h"
+#include "rebuild/script.h"
 
 struct blob {
 	uint64_t base;
@@ -49,4 +49,4 @@ uint64_t script_data_aligned(struct script *s, const void *data, size_t length, 
 void blob_run(const struct blob *blob, uint64_t script, uint64_t stack_top)
 	__attribute__((noreturn));
 
-#endif /* KCR_RESTART_BLOB_H */
+#endif /* KCR_REBUILD_BLOB_H */

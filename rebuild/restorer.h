@@ -5,8 +5,8 @@
  * range of addresses that neither the old nor the saved program uses (the
  * blob, see blob.h).  script.c writes what it executes.
  */
-#ifndef KCR_RESTART_RESTORER_H
-#define KCR_RESTART_RESTORER_H
+#ifndef KCR_REBUILD_RESTORER_H
+#define KCR_REBUILD_RESTORER_H
 
 #include <stdint.h>
 
@@ -60,4 +60,4 @@ void restorer_run(const struct restorer_script *script)
 extern const char __start_kcr_restorer[] __attribute__((visibility("hidden")));
 extern const char __stop_kcr_restorer[] __attribute__((visibility("hidden")));
 
-#endif /* KCR_RESTART_RESTORER_H */
+#endif /* KCR_REBUILD_RESTORER_H */

@@ -2,7 +2,7 @@
 /*
  * The blob: mapping it, handing out parts of it, and the jump into it.
  */
-#include "restart/blob.h"
+#include "rebuild/blob.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Scripts: operations are collected here and copied into the blob when a
  * script is finished; their data and labels go there at once.
  */
-#include "restart/blob.h"
+#include "rebuild/blob.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A script: the system calls that a rebuilt thread makes after its old address
- * space is gone, executed by restart/restorer.c.  Data they point to is
+ * space is gone, executed by rebuild/restorer.c.  Data they point to is
  * copied beside it; addresses are final.
  */
-#ifndef KCR_RESTART_SCRIPT_H
-#define KCR_RESTART_SCRIPT_H
+#ifndef KCR_REBUILD_SCRIPT_H
+#define KCR_REBUILD_SCRIPT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,4 +35,4 @@ void script_timer_create(struct script *s, const char *label, int32_t clock, uin
 /* Copies data beside the script (16-byte aligned); returns its final address. */
 uint64_t script_data(struct script *s, const void *data, size_t length);
 
-#endif /* KCR_RESTART_SCRIPT_H */
+#endif /* KCR_REBUILD_SCRIPT_H */

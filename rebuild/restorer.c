@@ -5,7 +5,7 @@
  * the compiler might add.  Floating-point registers are not touched before
  * they get their saved contents.  See restorer.h.
  */
-#include "restart/restorer.h"
+#include "rebuild/restorer.h"
 
 #include <stddef.h>
 #include <linux/kcr.h>
