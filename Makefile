@@ -32,7 +32,7 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 
 # ---- the user-level rooms -----------------------------------------------------
 
-ROOMS := image rebuild resource checkpoint restart device report mpi-plugin/job
+ROOMS := proc image rebuild resource checkpoint restart device report mpi-plugin/job
 PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 /* A file behind mappings: asked for once, however many there are. */
 struct mapped_file {

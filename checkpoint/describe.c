@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 #define STATUS_SIZE	(512u << 10)
 #define XSTATE_BV	512	/* offset in an XSAVE area */
@@ -334,7 +334,7 @@ int describe_host(struct checkpoint *c)
 	p->kernel_release = strdup(host.release);
 	p->kernel_version = strdup(host.version);
 	p->host = strdup(host.nodename);
-	if (proc_read(0, "../sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0) {
+	if (proc_read(PROC_ROOT, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0) {
 		boot_id[strcspn(boot_id, "\n")] = '\0';
 		p->boot_id = strdup(boot_id);
 	}

@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 #define STATUS_SIZE	(64u << 10)
 

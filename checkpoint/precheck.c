@@ -21,9 +21,10 @@
 
 #include "device/device.h"
 #include "device/refused.h"
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/code.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 #define STATUS_SIZE	(64u << 10)
 #define DEV_ZERO	makedev(1, 5)
@@ -203,7 +204,7 @@ static int check_namespaces(const struct scope_process *p)
 		char name[32], ours[64], theirs[64];
 
 		snprintf(name, sizeof(name), "ns/%s%s", kind, children ? "_for_children" : "");
-		if (proc_link(0, name, ours, sizeof(ours)) < 0 ||
+		if (proc_link(PROC_SELF, name, ours, sizeof(ours)) < 0 ||
 		    proc_link(p->thread, name, theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
 			continue;
 		return report_fail(-EOPNOTSUPP, "process %d %s another %s namespace: run "

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 #define WALK_THREADS	64		/* beyond: look at all of /proc */
 #define EXITING_FLAG	0x00000004	/* PF_EXITING */

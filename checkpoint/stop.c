@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 
 #define MAX_ROUNDS	100
 #define MAX_WAITS	5000	/* of 2 ms each, for processes to end */

@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 
@@ -98,7 +100,7 @@ static bool same_credentials(const char *a, const char *b)
 
 static int credentials_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
-	const char *status = proc_thread_status(probe, t->tid);
+	const char *status = probe_thread_status(probe, t->tid);
 
 	if (!status)
 		return -EIO;
@@ -117,7 +119,7 @@ static Kcr__Credentials *own_credentials(void)
 	char *text = malloc(size);
 	Kcr__Credentials *c = NULL;
 
-	if (text && proc_read(0, "status", text, size) > 0)
+	if (text && proc_read(PROC_SELF, "status", text, size) > 0)
 		c = read_credentials(text);
 	free(text);
 	if (c)

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
 #include "resource/identity.h"
 

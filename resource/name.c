@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "proc/status.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 
@@ -73,7 +74,7 @@ static int name_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 	if (t->tid == probe->pid) {
 		leader_name(probe->stat, name);
 	} else {
-		const char *status = proc_thread_status(probe, t->tid);
+		const char *status = probe_thread_status(probe, t->tid);
 
 		if (!status)
 			return -EIO;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup" };
@@ -23,7 +24,7 @@ static ssize_t own_namespace(size_t i, const char *name)
 {
 	if (own_name[i][0])
 		return 0;
-	return proc_link(0, name, own_name[i], sizeof(own_name[i]));
+	return proc_link(PROC_SELF, name, own_name[i], sizeof(own_name[i]));
 }
 
 static int check_root(const struct process_probe *probe)

@@ -9,6 +9,7 @@
 #include <sys/personality.h>
 #include <sys/syscall.h>
 
+#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 

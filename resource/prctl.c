@@ -16,6 +16,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 
@@ -82,7 +84,7 @@ static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
 
 static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
-	const char *status = proc_thread_status(probe, t->tid);
+	const char *status = probe_thread_status(probe, t->tid);
 
 	return status ? check_thread(t->tid, status) : -EIO;
 }
@@ -91,12 +93,12 @@ static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 static int set_file(const Kcr__Process *p, const char *name, int base, long value, bool must)
 {
 	char text[32];
-	ssize_t err = proc_read(0, name, text, sizeof(text));
+	ssize_t err = proc_read(PROC_SELF, name, text, sizeof(text));
 
 	if (err > 0 && strtol(text, NULL, base) == value)
 		return 0;
 	snprintf(text, sizeof(text), base == 16 ? "0x%lx" : "%ld", value);
-	err = proc_write_self(name, text);
+	err = attribute_write_self(name, text);
 	if (!err)
 		return 0;
 	if (must)

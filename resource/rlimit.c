@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 

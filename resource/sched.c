@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 

@@ -19,6 +19,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
 #include "resource/attribute.h"
 #include "resource/terminal.h"

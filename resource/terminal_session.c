@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "proc/status.h"
 #include "rebuild/script.h"
 #include "resource/file.h"
 #include "resource/terminal.h"

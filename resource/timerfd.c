@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/attribute.h"
 
@@ -57,7 +58,7 @@ static bool look(const struct file_probe *probe, char text[INFO_SIZE])
 	char name[32];
 
 	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
-	return proc_read(0, name, text, INFO_SIZE) > 0;
+	return proc_read(PROC_SELF, name, text, INFO_SIZE) > 0;
 }
 
 /*

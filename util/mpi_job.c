@@ -21,8 +21,8 @@
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/request.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/proc.h"
 #include "report/report.h"
-#include "resource/attribute.h"
 #include "util/progress.h"
 
 #define ANSWER_PATIENCE_S	15	/* for mpirun to say that the time is over */

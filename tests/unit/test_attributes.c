@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 #include "resource/attribute.h"
@@ -296,8 +297,8 @@ static void set_simple(void *argument)
 	need(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
 	need(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
 	need(prctl(PR_SET_TIMERSLACK, 77777, 0, 0, 0) == 0);
-	need(proc_write_self("coredump_filter", "0x11") == 0);
-	need(proc_write_self("oom_score_adj", "500") == 0);
+	need(attribute_write_self("coredump_filter", "0x11") == 0);
+	need(attribute_write_self("oom_score_adj", "500") == 0);
 }
 
 static void simple(void **state)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fields of the texts of /proc/PID/status and /proc/PID/stat (proc(5)), read by proc.h.
+ */
+#ifndef KCR_PROC_STATUS_H
+#define KCR_PROC_STATUS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The text that follows "KEY:" and white space in a status text, up to the end of the
+ * text (not of the line); NULL: no such line.
+ */
+const char *status_value(const char *status, const char *key);
+/* Its number (base: as of strtoull(3)), or `otherwise` without such a line. */
+uint64_t status_number(const char *status, const char *key, int base, uint64_t otherwise);
+
+/*
+ * The n-th field of a stat text, counted from 3 (the state) as in proc(5); 0: the text
+ * has no name in it.
+ */
+int64_t stat_number(const char *stat, int field);
+
+/* The PID of the parent of a process; 0: it is the first, is gone or not ours to see. */
+pid_t stat_parent(pid_t pid);
+
+#endif /* KCR_PROC_STATUS_H */
