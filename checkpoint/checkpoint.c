@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define MAX_TRIES	3

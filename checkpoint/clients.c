@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/clock.h"
 #include "report/code.h"
 #include "report/report.h"
 

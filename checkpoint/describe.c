@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
 

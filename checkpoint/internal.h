@@ -78,8 +78,6 @@ struct address_space {
 	size_t nr_regions;
 };
 
-uint64_t now_ns(void);
-
 #define BUSY_US		10000		/* between two looks at what should pass */
 
 /* ---- precheck.c ---- */

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
@@ -26,14 +26,6 @@
 #define BUSY_TRIES	3
 #define PARK_MS		3000u	/* one try */
 #define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
-
-uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 /* Milliseconds that the next PARK may take; 0: the time is over. */
 static unsigned int park_time(const struct checkpoint *c)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/attribute.h"
@@ -34,14 +35,6 @@ static bool match(const struct file_probe *probe)
 static bool is_time_of_day(int clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
-}
-
-static uint64_t now(int clock)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * SECOND + t.tv_nsec;
 }
 
 /* "(seconds, nanoseconds)" */
@@ -110,7 +103,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	}
 	if (timer->value_ns && timer->settime_flags & TFD_TIMER_ABSTIME &&
 	    is_time_of_day(timer->clock))
-		timer->value_ns += now(timer->clock);
+		timer->value_ns += clock_ns(timer->clock);
 	return 0;
 }
 
@@ -127,7 +120,7 @@ static int set(int fd, const Kcr__File *file)
 	struct itimerspec spec;
 
 	if (value && flags & TFD_TIMER_ABSTIME && !is_time_of_day(timer->clock))
-		value += now(timer->clock);
+		value += clock_ns(timer->clock);
 	spec.it_value = to_timespec(value);
 	spec.it_interval = to_timespec(timer->interval_ns);
 	if (timerfd_settime(fd, flags, &spec, NULL))

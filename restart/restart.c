@@ -17,11 +17,11 @@
 #include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device/device.h"
 #include "device/refused.h"
+#include "proc/clock.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
@@ -35,14 +35,6 @@
 #define HOLD_MS			5000		/* threads that a callback may wait for */
 #define WAIT_MS			100		/* between looks at all of them */
 #define END_MS			10000		/* for processes that are not our children yet */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int check_architecture(const Kcr__Preamble *p)
 {

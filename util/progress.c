@@ -4,19 +4,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "proc/clock.h"
 
 #define INTERVAL_NS	200000000ull
 #define BAR_WIDTH	40
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 void progress_init(struct progress *p, bool quiet, bool json)
 {

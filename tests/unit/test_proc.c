@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 
@@ -194,6 +195,16 @@ static void environment(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static void clocks(void **state)
+{
+	uint64_t before = now_ns(), between = clock_ns(CLOCK_MONOTONIC), after = now_ns();
+
+	(void)state;
+	assert_true(before && before <= between && between <= after);
+	assert_true(clock_ns(CLOCK_REALTIME) / 1000000000 + 1 >= (uint64_t)time(NULL));
+	assert_int_equal(clock_ns(9999), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +216,7 @@ int main(void)
 		cmocka_unit_test(fields),
 		cmocka_unit_test(descriptors),
 		cmocka_unit_test(environment),
+		cmocka_unit_test(clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
