@@ -70,10 +70,10 @@ $(MPI_OSC): $(call mpi_obj,osc)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lmpi -lopen-pal
 
-$(B)/user/report/report.o $(B)/user/util/signal_name.o: FILE_CFLAGS := -fPIC
+$(call room_obj,report) $(call room_obj,proc): FILE_CFLAGS := -fPIC
 
-$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator secret job) $(B)/user/report/report.o \
-		$(B)/user/util/signal_name.o
+$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator secret job) \
+		$(call room_obj,report) $(call room_obj,proc)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \

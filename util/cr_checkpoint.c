@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
+#include "proc/signal_name.h"
 #include "report/report.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
-#include "util/signal_name.h"
 #include "util/status.h"
 
 #define EXIT_USAGE	255

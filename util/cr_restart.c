@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "proc/signal_name.h"
 #include "report/report.h"
 #include "restart/restart.h"
 #include "restart/trust.h"
@@ -25,7 +26,6 @@
 #include "util/hooks.h"
 #include "util/mpi_job.h"
 #include "util/relocate.h"
-#include "util/signal_name.h"
 #include "util/status.h"
 
 #define EXIT_USAGE	255

@@ -26,8 +26,8 @@
 #include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/signal_name.h"
 #include "report/report.h"
-#include "util/signal_name.h"
 
 #define PRIORITY	90
 #define ROOT_ROOM	1024		/* of all addresses of mpirun's machine */

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "proc/signal_name.h"
 #include "report/report.h"
 #include "restart/family.h"
 #include "restart/restart.h"
 #include "util/relocate.h"
-#include "util/signal_name.h"
 
 #define CR_EBADARCH	2359
 

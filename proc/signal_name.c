@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Signal names; see signal_name.h. */
-#include "signal_name.h"
+#include "proc/signal_name.h"
 
 #include <signal.h>
 #include <stdlib.h>
