@@ -8,19 +8,18 @@
  */
 #include "checkpoint/scope.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
 #include "proc/status.h"
+#include "proc/tree.h"
 #include "report/report.h"
 
 #define WALK_THREADS	64		/* beyond: look at all of /proc */
+#define WALK_PROCESSES	512		/* likewise, ended ones among them */
 #define EXITING_FLAG	0x00000004	/* PF_EXITING */
 #define KTHREAD_FLAG	0x00200000	/* PF_KTHREAD */
 
@@ -59,23 +58,18 @@ static bool thread_lives(pid_t tid)
 /* The first thread has ended: another one, which lives. */
 static void find_thread(struct scope_process *p)
 {
-	char path[32];
-	struct dirent *entry;
-	DIR *dir;
+	DIR *threads = proc_list(p->pid, "task");
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
-	dir = opendir(path);
 	p->exiting = true;
-	while (dir && p->exiting && (entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid <= 0 || tid == p->pid || !thread_lives(tid))
+	while (p->exiting && (tid = proc_next(threads)) >= 0) {
+		if (tid == p->pid || !thread_lives(tid))
 			continue;
 		p->thread = tid;
 		p->exiting = false;
 	}
-	if (dir)
-		closedir(dir);
+	if (threads)
+		closedir(threads);
 }
 
 int scope_look(pid_t pid, struct scope_process *out)
@@ -158,54 +152,23 @@ static int add_seed(struct scope *scope, pid_t pid)
 
 /* ---- walking a tree ---------------------------------------------------------- */
 
-/*
- * Adds the children of one thread.  -EAGAIN: one of them vanished, and with it
- * the kernel may have skipped another.
- */
-static int walk_thread(struct scope *scope, pid_t pid, pid_t tid)
+/* -EAGAIN: it has vanished, and with it the kernel may have skipped another. */
+static int walk_child(void *arg, pid_t child)
 {
-	char name[48], text[4096], *at = text, *end;
-	ssize_t length;
+	struct scope *scope = arg;
+	struct scope_process p;
 
-	snprintf(name, sizeof(name), "task/%d/children", tid);
-	length = proc_read(pid, name, text, sizeof(text));
-	if (length < 0)
-		return length;
-	if ((size_t)length == sizeof(text) - 1)
+	if (child == getpid() || scope_find(scope, child))
+		return 0;
+	if (scope->count >= WALK_PROCESSES)
 		return -E2BIG;
-	for (;;) {
-		pid_t child = strtol(at, &end, 10);
-		struct scope_process p;
-		int err;
-
-		if (end == at)
-			return 0;
-		at = end;
-		if (child == getpid() || scope_find(scope, child))
-			continue;
-		if (scope_look(child, &p))
-			return -EAGAIN;
-		err = append(scope, &p);
-		if (err)
-			return err;
-	}
+	return scope_look(child, &p) ? -EAGAIN : append(scope, &p);
 }
 
 static int walk_process(struct scope *scope, pid_t pid)
 {
-	char path[32];
-	struct dirent *entry;
-	DIR *dir;
-	int err = 0;
+	int err = proc_each_child(pid, walk_child, scope);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return 0;		/* gone */
-	while (!err && (entry = readdir(dir)))
-		if (isdigit(entry->d_name[0]))
-			err = walk_thread(scope, pid, atoi(entry->d_name));
-	closedir(dir);
 	/* A thread that ended has left its children to another. */
 	return err == -ENOENT || err == -ESRCH ? -EAGAIN : err;
 }
@@ -234,19 +197,19 @@ static int walk_tree(struct scope *scope)
 
 int scope_each(int (*fn)(void *arg, const struct scope_process *p), void *arg)
 {
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
+	DIR *all = proc_list(PROC_ROOT, "");
 	int err = 0;
+	pid_t pid;
 
-	if (!dir)
+	if (!all)
 		return report_errno(-errno, "cannot list /proc");
-	while (!err && (entry = readdir(dir))) {
+	while (!err && (pid = proc_next(all)) >= 0) {
 		struct scope_process p;
 
-		if (isdigit(entry->d_name[0]) && !scope_look(atoi(entry->d_name), &p))
+		if (!scope_look(pid, &p))
 			err = fn(arg, &p);
 	}
-	closedir(dir);
+	closedir(all);
 	return err;
 }
 

@@ -59,7 +59,7 @@ $(MPI_BTL): $(call mpi_obj,btl secret)
 		$(SODIUM_LIBS)
 
 $(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire_wait.o \
-		$(B)/user/mpi-plugin/job/process.o
+		$(call room_obj,proc)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \

@@ -17,7 +17,6 @@
 #include "image/context.h"
 #include "image/view.h"
 #include "mpi-plugin/job/folder.h"
-#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/request.h"
 #include "mpi-plugin/job/snapshot.h"
@@ -109,9 +108,9 @@ static bool is_mpirun(pid_t pid)
 /* "--mca schizo_cr_enable 1", as cr_mpirun has it, or the same in its environment. */
 static bool is_enabled(pid_t pid)
 {
-	char **environment = process_environment(pid);
+	char **environment = proc_environment(pid);
 	size_t length;
-	char *command = process_text(pid, "cmdline", &length);
+	char *command = proc_text(pid, "cmdline", &length);
 	bool enabled = command && memmem(command, length, "schizo_cr_enable\0001", 19);
 
 	for (char **each = environment; each && *each; each++)

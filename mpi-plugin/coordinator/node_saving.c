@@ -13,8 +13,8 @@
 
 #include "mpi-plugin/job/folder.h"
 #include "mpi-plugin/job/local.h"
-#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/tree.h"
 
 static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
 {
@@ -190,7 +190,7 @@ void saving_forget(const char *folder, size_t length)
 static void signal_member(const struct member *m, int number)
 {
 	pid_t *saved = NULL;
-	ssize_t count = process_tree(m->top, &saved);
+	ssize_t count = proc_tree(m->top, &saved);
 
 	kill(m->pid, number);
 	for (ssize_t i = 0; i < count; i++)

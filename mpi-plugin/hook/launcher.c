@@ -8,26 +8,13 @@
 #include "mpi-plugin/hook/rank.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
-
-static pid_t parent_of(pid_t pid)
-{
-	size_t length;
-	char *stat = process_text(pid, "stat", &length);
-	char *end = stat ? strrchr(stat, ')') : NULL;
-	pid_t parent = 0;
-
-	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
-		parent = 0;
-	free(stat);
-	return parent;
-}
+#include "proc/proc.h"
+#include "proc/status.h"
 
 const char *launcher_get(const struct launcher *l, const char *name)
 {
@@ -44,8 +31,8 @@ int launcher_find(struct launcher *l, pid_t daemon)
 	pid_t child = getpid(), pid;
 
 	memset(l, 0, sizeof(*l));
-	for (pid = parent_of(child); pid > 0; child = pid, pid = parent_of(pid)) {
-		l->environment = process_environment(pid);
+	for (pid = stat_parent(child); pid > 0; child = pid, pid = stat_parent(pid)) {
+		l->environment = proc_environment(pid);
 		l->restart = launcher_get(l, RELAUNCH_VARIABLE) != NULL;
 		l->top = child;
 		if (l->restart)

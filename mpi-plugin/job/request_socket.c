@@ -12,8 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/request.h"
+#include "proc/proc.h"
+#include "proc/status.h"
 
 #define NAME		"kcr-mpi.%d"
 #define PATIENCE_S	5		/* where many want to connect */
@@ -95,11 +96,10 @@ int job_listen(struct ucred *holder)
 /* The user that the process runs as; -1: it cannot be told. */
 static uid_t user_of(pid_t pid)
 {
-	size_t length;
-	char *status = process_text(pid, "status", &length);
-	const char *line = status ? strstr(status, "\nUid:") : NULL;
+	char *status = proc_text(pid, "status", NULL);
+	const char *line = status ? status_value(status, "Uid") : NULL;
 	unsigned int user;
-	uid_t found = line && sscanf(line, "\nUid: %*u %u", &user) == 1 ? user : (uid_t)-1;
+	uid_t found = line && sscanf(line, "%*u %u", &user) == 1 ? user : (uid_t)-1;
 
 	free(status);
 	return found;

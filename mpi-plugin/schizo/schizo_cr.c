@@ -23,9 +23,9 @@
 #include "mpi-plugin/coordinator/node.h"
 #include "mpi-plugin/coordinator/root.h"
 #include "mpi-plugin/coordinator/wire.h"
-#include "mpi-plugin/job/process.h"
 #include "mpi-plugin/job/relaunch.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 
@@ -93,7 +93,7 @@ static int describe_restart(struct snapshot *job, const char *dir)
 /* As the user gave it: mpirun has added its options to its own by now. */
 static int describe_environment(struct snapshot *job)
 {
-	char **given = process_environment(getpid());
+	char **given = proc_environment(getpid());
 	int err = given ? 0 : -ENOMEM;
 
 	for (char **each = given; each && *each && !err; each++)

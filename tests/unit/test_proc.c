@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "proc/clock.h"
 #include "proc/proc.h"
 #include "proc/status.h"
+#include "proc/tree.h"
 
 #define NO_PROCESS	0x7ffffffe
 #define MANY		20000		/* mappings: as many lines */
@@ -195,6 +197,97 @@ static void environment(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* ---- trees ------------------------------------------------------------------------ */
+
+static pid_t make_child(void *deeper)
+{
+	int ready[2];
+	pid_t pid, below = 0;
+
+	if (pipe(ready))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (deeper)
+			below = make_child(NULL);
+		if (write(ready[1], &below, sizeof(below)) != sizeof(below))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	if (read(ready[0], &below, sizeof(below)) != sizeof(below))
+		pid = -1;
+	close(ready[0]);
+	close(ready[1]);
+	if (deeper)
+		*(pid_t *)deeper = below;
+	return pid;
+}
+
+/* A thread with a child of its own, which lives until that has been seen. */
+static struct {
+	pthread_barrier_t made, seen;
+	pid_t child;
+} other;
+
+static void *other_thread(void *unused)
+{
+	(void)unused;
+	other.child = make_child(NULL);
+	pthread_barrier_wait(&other.made);
+	pthread_barrier_wait(&other.seen);
+	return NULL;
+}
+
+static ssize_t place(const pid_t *tree, ssize_t count, pid_t pid)
+{
+	for (ssize_t i = 0; i < count; i++)
+		if (tree[i] == pid)
+			return i;
+	return -1;
+}
+
+static int stop_at_first(void *arg, pid_t child)
+{
+	*(pid_t *)arg = child;
+	return -EXDEV;
+}
+
+static void trees(void **state)
+{
+	pid_t *tree, child, grandchild, first;
+	pthread_t thread;
+	ssize_t count;
+
+	(void)state;
+	pthread_barrier_init(&other.made, NULL, 2);
+	pthread_barrier_init(&other.seen, NULL, 2);
+	child = make_child(&grandchild);
+	assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
+	pthread_barrier_wait(&other.made);
+	count = proc_tree(getpid(), &tree);
+	assert_int_equal(count, 4);
+	assert_int_equal(tree[0], getpid());
+	assert_true(place(tree, count, child) > 0);
+	assert_true(place(tree, count, grandchild) > place(tree, count, child));
+	assert_true(place(tree, count, other.child) > 0);
+	free(tree);
+	assert_int_equal(proc_each_child(getpid(), stop_at_first, &first), -EXDEV);
+	assert_true(first == child || first == other.child);
+	kill(grandchild, SIGKILL);
+	kill(child, SIGKILL);
+	kill(other.child, SIGKILL);
+	pthread_barrier_wait(&other.seen);
+	pthread_join(thread, NULL);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	count = proc_tree(getpid(), &tree);
+	assert_int_equal(count, 1);
+	free(tree);
+	assert_int_equal(proc_each_child(NO_PROCESS, stop_at_first, &first), 0);
+}
+
 static void clocks(void **state)
 {
 	uint64_t before = now_ns(), between = clock_ns(CLOCK_MONOTONIC), after = now_ns();
@@ -216,6 +309,7 @@ int main(void)
 		cmocka_unit_test(fields),
 		cmocka_unit_test(descriptors),
 		cmocka_unit_test(environment),
+		cmocka_unit_test(trees),
 		cmocka_unit_test(clocks),
 	};
 
