@@ -9,12 +9,13 @@
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "proc/proc.h"
 
 #define REG(name)	(offsetof(struct user_regs_struct, name) / sizeof(uint64_t))
 #define NS_PER_S	1000000000
@@ -34,12 +35,9 @@ static bool read_call(const struct kcr_thread *t, struct timespec *until)
 {
 	static const unsigned char instruction[] = { 0x0f, 0x05 };
 	unsigned char found[sizeof(instruction)];
-	char path[32];
+	int fd = proc_open(t->tid, "mem", O_RDONLY);
 	bool is_call;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", t->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	is_call = pread(fd, found, sizeof(found), t->regs[REG(rip)]) == sizeof(found) &&

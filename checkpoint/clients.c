@@ -9,14 +9,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "device/device.h"
 #include "proc/clock.h"
+#include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
 
@@ -38,12 +37,9 @@ static unsigned int time_left(const struct checkpoint *c)
 
 static void path_of_descriptor(int fd, char *path, size_t size)
 {
-	char link[32];
-	ssize_t length;
+	ssize_t length = proc_fd_link(fd, path, size - 2);
 	struct stat st;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, path, size - 3);
 	if (length < 0 || path[0] != '/')
 		length = 0;
 	path[length] = '\0';

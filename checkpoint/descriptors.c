@@ -7,17 +7,16 @@
  */
 #include "checkpoint/internal.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/file.h"
 
@@ -100,23 +99,19 @@ int describe_descriptors(const struct checkpoint *c, struct file_table *files, p
 		.job = c->job, .pid = pid, .thread = scope_thread(&c->scope, pid),
 		.process = process,
 	};
-	struct dirent *entry;
-	char path[32];
-	int err = 0;
-	DIR *dir;
+	int err = 0, number;
+	DIR *numbers;
 
 	owner.pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (owner.pidfd < 0)
 		return report_errno(-errno, "process %d", pid);
-	snprintf(path, sizeof(path), "/proc/%d/fd", owner.thread);
-	dir = opendir(path);
-	if (!dir)
+	numbers = proc_list(owner.thread, "fd");
+	if (!numbers)
 		err = report_errno(-errno, "process %d: cannot list its descriptors", pid);
-	while (!err && (entry = readdir(dir)))
-		if (isdigit(entry->d_name[0]))
-			err = add(files, &owner, atoi(entry->d_name));
-	if (dir)
-		closedir(dir);
+	while (!err && (number = proc_next(numbers)) >= 0)
+		err = add(files, &owner, number);
+	if (numbers)
+		closedir(numbers);
 	close(owner.pidfd);
 	return err;
 }

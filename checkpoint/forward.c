@@ -66,11 +66,10 @@ static bool may_trace_any(const struct identity *client)
 /* Programs that must not be looked into by their user belong to root here. */
 static bool is_dumpable(pid_t thread, unsigned int uid)
 {
-	char path[32];
+	char path[PROC_PATH];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
-	return !stat(path, &st) && st.st_uid == uid;
+	return !stat(proc_path(path, thread, "mem"), &st) && st.st_uid == uid;
 }
 
 /* 0; -EPERM or -ESRCH (silently). */

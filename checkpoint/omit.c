@@ -13,18 +13,17 @@
 #include <unistd.h>
 
 #include "libcr/record.h"
+#include "proc/proc.h"
 
 /* Was the program started with libcr_omit preloaded? */
 static bool is_preloaded(pid_t thread)
 {
 	static const char variable[] = "LD_PRELOAD=";
-	char path[32], *text = NULL;
+	FILE *environ = proc_stream(thread, "environ");
+	char *text = NULL;
 	bool found = false;
 	size_t size = 0;
-	FILE *environ;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", thread);
-	environ = fopen(path, "re");
 	while (environ && !found && getdelim(&text, &size, '\0', environ) > 0)
 		found = !strncmp(text, variable, sizeof(variable) - 1) &&
 			strstr(text, "/libcr_omit.so.0");
@@ -38,12 +37,9 @@ static bool is_preloaded(pid_t thread)
 static bool says_record(pid_t thread, uint64_t address)
 {
 	struct cri_record_head *head = aligned_alloc(CRI_RECORD_PAGE, sizeof(*head));
-	char path[32];
+	int fd = proc_open(thread, "mem", O_RDONLY);
 	bool omit;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	omit = head && fd >= 0 && pread(fd, head, sizeof(*head), address) == sizeof(*head) &&
 	       head->magic == CRI_RECORD_MAGIC && head->omit;
 	if (fd >= 0)
@@ -54,14 +50,12 @@ static bool says_record(pid_t thread, uint64_t address)
 
 static bool is_recorded(pid_t thread)
 {
-	char path[32], *line = NULL;
+	FILE *maps = proc_stream(thread, "maps");
 	unsigned long long start;
+	char *line = NULL;
 	bool found = false;
 	size_t size = 0;
-	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", thread);
-	maps = fopen(path, "re");
 	while (maps && !found && getline(&line, &size, maps) > 0)
 		found = strstr(line, "/memfd:" CRI_RECORD_FILE " (deleted)") &&
 			sscanf(line, "%llx-", &start) == 1 && says_record(thread, start);

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "resource/build_id.h"
 
 #define MAX_OPENED	512
@@ -31,13 +31,11 @@ struct opened {
 /* Is the file itself a regular one?  To open another kind may have effects. */
 static int reopen_regular(int found)
 {
-	char link[32];
 	struct stat st;
 
 	if (fstat(found, &st) || !S_ISREG(st.st_mode))
 		return -1;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	return open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return proc_fd_reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 /* Opens a regular file as a private mapping needs it, and reads its build id; or -1. */

@@ -142,12 +142,9 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 /* The auxiliary vector of a 32-bit program has two of its words where we have one. */
 static int check_program(const struct scope_process *p)
 {
-	char path[32];
+	int fd = proc_open(p->thread, "auxv", O_RDONLY), err = 0;
 	uint64_t key;
-	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", p->thread);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;		/* the module will tell */
 	if (read(fd, &key, sizeof(key)) == sizeof(key) && key > UINT32_MAX)
@@ -168,25 +165,19 @@ static bool differs(pid_t thread, pid_t tid, int what)
  */
 static int check_threads(const struct scope_process *p)
 {
-	char path[32];
-	struct dirent *entry;
+	DIR *threads = proc_list(p->pid, "task");
 	int err = 0;
-	DIR *dir;
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
-	dir = opendir(path);
-	while (dir && !err && (entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid > 0 && tid != p->pid && tid != p->thread &&
+	while (!err && (tid = proc_next(threads)) >= 0)
+		if (tid != p->pid && tid != p->thread &&
 		    (differs(p->thread, tid, KCMP_FILES) || differs(p->thread, tid, KCMP_FS)) &&
 		    !differs(p->thread, tid, KCMP_VM))
 			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors or a "
 					  "working folder of its own, which cannot be saved",
 					  p->pid, tid);
-	}
-	if (dir)
-		closedir(dir);
+	if (threads)
+		closedir(threads);
 	return err;
 }
 
@@ -233,13 +224,11 @@ static int refuse_aio(pid_t pid)
 /* Refuses devices and rings; opens what will be wanted when all stands still. */
 static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
-	char name[32], last[4096] = "", *line = NULL;
+	FILE *maps = proc_stream(p->thread, "maps");
+	char last[4096] = "", *line = NULL;
 	size_t size = 0;
 	int err = 0;
-	FILE *maps;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", p->thread);
-	maps = fopen(name, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		char *path = strchr(line, '/');
 
