@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,14 +23,13 @@
 static int find_folder(const struct process_probe *probe, char target[PATH_MAX], bool *at_path)
 {
 	struct stat st, named;
-	char path[64];
+	char path[PROC_PATH];
 	ssize_t length;
 
 	length = proc_link(probe->thread, "cwd", target, PATH_MAX);
 	if (length < 0)
 		return report_errno(length, "process %d: cannot see its working folder", probe->pid);
-	snprintf(path, sizeof(path), "/proc/%d/cwd", probe->thread);
-	if (stat(path, &st) < 0)
+	if (stat(proc_path(path, probe->thread, "cwd"), &st) < 0)
 		return report_errno(-errno, "process %d: working folder %s", probe->pid, target);
 	if (!st.st_nlink)
 		return report_fail(-EOPNOTSUPP, "process %d: its working folder %s has been "

@@ -124,8 +124,6 @@ int rebuild_error(const Kcr__File *file, int err, const char *format, ...)
 
 /* Flags of a saved description that open(2) may get again. */
 int rebuild_open_flags(const Kcr__File *file);
-/* A new description of what fd refers to. */
-int rebuild_reopen(int fd, int flags);
 /* identity_open() of a path that --relocate may move. */
 int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode);
 /*

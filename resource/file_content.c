@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define BLOCK		65536u		/* zeros are skipped in blocks of this size */
@@ -122,9 +123,9 @@ int file_write_content(const struct file_probe *probe, const Kcr__File *file,
 	if (system_v || probe->fs.f_type == HUGETLBFS_MAGIC)
 		return write_mapped(probe, size, file->id, w);
 
-	fd = rebuild_reopen(probe->fd, O_RDONLY | O_NOATIME);
+	fd = proc_fd_reopen(probe->fd, O_RDONLY | O_NOATIME);
 	if (fd < 0)
-		fd = rebuild_reopen(probe->fd, O_RDONLY);
+		fd = proc_fd_reopen(probe->fd, O_RDONLY);
 	if (fd < 0) {
 		if ((probe->flags & O_ACCMODE) == O_WRONLY)
 			return file_save_error(probe, fd, "cannot read its contents");

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
 
@@ -152,7 +153,7 @@ int rebuild_put_content(struct rebuild *r, uint32_t id, int fd)
 int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags)
 {
 	bool raised = identity_raise(false);
-	int fd = rebuild_reopen(r->stdio[number], flags);
+	int fd = proc_fd_reopen(r->stdio[number], flags);
 
 	identity_lower(raised);
 	return fd;
@@ -197,16 +198,6 @@ int rebuild_open_flags(const Kcr__File *file)
 	return (file->flags & keep) | O_NOCTTY | O_CLOEXEC;
 }
 
-int rebuild_reopen(int fd, int flags)
-{
-	char path[64];
-	int new;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	new = open(path, flags | O_CLOEXEC);
-	return new < 0 ? -errno : new;
-}
-
 const char *rebuild_path(const struct rebuild *r, const char *path)
 {
 	return r->relocate ? r->relocate(path) : path;
@@ -247,9 +238,9 @@ int rebuild_open_node(const struct rebuild *r, const char *path, int flags, stru
 			close(node);
 		return err ?: node;
 	}
-	fd = rebuild_reopen(node, flags & ~O_NOFOLLOW);
+	fd = proc_fd_reopen(node, flags & ~O_NOFOLLOW);
 	if (fd == -EPERM && flags & O_NOATIME)
-		fd = rebuild_reopen(node, flags & ~(O_NOFOLLOW | O_NOATIME));
+		fd = proc_fd_reopen(node, flags & ~(O_NOFOLLOW | O_NOATIME));
 	close(node);
 	return fd;
 }

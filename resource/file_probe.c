@@ -8,75 +8,40 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The whole text of a file of /proc; NULL: it could not be read. */
-static char *read_text(const char *path)
-{
-	size_t room = 1024, length = 0;
-	char *text = NULL, *more;
-	ssize_t got;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	for (;;) {
-		more = realloc(text, room);
-		if (!more)
-			break;
-		text = more;
-		got = read(fd, text + length, room - 1 - length);
-		if (got < 0)
-			break;
-		length += got;
-		/* Less than half a page at a time is all that /proc has. */
-		if (!got || (length < 2048 && length < room - 1)) {
-			text[length] = '\0';
-			close(fd);
-			return text;
-		}
-		if (length == room - 1)
-			room *= 4;
-	}
-	free(text);
-	close(fd);
-	return NULL;
-}
+#include "proc/proc.h"
 
 char *file_probe_fdinfo(const struct file_probe *p)
 {
-	char path[64];
-	char *text;
+	char name[32], *text;
 
 	if (p->number < 0)
 		return strdup("");
 	/* Theirs tells of close-on-exec and POSIX locks; ours is there if they closed it. */
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", p->thread, p->number);
-	text = read_text(path);
+	snprintf(name, sizeof(name), "fdinfo/%d", p->number);
+	text = proc_text(p->thread, name, NULL);
 	if (!text) {
-		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p->fd);
-		text = read_text(path);
+		snprintf(name, sizeof(name), "fdinfo/%d", p->fd);
+		text = proc_text(PROC_SELF, name, NULL);
 	}
 	return text;
 }
 
 int file_probe_fill(struct file_probe *p)
 {
-	char path[64], link[8192];
 	ssize_t length;
+	char link[8192];
 
 	p->flags = fcntl(p->fd, F_GETFL);
 	if (p->flags < 0)
 		return -errno;
 	if (fstatfs(p->fd, &p->fs))
 		memset(&p->fs, 0, sizeof(p->fs));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
-	length = readlink(path, link, sizeof(link) - 1);
+	length = proc_fd_link(p->fd, link, sizeof(link));
 	if (length < 0)
-		return -errno;
-	link[length] = '\0';
+		return length;
 	p->link = strdup(link);
 	if (!p->link)
 		return -ENOMEM;

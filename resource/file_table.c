@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <linux/netlink.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define DESCRIPTORS_MAX	(1 << 20)	/* what kernels allow unless told otherwise (fs.nr_open) */
@@ -158,7 +158,7 @@ static size_t index_inode(const struct file_table *t, dev_t dev, ino_t ino)
  */
 static uint32_t find_mappable(const struct file_table *t, const struct file_probe *p)
 {
-	char path[64], link[4096];
+	char link[4096];
 	ssize_t length = -1;
 
 	for (size_t i = index_inode(t, p->st.st_dev, p->st.st_ino); i < t->count; i++) {
@@ -168,10 +168,8 @@ static uint32_t find_mappable(const struct file_table *t, const struct file_prob
 			break;
 		if (!q->mapped || q->flags != fcntl(p->fd, F_GETFL))
 			continue;
-		if (length < 0) {
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", p->fd);
-			length = readlink(path, link, sizeof(link));
-		}
+		if (length < 0)
+			length = proc_fd_link(p->fd, link, sizeof(link));
 		if (length == (ssize_t)strlen(q->link) && !memcmp(link, q->link, length))
 			return t->index[i];
 	}

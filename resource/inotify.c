@@ -19,6 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define SET_NEXT_WD	_IOW('I', 0, __s32)	/* INOTIFY_IOC_SETNEXTWD */
@@ -64,14 +65,12 @@ static struct file_handle *parse_handle(const char *line)
 /* A folder on the device, to open handles by. */
 static int open_mount(pid_t thread, unsigned int dev)
 {
-	char path[64], *line = NULL, point[4096];
+	FILE *mounts = proc_stream(thread, "mountinfo");
+	char *line = NULL, point[4096];
 	unsigned int major, minor;
 	size_t room = 0;
-	FILE *mounts;
 	int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", thread);
-	mounts = fopen(path, "re");
 	if (!mounts)
 		return -1;
 	while (fd < 0 && getline(&line, &room, mounts) > 0)
@@ -85,10 +84,9 @@ static int open_mount(pid_t thread, unsigned int dev)
 
 static char *path_by_handle(const struct watched *w, pid_t thread)
 {
-	char link[64], path[4096];
+	char path[4096];
 	int mount = w->handle ? open_mount(thread, w->dev) : -1, fd;
 	struct stat st, there;
-	ssize_t length = -1;
 	bool same = false;
 
 	if (mount < 0)
@@ -97,14 +95,10 @@ static char *path_by_handle(const struct watched *w, pid_t thread)
 	close(mount);
 	if (fd < 0)
 		return NULL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length > 0) {
-		path[length] = '\0';
-		/* Not is_it(): in btrfs, stat(2) knows another device than the kernel. */
+	/* Not is_it(): in btrfs, stat(2) knows another device than the kernel. */
+	if (proc_fd_link(fd, path, sizeof(path)) > 0)
 		same = !fstat(fd, &st) && !stat(path, &there) && there.st_ino == st.st_ino &&
 		       there.st_dev == st.st_dev;
-	}
 	close(fd);
 	return same ? strdup(path) : NULL;
 }
@@ -136,15 +130,10 @@ static char *search_upwards(const char *path, const struct watched *w)
 
 static char *path_by_search(const struct file_table *t, const struct watched *w, pid_t thread)
 {
-	char link[64], path[4096], *found = NULL;
-	ssize_t length;
+	char path[4096], *found = NULL;
 
-	snprintf(link, sizeof(link), "/proc/%d/cwd", thread);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length > 0) {
-		path[length] = '\0';
+	if (proc_link(thread, "cwd", path, sizeof(path)) > 0)
 		found = search_upwards(path, w);
-	}
 	for (uint32_t id = 1; !found && id <= file_table_count(t); id++)
 		found = search_upwards(file_table_probe(t, id)->link, w);
 	return found;

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -102,7 +103,7 @@ static int open_memfd(struct rebuild *r, const Kcr__File *file)
 		if (fd < 0)
 			fd = -errno;
 	} else {
-		fd = rebuild_reopen(base, rebuild_open_flags(file) & ~O_NOFOLLOW);
+		fd = proc_fd_reopen(base, rebuild_open_flags(file) & ~O_NOFOLLOW);
 	}
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
@@ -132,7 +133,7 @@ static void finish(struct rebuild *r, const Kcr__File *file)
 
 	if (file->memfd->same_as != file->id || !(file->memfd->seals & F_SEAL_FUTURE_WRITE))
 		return;
-	fd = rebuild_reopen(r->file_fd[file->id - 1], O_RDWR);
+	fd = proc_fd_reopen(r->file_fd[file->id - 1], O_RDWR);
 	if (fd < 0 || fcntl(fd, F_ADD_SEALS, file->memfd->seals))
 		report_warn("%s could not be sealed", file->description ?: "a memfd");
 	if (fd >= 0)

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
 
@@ -164,13 +165,10 @@ static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
 static int save_messages(struct file_table *t, const struct file_probe *probe, size_t count,
 			 Kcr__MessageQueue *queue)
 {
-	char link[32];
-	int err = 0, fd;
+	int fd = proc_fd_reopen(probe->fd, O_RDWR | O_NONBLOCK), err = 0;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", probe->fd);
-	fd = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return file_save_error(probe, -errno, "cannot read its messages");
+		return file_save_error(probe, fd, "cannot read its messages");
 	if (has_notification(fd)) {
 		close(fd);
 		return file_unsupported(t, "a message queue with a notification (mq_notify)");
@@ -342,7 +340,7 @@ static int open_queue(struct rebuild *r, const Kcr__File *file)
 	}
 	if (r->content_fd[first->id - 1] < 0)
 		return rebuild_error(file, -EINVAL, "its messages come too late");
-	fd = rebuild_reopen(r->content_fd[first->id - 1],
+	fd = proc_fd_reopen(r->content_fd[first->id - 1],
 			    rebuild_open_flags(file) & ~O_NOFOLLOW);
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");

@@ -30,10 +30,9 @@ static ssize_t own_namespace(size_t i, const char *name)
 static int check_root(const struct process_probe *probe)
 {
 	struct stat theirs;
-	char path[64];
+	char path[PROC_PATH];
 
-	snprintf(path, sizeof(path), "/proc/%d/root", probe->thread);
-	if (stat(path, &theirs) < 0)
+	if (stat(proc_path(path, probe->thread, "root"), &theirs) < 0)
 		return report_errno(-errno, "process %d: cannot see its root folder", probe->pid);
 	if (!own_root.st_ino && stat("/", &own_root) < 0)
 		return report_errno(-errno, "cannot see the root folder");

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define GROUP_WORDS	32	/* of 32 groups each: more than any protocol has */
@@ -30,13 +31,11 @@ static bool match(const struct file_probe *probe)
 /* The line of this socket in /proc/THREAD/net/netlink: unread bytes, a list half sent. */
 static bool is_busy(const struct file_probe *probe)
 {
+	FILE *table = proc_stream(probe->thread, "net/netlink");
 	unsigned long inode, unread, list;
-	char path[48], line[256];
 	bool busy = false;
-	FILE *table;
+	char line[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/net/netlink", probe->thread);
-	table = fopen(path, "re");
 	while (table && fgets(line, sizeof(line), table))
 		if (sscanf(line, "%*s %*s %*s %*s %lu %*s %lu %*s %*s %lu", &unread, &list,
 			   &inode) == 3 && inode == probe->st.st_ino)

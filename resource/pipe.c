@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
 
@@ -316,7 +317,7 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 			if (fd < 0)
 				fd = -errno;
 		} else {
-			fd = rebuild_reopen(ends[end],
+			fd = proc_fd_reopen(ends[end],
 					    flags | (file->pipe->fifo_path ? O_NONBLOCK : 0));
 		}
 		err = fd < 0 ? rebuild_error(f, fd, "it cannot be opened") :

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/build_id.h"
 #include "resource/identity.h"
@@ -285,7 +286,7 @@ static int open_again(struct rebuild *r, const Kcr__File *file)
 	base = r->content_fd[first - 1];
 	if (base < 0)
 		return rebuild_error(file, -EINVAL, "its contents come too late");
-	fd = rebuild_reopen(base, rebuild_open_flags(file) & ~O_NOFOLLOW);
+	fd = proc_fd_reopen(base, rebuild_open_flags(file) & ~O_NOFOLLOW);
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
 	return rebuild_put(r, file->id, fd);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
 
@@ -116,15 +117,13 @@ static int huge_bits(const Kcr__SharedMemory *memory, int flag)
 /* The file behind our own mapping at `address`; without the module a view of it. */
 static int take_file(const struct rebuild *r, void *address, size_t length)
 {
-	char path[80];
-	int fd;
+	char name[64];
 
 	if (r->job >= 0)
 		return device_mapped_file(r->job, 0, (uintptr_t)address);
-	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)address,
+	snprintf(name, sizeof(name), "map_files/%lx-%lx", (unsigned long)address,
 		 (unsigned long)address + length);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return proc_open(PROC_SELF, name, O_RDWR);
 }
 
 static int put(struct rebuild *r, const Kcr__File *file, void *address, size_t length)
@@ -161,7 +160,7 @@ static int open_anonymous(struct rebuild *r, const Kcr__File *file)
 static void choose_id(int id)
 {
 	bool raised = identity_raise(false);
-	int fd = open("/proc/sys/kernel/shm_next_id", O_WRONLY | O_CLOEXEC);
+	int fd = proc_open(PROC_ROOT, "sys/kernel/shm_next_id", O_WRONLY);
 	char text[16];
 
 	if (fd >= 0 && write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)

@@ -16,9 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
-#include "resource/identity.h"
 #include "resource/file.h"
+#include "resource/identity.h"
 #include "resource/socket.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
@@ -153,7 +154,7 @@ static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
 {
 	bool root = identity_raise(false);
 	int node = open_node(fd, path, root);
-	char link[32];
+	char link[PROC_PATH];
 	struct stat st;
 
 	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
@@ -161,8 +162,7 @@ static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
 	} else {
 		if (u->has_uid && u->has_gid && fchownat(node, "", u->uid, u->gid, AT_EMPTY_PATH))
 			report_verbose("%s has another owner than before", path);
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-		if (u->has_mode && chmod(link, u->mode & 07777))
+		if (u->has_mode && chmod(proc_fd_path(link, node), u->mode & 07777))
 			report_verbose("cannot set the mode of %s", path);
 	}
 	identity_lower(root);

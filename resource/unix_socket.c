@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/socket.h"
@@ -45,14 +46,14 @@ static bool is_own_node(const struct file_probe *probe, const struct stat *named
 static void save_node(const struct file_probe *probe, const char *name, Kcr__File *file)
 {
 	Kcr__UnixSocket *u = file->unix_socket;
-	char path[256];
+	char path[PROC_PATH], below[PROC_PATH];
 	struct stat st;
 
-	if (name[0] == '/')
-		snprintf(path, sizeof(path), "%s", name);
-	else
-		snprintf(path, sizeof(path), "/proc/%d/cwd/%s", probe->thread, name);
-	if (lstat(path, &st) || !S_ISSOCK(st.st_mode)) {
+	if (name[0] != '/') {
+		snprintf(below, sizeof(below), "cwd/%s", name);
+		name = proc_path(path, probe->thread, below);
+	}
+	if (lstat(name, &st) || !S_ISSOCK(st.st_mode)) {
 		u->has_unlinked = u->unlinked = true;
 	} else {
 		u->has_mode = u->has_uid = u->has_gid = true;
