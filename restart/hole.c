@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define PAGE_MASK	4095ull
@@ -38,7 +39,7 @@ void ranges_free(struct ranges *r)
 
 int ranges_self(struct ranges *r)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
+	FILE *maps = proc_stream(PROC_SELF, "maps");
 	char line[512];
 	int err = 0;
 

@@ -12,6 +12,7 @@
 #include "image/context.h"
 #include "image/view.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/proc.h"
 #include "report/report.h"
 #include "util/mpi_job.h"
 
@@ -137,7 +138,6 @@ static int open_file(const char *path)
 {
 	int node = open(path, O_PATH | O_CLOEXEC), fd;
 	struct stat st;
-	char link[32];
 
 	if (node < 0 || fstat(node, &st))
 		return report_errno(-errno, "cannot open %s", path);
@@ -145,10 +145,9 @@ static int open_file(const char *path)
 		fd = report_fail(-EINVAL, "%s is a named pipe of user %u: use cr_info - < %s", path,
 				 st.st_uid, path);
 	} else {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-		fd = open(link, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		fd = proc_fd_reopen(node, O_RDONLY | O_NOCTTY);
 		if (fd < 0)
-			fd = report_errno(-errno, "cannot open %s", path);
+			report_errno(fd, "cannot open %s", path);
 	}
 	close(node);
 	return fd;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "restart/restart.h"
@@ -270,16 +271,14 @@ static int check_file(const struct arguments *a, int fd)
 static int open_named(const struct arguments *a)
 {
 	int node = open(a->file, O_PATH | O_CLOEXEC), fd;
-	char link[32];
 
 	if (node < 0)
 		return report_errno(-errno, "cannot open the context file %s", a->file);
 	fd = check_file(a, node);
 	if (!fd) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-		fd = open(link, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		fd = proc_fd_reopen(node, O_RDONLY | O_NOCTTY);
 		if (fd < 0)
-			fd = report_errno(-errno, "cannot open the context file %s", a->file);
+			report_errno(fd, "cannot open the context file %s", a->file);
 	}
 	close(node);
 	return fd;
@@ -312,12 +311,8 @@ static void print_json(const struct restart_result *r)
 /* The absolute path of an open file; "": it has none. */
 static void name_source(int fd, char *path, size_t size)
 {
-	char link[32];
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, path, size - 1);
-	path[length > 0 && path[0] == '/' ? length : 0] = '\0';
+	if (proc_fd_link(fd, path, size) < 0 || path[0] != '/')
+		path[0] = '\0';
 }
 
 /* Reads, rebuilds, lets run. The file is closed again whatever happens. */

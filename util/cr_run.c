@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libdir.h"
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define EXIT_USAGE	255
@@ -91,11 +92,10 @@ static bool is_there(char *path, const char *folder, const char *library)
 static int find_library(char *path, const char *library)
 {
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 8);
-	char *slash;
+	char *slash = NULL;
 
-	self[length > 0 ? length : 0] = '\0';
-	slash = strrchr(self, '/');
+	if (proc_link(PROC_SELF, "exe", self, sizeof(self) - 7) > 0)
+		slash = strrchr(self, '/');
 	if (slash) {
 		strcpy(slash, "/../lib");
 		if (is_there(path, self, library))

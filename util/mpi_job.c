@@ -277,10 +277,9 @@ int mpi_job_restart(int argc, char **argv, char **file)
 	err = relaunch_rank_file(argv[at], file);
 	if (err || *file)
 		return err ? err : 1;
-	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	length = proc_link(PROC_SELF, "exe", self, sizeof(self));
 	if (length < 0)
-		return report_errno(-errno, "/proc/self/exe");
-	self[length] = '\0';
+		return report_errno(length, "/proc/self/exe");
 	for (int i = 1; i < argc && !err; i++) {
 		bool named = i == at || (i + 1 == at && (!strcmp(argv[i], "-f") ||
 							 !strcmp(argv[i], "--file")));

@@ -20,6 +20,7 @@
 
 #include "mpi-plugin/job/folder.h"
 #include "mpi-plugin/job/snapshot.h"
+#include "proc/proc.h"
 #include "report/report.h"
 
 /* Options that say the same thing in different words; one of them replaces the others. */
@@ -169,7 +170,7 @@ static bool is_roots(int folder, const char *name, uid_t *owner)
 static int load_as_root(const char *path, struct snapshot **s)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
-	char link[32];
+	char link[PROC_PATH];
 	uid_t owner;
 
 	if (folder < 0)
@@ -181,8 +182,7 @@ static int load_as_root(const char *path, struct snapshot **s)
 	} else {
 		snapshot_free(*s);
 		*s = NULL;
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
-		err = snapshot_load(link, s, NULL);
+		err = snapshot_load(proc_fd_path(link, folder), s, NULL);
 	}
 	close(folder);
 	return err;

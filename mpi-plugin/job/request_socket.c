@@ -152,23 +152,19 @@ static void add_inode(struct inodes *i, unsigned long inode)
 /* The sockets that the process has open, as far as one may look. */
 static void sockets_of(pid_t pid, struct inodes *out)
 {
-	char path[320], link[64];
-	struct dirent *entry;
+	DIR *list = proc_list(pid, "fd");
+	char name[32], link[64];
 	unsigned long inode;
-	ssize_t length;
-	DIR *dir;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
-		length = readlink(path, link, sizeof(link) - 1);
-		link[length > 0 ? length : 0] = '\0';
-		if (sscanf(link, "socket:[%lu]", &inode) == 1)
+	while ((fd = proc_next(list)) >= 0) {
+		snprintf(name, sizeof(name), "fd/%d", fd);
+		if (proc_link(pid, name, link, sizeof(link)) > 0 &&
+		    sscanf(link, "socket:[%lu]", &inode) == 1)
 			add_inode(out, inode);
 	}
-	if (dir)
-		closedir(dir);
+	if (list)
+		closedir(list);
 }
 
 static bool has_inode(const struct inodes *i, unsigned long inode)
@@ -182,7 +178,7 @@ static bool has_inode(const struct inodes *i, unsigned long inode)
 /* The name it has taken because another one had the usual one. */
 static bool find_other(pid_t pid, char *name, size_t room)
 {
-	FILE *list = fopen("/proc/net/unix", "re");
+	FILE *list = proc_stream(PROC_ROOT, "net/unix");
 	struct inodes own = { 0 };
 	char line[512], start[32];
 	bool found = false;
