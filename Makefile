@@ -32,13 +32,18 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 
 # ---- the user-level rooms -----------------------------------------------------
 
-ROOMS := proc image rebuild resource checkpoint restart device report mpi-plugin/job
+# The one folder that knows the processor: to bring another, write its like.
+KCR_ARCH := x86
+include arch/$(KCR_ARCH)/arch.mk
+
+ROOMS := arch/$(KCR_ARCH) proc image rebuild resource checkpoint restart device report mpi-plugin/job
 PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc
 CFLAGS  ?= -O2 -g
 KCR_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
-	-DKCR_VERSION='"$(VERSION)"' -DXXH_INLINE_ALL -I. -I$(B)/gen -Ikmod/uapi
+	-DKCR_VERSION='"$(VERSION)"' -DXXH_INLINE_ALL -I. -I$(B)/gen -Ikmod/uapi \
+	-Iarch/$(KCR_ARCH)/include
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # The programs take what they can from the archives: to load four libraries is a
@@ -49,8 +54,8 @@ PROG_LIBS  := $(foreach l,$(PKG_LIBS),$(or $(if $(filter -l%,$l),$(call archive,
 # The interpreter that rebuilds an address space from within (rebuild/restorer.c)
 # runs with no C library, no stack protector and at any address.
 RESTORER_CFLAGS := -fPIC -ffreestanding -fno-builtin -fno-stack-protector \
-	-fno-tree-loop-distribute-patterns -fno-jump-tables \
-	-fcf-protection=none -mgeneral-regs-only -U_FORTIFY_SOURCE -O2
+	-fno-tree-loop-distribute-patterns -fno-jump-tables -U_FORTIFY_SOURCE -O2 \
+	$(ARCH_RESTORER_CFLAGS)
 
 PROTO     := $(wildcard image/proto/*.proto)
 PROTO_GEN := $(PROTO:image/proto/%.proto=$(B)/gen/%.pb-c.c)

@@ -8,48 +8,45 @@
 #include "checkpoint/internal.h"
 
 #include <fcntl.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/instruction.h"
+#include "arch/registers.h"
 #include "proc/proc.h"
 
-#define REG(name)	(offsetof(struct user_regs_struct, name) / sizeof(uint64_t))
 #define NS_PER_S	1000000000
 #define FAR_S		(1ll << 32)	/* longer than that is for ever on any machine */
 
 static bool is_candidate(const struct kcr_thread *t)
 {
-	clockid_t clock = t->regs[REG(rdi)];
+	clockid_t clock = t->regs[ARCH_CALL_ARG0];
 
-	return t->restart.kind == KCR_RESTART_NONE && t->regs[REG(rax)] == SYS_clock_nanosleep &&
+	return t->restart.kind == KCR_RESTART_NONE && t->regs[ARCH_CALL_NR] == SYS_clock_nanosleep &&
 	       (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME) &&
-	       t->regs[REG(rsi)] & TIMER_ABSTIME;
+	       t->regs[ARCH_CALL_ARG1] & TIMER_ABSTIME;
 }
 
 /* Is it about to make a system call?  And until when does this one sleep? */
 static bool read_call(const struct kcr_thread *t, struct timespec *until)
 {
-	static const unsigned char instruction[] = { 0x0f, 0x05 };
-	unsigned char found[sizeof(instruction)];
+	unsigned char found[ARCH_CALL_LENGTH];
 	int fd = proc_open(t->tid, "mem", O_RDONLY);
 	bool is_call;
 
 	if (fd < 0)
 		return false;
-	is_call = pread(fd, found, sizeof(found), t->regs[REG(rip)]) == sizeof(found) &&
-		  !memcmp(found, instruction, sizeof(found)) &&
-		  pread(fd, until, sizeof(*until), t->regs[REG(rdx)]) == sizeof(*until);
+	is_call = pread(fd, found, sizeof(found), t->regs[ARCH_IP]) == sizeof(found) &&
+		  arch_is_call(found) &&
+		  pread(fd, until, sizeof(*until), t->regs[ARCH_CALL_ARG2]) == sizeof(*until);
 	close(fd);
 	return is_call && until->tv_nsec >= 0 && until->tv_nsec < NS_PER_S;
 }
 
 void absolute_sleep_settle(struct kcr_thread *t)
 {
-	clockid_t clock = t->regs[REG(rdi)];
+	clockid_t clock = t->regs[ARCH_CALL_ARG0];
 	struct timespec until, now;
 	int64_t left;
 
@@ -61,5 +58,5 @@ void absolute_sleep_settle(struct kcr_thread *t)
 		.kind = KCR_RESTART_NANOSLEEP,
 		.data = { clock, 0 /* nothing to tell of the time left */, 0, left > 0 ? left : 0 },
 	};
-	t->regs[REG(rax)] = SYS_restart_syscall;
+	t->regs[ARCH_CALL_NR] = SYS_restart_syscall;
 }

@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/xstate.h"
 #include "device/device.h"
 #include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
 #define STATUS_SIZE	(512u << 10)
-#define XSTATE_BV	512	/* offset in an XSAVE area */
 
 static int no_memory(pid_t pid)
 {
@@ -93,12 +93,7 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	absolute_sleep_settle(from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return no_memory(p->pid);
-	if (t->xstate.len >= XSTATE_BV + sizeof(uint64_t)) {
-		uint64_t present;
-
-		memcpy(&present, t->xstate.data + XSTATE_BV, sizeof(present));
-		c->preamble.xfeatures |= present;
-	}
+	c->preamble.xfeatures |= arch_xstate_features(t->xstate.data, t->xstate.len);
 	for (size_t i = 0; !err && attributes[i]; i++)
 		if (attributes[i]->save_thread)
 			err = attributes[i]->save_thread(probe, t);

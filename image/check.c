@@ -9,19 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/address.h"
+#include "arch/xstate.h"
 #include "section.h"
 
-#define USER_END		0x7ffffffff000ull
 #define PID_MAX			(1 << 22)
 #define SIGNALS			64
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
 #define AFFINITY_MAX		8192
 #define RECORD_PAGES		3	/* head and restart: libcr/record.h */
-#define XSTATE_MAX		(64u << 10)
-#define XSTATE_MIN		576	/* legacy area and header */
-#define XSTATE_HEADER		512
-#define XSTATE_RESERVED		48	/* bytes at the header's offset 16 */
 #define VMA_KNOWN		((KCR_VMA_DROPPABLE << 1) - 1)
 
 static bool valid_pid(int32_t pid)
@@ -47,7 +44,7 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 		if (!vma->has_page_size || page < CONTEXT_PAGE || page & (page - 1))
 			return "memory area with an impossible page size";
 	}
-	if (vma->start < after || vma->start >= vma->end || vma->end > USER_END ||
+	if (vma->start < after || vma->start >= vma->end || vma->end > ARCH_USER_END ||
 	    vma->start % page || vma->end % page)
 		return "memory area at an impossible address";
 	if (vma->has_file_id && vma->file_id && !file_exists(vma->file_id, nr_files))
@@ -112,7 +109,7 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 		return "auxiliary vector of an impossible length";
 	if (mm->has_vdso_text && mm->vdso_text.len > VDSO_MAX)
 		return "vdso of an impossible length";
-	if (mm->has_vdso && mm->vdso >= USER_END)
+	if (mm->has_vdso && mm->vdso >= ARCH_USER_END)
 		return "vdso at an impossible address";
 	return NULL;
 }
@@ -121,16 +118,13 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 
 static const char *check_xstate(const ProtobufCBinaryData *xstate, const Kcr__Preamble *preamble)
 {
-	static const uint8_t zero[XSTATE_RESERVED];
-	uint64_t header[2];
-
-	if (xstate->len < XSTATE_MIN || xstate->len > XSTATE_MAX || xstate->len % 8 ||
+	if (!arch_xstate_has_length(xstate->len) ||
 	    (preamble->has_xstate_size && xstate->len > preamble->xstate_size))
 		return "processor state of an impossible length";
-	memcpy(header, xstate->data + XSTATE_HEADER, sizeof(header));
-	if (header[1] || memcmp(xstate->data + XSTATE_HEADER + sizeof(header), zero, sizeof(zero)))
+	if (!arch_xstate_has_form(xstate->data))
 		return "processor state in an unknown form";
-	if (preamble->has_xfeatures && header[0] & ~preamble->xfeatures)
+	if (preamble->has_xfeatures &&
+	    arch_xstate_features(xstate->data, xstate->len) & ~preamble->xfeatures)
 		return "processor state with unexpected features";
 	return NULL;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/elf.h"
 #include "image/place.h"
 #include "report/report.h"
 #include "view.h"
@@ -335,7 +336,7 @@ static int write_headers(struct core *core)
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT, ELFOSABI_NONE },
 		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
+		.e_machine = ARCH_ELF_MACHINE,
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(head),
 		.e_ehsize = sizeof(head),

@@ -9,17 +9,11 @@
 #include <string.h>
 #include <sys/procfs.h>
 
+#include "arch/elf.h"
+#include "arch/xstate.h"
 #include "report/report.h"
 #include "view.h"
 
-#ifndef NT_X86_XSTATE
-#define NT_X86_XSTATE	0x202
-#endif
-#define FXSAVE_SIZE	512
-#define XCR0_OFFSET	464		/* where debuggers look for it in the XSAVE area */
-#define XFEATURES_SSE	3ull
-#define XFEATURES_AVX	7ull
-#define AVX_SIZE	832
 #define SIGINFO_SIZE	128
 
 struct notes {
@@ -115,19 +109,15 @@ static void note_siginfo(struct notes *n, const Kcr__Process *p)
 	note(n, "CORE", NT_SIGINFO, info, sizeof(info));
 }
 
-/* Floating point and vectors; debuggers want XCR0 in it to tell what they are. */
+/* Floating point and vectors. */
 static void note_xstate(struct notes *n, const struct context *c, const Kcr__Thread *t)
 {
-	uint64_t xcr0 = c->preamble->has_xfeatures ? c->preamble->xfeatures : 0;
-	size_t at;
+	uint64_t features = c->preamble->has_xfeatures ? c->preamble->xfeatures : 0;
 
-	note(n, "CORE", NT_FPREGSET, t->xstate.data, FXSAVE_SIZE);
-	note(n, "LINUX", NT_X86_XSTATE, t->xstate.data, t->xstate.len);
-	if (n->failed)
-		return;
-	at = n->length - t->xstate.len + XCR0_OFFSET;
-	xcr0 |= t->xstate.len >= AVX_SIZE ? XFEATURES_AVX : XFEATURES_SSE;
-	memcpy(n->data + at, &xcr0, sizeof(xcr0));
+	note(n, "CORE", NT_FPREGSET, t->xstate.data, ARCH_XSTATE_FPREGS);
+	note(n, "LINUX", ARCH_ELF_XSTATE, t->xstate.data, t->xstate.len);
+	if (!n->failed)
+		arch_xstate_note(n->data + n->length - t->xstate.len, t->xstate.len, features);
 }
 
 /* A mapped file as NT_FILE wants it: of regular files only. */

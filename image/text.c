@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/registers.h"
 #include "report/report.h"
 #include "view.h"
 
@@ -236,18 +237,11 @@ static void write_tree(FILE *out, const struct context *c, const struct summary 
 
 static void write_registers(FILE *out, const Kcr__Thread *t)
 {
-	static const char *const names[KCR_NR_REGS] = {
-		"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax",
-		"rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss",
-		"fs_base", "gs_base", "ds", "es", "fs", "gs",
-	};
-	static const uint8_t order[] = { 10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0,
-					 16, 18, 21, 22 };
 	size_t i;
 
-	for (i = 0; i < sizeof(order); i++)
-		fprintf(out, "%s%8s %016" PRIx64 "%s", i % 4 ? " " : "  ", names[order[i]],
-			t->reg[order[i]], i % 4 == 3 ? "\n" : "");
+	for (i = 0; i < ARCH_NR_SHOWN; i++)
+		fprintf(out, "%s%8s %016" PRIx64 "%s", i % 4 ? " " : "  ", arch_shown[i].name,
+			t->reg[arch_shown[i].place], i % 4 == 3 ? "\n" : "");
 }
 
 static void write_thread(FILE *out, const Kcr__Thread *t)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arch/restorer.h"
 #include "report/report.h"
 
 #define PAGE	4096u
@@ -65,14 +66,5 @@ uint64_t blob_reserve(struct blob *blob, uint64_t length, uint64_t align)
 
 void blob_run(const struct blob *blob, uint64_t script, uint64_t stack_top)
 {
-	/* As after a call: the stack is 8 bytes off its alignment. */
-	uint64_t stack = (stack_top & ~15ull) - 8;
-
-	__asm__ volatile("mov %[stack], %%rsp\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "jmp *%[run]"
-			 :
-			 : [stack] "r"(stack), [run] "r"(blob->run), "D"(script)
-			 : "memory");
-	__builtin_unreachable();
+	arch_run(blob->run, script, stack_top);
 }

@@ -11,6 +11,8 @@
 #include <linux/kcr.h>
 #include <asm/unistd.h>
 
+#include "arch/restorer.h"
+
 #define RESTORER __attribute__((section("kcr_restorer")))
 
 #ifndef PR_TIMER_CREATE_RESTORE_IDS
@@ -18,22 +20,6 @@
 #endif
 
 #define MAX_ERRNO	4095
-
-static inline __attribute__((always_inline)) int64_t
-system_call(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-	    uint64_t a5)
-{
-	register uint64_t r10 __asm__("r10") = a3;
-	register uint64_t r8 __asm__("r8") = a4;
-	register uint64_t r9 __asm__("r9") = a5;
-	int64_t result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(nr), "D"(a0), "S"(a1), "d"(a2), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 static inline __attribute__((always_inline)) int is_error(int64_t result)
 {
@@ -48,7 +34,7 @@ static void fail(const struct restorer_script *script, const struct restorer_op 
 	size_t i = 0;
 
 	if (!__atomic_exchange_n(&status->taken, 1, __ATOMIC_ACQ_REL)) {
-		status->pid = (int32_t)system_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+		status->pid = (int32_t)arch_system_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
 		status->result = result;
 		for (; label && label[i] && i < RESTORER_LABEL - 1; i++)
 			*(volatile char *)&status->label[i] = label[i];
@@ -56,7 +42,7 @@ static void fail(const struct restorer_script *script, const struct restorer_op 
 		__atomic_store_n(&status->written, 1, __ATOMIC_RELEASE);
 	}
 	for (;;)
-		system_call(__NR_exit_group, 1, 0, 0, 0, 0, 0);
+		arch_system_call(__NR_exit_group, 1, 0, 0, 0, 0, 0);
 }
 
 /*
@@ -69,19 +55,19 @@ static int64_t create_timer(uint64_t clock, uint64_t event, int32_t wanted)
 	int32_t id = wanted;
 	int64_t result, asked;
 
-	asked = system_call(__NR_prctl, PR_TIMER_CREATE_RESTORE_IDS, 1, 0, 0, 0, 0);
+	asked = arch_system_call(__NR_prctl, PR_TIMER_CREATE_RESTORE_IDS, 1, 0, 0, 0, 0);
 	if (!asked) {
-		result = system_call(__NR_timer_create, clock, event, (uint64_t)&id, 0, 0, 0);
-		system_call(__NR_prctl, PR_TIMER_CREATE_RESTORE_IDS, 0, 0, 0, 0, 0);
+		result = arch_system_call(__NR_timer_create, clock, event, (uint64_t)&id, 0, 0, 0);
+		arch_system_call(__NR_prctl, PR_TIMER_CREATE_RESTORE_IDS, 0, 0, 0, 0, 0);
 		return is_error(result) ? result : id;
 	}
 	for (;;) {
-		result = system_call(__NR_timer_create, clock, event, (uint64_t)&id, 0, 0, 0);
+		result = arch_system_call(__NR_timer_create, clock, event, (uint64_t)&id, 0, 0, 0);
 		if (is_error(result))
 			return result;
 		if (id >= wanted)
 			return id;
-		system_call(__NR_timer_delete, id, 0, 0, 0, 0, 0);
+		arch_system_call(__NR_timer_delete, id, 0, 0, 0, 0, 0);
 	}
 }
 
@@ -89,39 +75,14 @@ static int64_t create_timer(uint64_t clock, uint64_t event, int32_t wanted)
 RESTORER __attribute__((noinline))
 static int64_t clone_thread(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
 {
-	int64_t result;
-
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rdi\n\t"
-			 "call restorer_run\n\t"
-			 "ud2\n"
-			 "1:"
-			 : "=a"(result)
-			 : "a"(nr), "D"(a0), "S"(a1), "d"(a2)
-			 : "rcx", "r11", "memory");
-	return result;
+	return arch_clone(nr, a0, a1, a2);
 }
 
 /* The floating-point registers are loaded last: nothing may come between. */
 RESTORER __attribute__((noinline))
 static int64_t enter(uint64_t job, uint64_t request, uint64_t xsave)
 {
-	int64_t result;
-
-	__asm__ volatile("mov $-1, %%eax\n\t"
-			 "mov $-1, %%edx\n\t"
-			 "xrstor64 (%[xsave])\n\t"
-			 "mov %[nr], %%eax\n\t"
-			 "mov %[request], %%rdx\n\t"
-			 "syscall"
-			 : "=&a"(result)
-			 : [xsave] "r"(xsave), [nr] "i"(__NR_ioctl), [request] "r"(request),
-			   "D"(job), "S"((uint64_t)KCR_IOC_ENTER)
-			 : "rcx", "rdx", "r11", "memory");
-	return result;
+	return arch_enter(__NR_ioctl, job, KCR_IOC_ENTER, request, xsave);
 }
 
 RESTORER __attribute__((noinline))
@@ -130,18 +91,15 @@ static int64_t execute(const struct restorer_op *op)
 	const uint64_t *a = op->arg;
 
 	if (op->kind == RESTORER_CALL)
-		return system_call(op->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+		return arch_system_call(op->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (op->kind == RESTORER_TIMER)
 		return create_timer(a[0], a[1], (int32_t)a[2]);
 	if (op->kind == RESTORER_CLONE)
 		return clone_thread(op->nr, a[0], a[1], a[2]);
 	if (op->kind == RESTORER_ENTER)
 		return enter(a[0], a[1], a[2]);
-	if (op->kind == RESTORER_COPY) {
-		uint64_t to = a[0], from = a[1], length = a[2];
-
-		__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
-	}
+	if (op->kind == RESTORER_COPY)
+		arch_copy(a[0], a[1], a[2]);
 	return 0;
 }
 

@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* User addresses of a process that never asked for more than 47 bits. */
+#include "arch/address.h"
+
+/* Where a hole may be. */
 #define HOLE_LOWEST	0x10000ull
-#define HOLE_HIGHEST	0x7ffffffff000ull
+#define HOLE_HIGHEST	ARCH_USER_END
 
 struct range {
 	uint64_t start;

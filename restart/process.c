@@ -17,6 +17,7 @@
 #include <linux/rseq.h>
 #include <linux/sched.h>
 
+#include "arch/thread.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
 #include "restart/hole.h"
@@ -28,7 +29,6 @@
 			 CLONE_SYSVSEM)
 #define STACK_SIZE	4096u
 #define FIXED_SIZE	(256u << 10)	/* code, limits, locks, what a leader has alone */
-#define RSEQ_SIGNATURE	0x53053053u	/* glibc's on x86 */
 #define RSEQ_LENGTH	32u
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE	27
@@ -68,10 +68,9 @@ static int forget_rseq(void)
 
 	if (!&__rseq_size || !__rseq_size)
 		return 0;
-	__asm__("mov %%fs:0, %0" : "=r"(area));
-	area += __rseq_offset;
-	if (!syscall(SYS_rseq, area, RSEQ_LENGTH, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE) ||
-	    !syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE))
+	area = arch_thread_pointer() + __rseq_offset;
+	if (!syscall(SYS_rseq, area, RSEQ_LENGTH, RSEQ_FLAG_UNREGISTER, ARCH_RSEQ_SIGNATURE) ||
+	    !syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, ARCH_RSEQ_SIGNATURE))
 		return 0;
 	return report_errno(-errno, "cannot unregister the restartable sequences area");
 }

@@ -14,16 +14,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "arch/registers.h"
+#include "arch/vdso.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
 #include "restart/vdso_symbols.h"
-
-#define RIP	16			/* in struct user_regs_struct */
-
-/* movabs $target, %rax; jmp *%rax */
-#define JUMP_LENGTH	12
-/* mov $nr, %eax; syscall; ret */
-#define CALL_LENGTH	8
 
 static void span(const struct ranges *r, uint64_t *start, uint64_t *end)
 {
@@ -87,7 +82,7 @@ static bool is_same(const struct vdso *v, const Kcr__Mm *mm)
 static int refuse_inside(const struct range *text, const Kcr__Process *p)
 {
 	for (size_t i = 0; i < p->n_thread; i++) {
-		uint64_t ip = p->thread[i]->n_reg > RIP ? p->thread[i]->reg[RIP] : 0;
+		uint64_t ip = p->thread[i]->n_reg > ARCH_IP ? p->thread[i]->reg[ARCH_IP] : 0;
 
 		if (ip >= text->start && ip < text->end)
 			return report_fail(-EOPNOTSUPP, "thread %d was stopped inside the vdso of "
@@ -155,41 +150,6 @@ static int move_home(const struct vdso *v, struct script *s)
 
 /* ---- the vdso of another kernel ---------------------------------------------- */
 
-static void put_jump(uint8_t *at, uint64_t target)
-{
-	at[0] = 0x48;
-	at[1] = 0xb8;
-	memcpy(at + 2, &target, sizeof(target));
-	at[10] = 0xff;
-	at[11] = 0xe0;
-}
-
-static void put_call(uint8_t *at, uint32_t nr)
-{
-	at[0] = 0xb8;
-	memcpy(at + 1, &nr, sizeof(nr));
-	at[5] = 0x0f;
-	at[6] = 0x05;
-	at[7] = 0xc3;
-}
-
-/* The system call that does what a function of the vdso does, or -1. */
-static long call_of(const char *name)
-{
-	static const struct { const char *name; long nr; } calls[] = {
-		{ "clock_gettime", SYS_clock_gettime }, { "gettimeofday", SYS_gettimeofday },
-		{ "clock_getres", SYS_clock_getres }, { "time", SYS_time },
-		{ "getcpu", SYS_getcpu }, { "getrandom", SYS_getrandom },
-	};
-
-	if (!strncmp(name, "__vdso_", 7))
-		name += 7;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (!strcmp(name, calls[i].name))
-			return calls[i].nr;
-	return -1;
-}
-
 /* Makes each function of the saved text lead to the live vdso, which is at `live`. */
 static int patch(uint8_t *text, size_t length, uint64_t live, const struct range *live_text)
 {
@@ -204,12 +164,12 @@ static int patch(uint8_t *text, size_t length, uint64_t live, const struct range
 	for (size_t i = 0; i < saved.count; i++) {
 		const struct vdso_symbol *symbol = &saved.at[i];
 		const struct vdso_symbol *target = vdso_symbol(&now, symbol->name);
-		long nr = call_of(symbol->name);
+		long nr = arch_vdso_call(symbol->name);
 
-		if (target && symbol->size >= JUMP_LENGTH)
-			put_jump(text + symbol->value, live + target->value);
-		else if (nr >= 0 && symbol->size >= CALL_LENGTH)
-			put_call(text + symbol->value, (uint32_t)nr);
+		if (target && symbol->size >= ARCH_JUMP_LENGTH)
+			arch_put_jump(text + symbol->value, live + target->value);
+		else if (nr >= 0 && symbol->size >= ARCH_STUB_LENGTH)
+			arch_put_stub(text + symbol->value, (uint32_t)nr);
 		else
 			report_verbose("the vdso of this kernel has no %s", symbol->name);
 	}

@@ -32,7 +32,8 @@ $(T)/fuzz_ioctl: $(wildcard tests/fuzz/ioctl/*.[ch])
 		-o $@ $(filter %.c,$^) -lpthread
 
 test-programs: $(T)/fuzz_images
-$(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(call room_lib,report)
+$(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(call room_lib,report) \
+		$(call room_lib,arch/$(KCR_ARCH))
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O2 -g -o $@ $(filter %.c %.a,$^) $(PROG_LIBS)
@@ -95,7 +96,7 @@ CLANG    ?= clang
 MPI_ROOMS := mpi-plugin/coordinator mpi-plugin/secret
 NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) $(MPI_ROOMS) util,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
-FUZZ_SRC := $(foreach r,proc image report mpi-plugin/job $(MPI_ROOMS),$(call room_src,$r))
+FUZZ_SRC := $(foreach r,arch/$(KCR_ARCH) proc image report mpi-plugin/job $(MPI_ROOMS),$(call room_src,$r))
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
 UNIT_CC = $(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 FUZZ_CC = $(CLANG) $(filter-out -Werror,$(KCR_CFLAGS)) -w $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Addresses of programs. */
+#ifndef KCR_ARCH_ADDRESS_H
+#define KCR_ARCH_ADDRESS_H
+
+/* The end of the addresses of a process that never asked for more than 47 bits. */
+#define ARCH_USER_END	0x7ffffffff000ull
+
+#endif /* KCR_ARCH_ADDRESS_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Thread-local storage, and what the C library keeps there. */
+#ifndef KCR_ARCH_THREAD_H
+#define KCR_ARCH_THREAD_H
+
+#include <stdint.h>
+
+#define ARCH_RSEQ_SIGNATURE	0x53053053u	/* glibc's, of restartable sequences */
+
+/* The calling thread's thread pointer, from which the C library counts (__rseq_offset). */
+static inline char *arch_thread_pointer(void)
+{
+	char *pointer;
+
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
+/* System calls by which a thread gets its saved thread-local storage. */
+#define ARCH_NR_TLS_CALLS	2
+struct arch_tls_call {
+	const char *label;		/* names it in messages */
+	long nr;
+	uint64_t argument[2];
+};
+
+/* regs: the saved registers, as in registers.h. */
+void arch_tls_calls(const uint64_t *regs, struct arch_tls_call call[ARCH_NR_TLS_CALLS]);
+
+#endif /* KCR_ARCH_THREAD_H */

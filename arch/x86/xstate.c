@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The XSAVE area: 512 bytes of FXSAVE, 64 of header, then components.  XRSTOR faults on
+ * anything that the processor does not know.  See arch/xstate.h.
+ */
+#include "arch/xstate.h"
+
+#include <cpuid.h>
+#include <string.h>
+
+#define MAX_LENGTH		(64u << 10)
+#define MXCSR			24		/* offsets in the area */
+#define MXCSR_MASK		28
+#define XCR0			464		/* where debuggers look for it */
+#define HEADER			512
+#define HEADER_LENGTH		64
+#define MIN_LENGTH		(HEADER + HEADER_LENGTH)
+#define MXCSR_DEFAULT_MASK	0xffbfu
+#define FEATURES_SSE		3ull		/* what the part before the header holds */
+#define FEATURES_AVX		7ull
+#define AVX_LENGTH		832
+
+bool arch_xstate_has_length(size_t length)
+{
+	return length >= MIN_LENGTH && length <= MAX_LENGTH && length % 8 == 0;
+}
+
+bool arch_xstate_has_form(const void *state)
+{
+	static const uint8_t zero[HEADER_LENGTH - 8];
+
+	return !memcmp((const uint8_t *)state + HEADER + 8, zero, sizeof(zero));
+}
+
+uint64_t arch_xstate_features(const void *state, size_t length)
+{
+	uint64_t features = 0;
+
+	if (length >= HEADER + sizeof(features))
+		memcpy(&features, (const uint8_t *)state + HEADER, sizeof(features));
+	return features;
+}
+
+uint64_t arch_xstate_enabled(void)
+{
+	uint32_t low, high, a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+		return 0;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (uint64_t)high << 32 | low;
+}
+
+uint32_t arch_xstate_size(void)
+{
+	uint32_t a, b = 0, c, d;
+
+	__get_cpuid_count(0xd, 0, &a, &b, &c, &d);
+	return b;
+}
+
+bool arch_xstate_has_layout(const void *state, size_t length)
+{
+	return length <= MIN_LENGTH || length <= arch_xstate_size() ||
+	       arch_xstate_features(state, length) <= FEATURES_SSE;
+}
+
+static uint32_t own_mxcsr_mask(void)
+{
+	uint8_t area[HEADER] __attribute__((aligned(16))) = { 0 };
+	uint32_t mask;
+
+	__asm__ volatile("fxsave (%0)" : : "r"(area) : "memory");
+	memcpy(&mask, area + MXCSR_MASK, sizeof(mask));
+	return mask ? mask : MXCSR_DEFAULT_MASK;
+}
+
+void arch_xstate_put(void *at, const void *state, size_t length)
+{
+	uint32_t size = arch_xstate_size(), mxcsr;
+	uint8_t *area = at;
+
+	memcpy(area, state, length < size ? length : size);
+	memcpy(&mxcsr, area + MXCSR, sizeof(mxcsr));
+	mxcsr &= own_mxcsr_mask();
+	memcpy(area + MXCSR, &mxcsr, sizeof(mxcsr));
+	memset(area + HEADER + 8, 0, HEADER_LENGTH - 8);
+}
+
+void arch_xstate_note(void *state, size_t length, uint64_t features)
+{
+	features |= length >= AVX_LENGTH ? FEATURES_AVX : FEATURES_SSE;
+	memcpy((uint8_t *)state + XCR0, &features, sizeof(features));
+}
