@@ -77,7 +77,7 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	check-kernels check-debug demo bench deps help kmod-farm
+	check-kernels check-debug lint demo bench deps help kmod-farm
 
 all: module user
 
@@ -95,6 +95,7 @@ help:
 #: check            all tests; the module runs in the emulated machine
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
 #: check-debug      core tests under a kernel with KASAN and lockdep
+#: lint             the sources, looked at by tools of others
 #: demo, bench      see tests/demo/ and tests/bench/
 #: deps             installs the Debian packages that all this needs
 
@@ -174,11 +175,15 @@ install: user
 deps:
 	tests/deps
 
-check check-kernels check-debug demo bench: export MAKEFLAGS =
+check check-kernels check-debug lint demo bench: export MAKEFLAGS =
 
 check:
 	@tests/deps
 	@tests/run
+
+lint:
+	@tests/deps lint
+	@tests/lint/run
 
 check-kernels:
 	@tests/deps kernels

@@ -180,14 +180,10 @@ static int restart_call(int ret)
 	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret;
 }
 
-/* kcr_clients_lock is held when it returns 0. */
-static int lock_client(struct kcr_client *client)
+static int check_alive(const struct kcr_client *client)
 {
-	spin_lock(&kcr_clients_lock);
-	if (client->state != KCR_CLIENT_DEAD)
-		return 0;
-	spin_unlock(&kcr_clients_lock);
-	return -ESHUTDOWN;
+	lockdep_assert_held(&kcr_clients_lock);
+	return client->state == KCR_CLIENT_DEAD ? -ESHUTDOWN : 0;
 }
 
 /* A restarted thread that was not in ANSWER, or one that did not say DONE. */
@@ -204,28 +200,43 @@ static bool is_told(struct kcr_client *client)
 	return READ_ONCE(client->state) != KCR_CLIENT_IDLE;
 }
 
+/*
+ * A reference to the job that asks; NULL: none does; ERR_PTR.  *done: a job to put.
+ */
+static struct kcr_job *look_for_job(struct kcr_client *client, struct kcr_job **done)
+{
+	struct kcr_job *job = NULL;
+	int ret;
+
+	*done = NULL;
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (ret) {
+		spin_unlock(&kcr_clients_lock);
+		return ERR_PTR(ret);
+	}
+	*done = forget_outcome(client);
+	if (client->state == KCR_CLIENT_TOLD)
+		client->state = KCR_CLIENT_RUNNING;
+	if (client->state == KCR_CLIENT_RUNNING && client->job)
+		job = kcr_job_get(client->job);
+	else
+		client->state = KCR_CLIENT_IDLE;	/* the job ended before it was looked at */
+	spin_unlock(&kcr_clients_lock);
+	return job;
+}
+
 /* A reference to the job that asks; ERR_PTR. */
 static struct kcr_job *wait_until_told(struct kcr_client *client)
 {
-	struct kcr_job *job;
+	struct kcr_job *job, *done;
 	int ret;
 
 	while (true) {
-		ret = lock_client(client);
-		if (ret)
-			return ERR_PTR(ret);
-		job = forget_outcome(client);
-		if (client->state == KCR_CLIENT_TOLD)
-			client->state = KCR_CLIENT_RUNNING;
-		if (client->state == KCR_CLIENT_RUNNING && client->job) {
-			job = kcr_job_get(client->job);
-			spin_unlock(&kcr_clients_lock);
+		job = look_for_job(client, &done);
+		put_job(done);
+		if (job)
 			return job;
-		}
-		/* The job ended before it was looked at. */
-		client->state = KCR_CLIENT_IDLE;
-		spin_unlock(&kcr_clients_lock);
-		put_job(job);
 		ret = wait_event_interruptible(client->wake, is_told(client));
 		if (ret)
 			return ERR_PTR(restart_call(ret));
@@ -317,11 +328,11 @@ static int give_answer(struct kcr_client *client, const struct kcr_client_answer
 
 	if (IS_ERR(threads))
 		return PTR_ERR(threads);
-	ret = lock_client(client);
-	if (!ret) {
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (!ret)
 		ret = take_answer(client, request, &threads);
-		spin_unlock(&kcr_clients_lock);
-	}
+	spin_unlock(&kcr_clients_lock);
 	kvfree(threads);
 	return ret;
 }
@@ -336,16 +347,17 @@ static long client_answer(struct kcr_client *client, void *request)
 	ret = give_answer(client, answer);
 	if (!ret)
 		ret = restart_call(wait_event_interruptible(client->wake, has_outcome(client)));
-	if (!ret)
-		ret = lock_client(client);
 	if (ret)
 		return ret;
-	answer->outcome = client->outcome;
-	answer->result = client->result;
-	if (client->state == KCR_CLIENT_OUTCOME)
-		client->state = KCR_CLIENT_FINISHING;
-	else
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (!ret && client->state != KCR_CLIENT_OUTCOME)
 		ret = -EINVAL;		/* another thread has it */
+	if (!ret) {
+		answer->outcome = client->outcome;
+		answer->result = client->result;
+		client->state = KCR_CLIENT_FINISHING;
+	}
 	spin_unlock(&kcr_clients_lock);
 	/* Never changes once it is set. */
 	if (!ret && answer->outcome == KCR_OUTCOME_RESTARTED)
@@ -353,28 +365,34 @@ static long client_answer(struct kcr_client *client, void *request)
 	return ret;
 }
 
+/* The job that it has done with, or NULL.  kcr_clients_lock held. */
+static struct kcr_job *finish(struct kcr_client *client, u32 code)
+{
+	struct kcr_job *job = client->job;
+
+	client->state = KCR_CLIENT_IDLE;
+	if (job && code && !job->finish_code) {
+		job->finish_code = code;
+		job->finish_pid = pid_nr_ns(client->pid, ns_of_pid(job->owner));
+	}
+	return kcr_client_detach(client);
+}
+
 static long client_done(struct kcr_client *client, void *request)
 {
 	const struct kcr_client_done *done = request;
-	struct kcr_job *job;
-	int ret = lock_client(client);
+	struct kcr_job *job = NULL;
+	int ret;
 
-	if (ret)
-		return ret;
-	if (client->state != KCR_CLIENT_FINISHING) {
-		spin_unlock(&kcr_clients_lock);
-		return -EINVAL;
-	}
-	client->state = KCR_CLIENT_IDLE;
-	job = client->job;
-	if (job && done->code && !job->finish_code) {
-		job->finish_code = done->code;
-		job->finish_pid = pid_nr_ns(client->pid, ns_of_pid(job->owner));
-	}
-	job = kcr_client_detach(client);
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (!ret && client->state != KCR_CLIENT_FINISHING)
+		ret = -EINVAL;
+	if (!ret)
+		job = finish(client, done->code);
 	spin_unlock(&kcr_clients_lock);
 	put_job(job);
-	return 0;
+	return ret;
 }
 
 /* ---- forwarding ------------------------------------------------------------------ */
@@ -385,32 +403,42 @@ static bool is_forwarded(struct kcr_client *client)
 	       READ_ONCE(client->state) != KCR_CLIENT_RUNNING;
 }
 
+/* Tells the requester, unless it was told: then the call starts again. */
+static int ask(struct kcr_client *client, const struct kcr_client_forward *forward)
+{
+	lockdep_assert_held(&kcr_clients_lock);
+	if (client->state != KCR_CLIENT_RUNNING)
+		return -EINVAL;
+	if (client->forward != KCR_FORWARD_NONE)
+		return 0;
+	if (!client->job || client->over)
+		return -ECANCELED;
+	client->forward_scope = forward->scope;
+	client->forward_target = forward->target;
+	client->forward = KCR_FORWARD_ASKED;
+	wake_up_all(&client->job->arrived);
+	return 0;
+}
+
 static long client_forward(struct kcr_client *client, void *request)
 {
-	const struct kcr_client_forward *forward = request;
-	int ret = lock_client(client);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (client->state != KCR_CLIENT_RUNNING) {
-		ret = -EINVAL;
-	} else if (client->forward == KCR_FORWARD_NONE) {
-		ret = !client->job || client->over ? -ECANCELED : 0;
-		client->forward_scope = forward->scope;
-		client->forward_target = forward->target;
-		client->forward = ret ? KCR_FORWARD_NONE : KCR_FORWARD_ASKED;
-		if (!ret)
-			wake_up_all(&client->job->arrived);
-	}
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (!ret)
+		ret = ask(client, request);
 	spin_unlock(&kcr_clients_lock);
 	if (!ret)
 		ret = restart_call(wait_event_interruptible(client->wake, is_forwarded(client)));
-	if (!ret)
-		ret = lock_client(client);
 	if (ret)
 		return ret;
-	ret = client->forward == KCR_FORWARD_DONE ? client->forward_result : -ECANCELED;
-	client->forward = KCR_FORWARD_NONE;
+	spin_lock(&kcr_clients_lock);
+	ret = check_alive(client);
+	if (!ret) {
+		ret = client->forward == KCR_FORWARD_DONE ? client->forward_result : -ECANCELED;
+		client->forward = KCR_FORWARD_NONE;
+	}
 	spin_unlock(&kcr_clients_lock);
 	return ret;
 }

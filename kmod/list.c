@@ -100,7 +100,7 @@ static bool describe(struct kcr_member *member, struct kcr_process *process,
 	sharing->object[SHARED_MM] = task->mm;
 	sharing->object[SHARED_FILES] = task->files;
 	sharing->object[SHARED_FS] = task->fs;
-	sharing->object[SHARED_SIGHAND] = task->sighand;
+	sharing->object[SHARED_SIGHAND] = rcu_access_pointer(task->sighand);
 	return true;
 }
 

@@ -12,7 +12,9 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
 
@@ -55,6 +57,17 @@ void kcr_parked_check_stopped(struct kcr_parked *parked);
 static inline bool kcr_parked_rests(const struct kcr_parked *parked)
 {
 	return parked->state == KCR_ARRIVED || parked->state == KCR_STOPPED;
+}
+
+/*
+ * Its signal handlers, which it can't lose while it rests: on its way out it
+ * takes list_lock first, to say so.  list_lock held.
+ */
+static inline struct sighand_struct *kcr_parked_sighand(const struct kcr_parked *parked)
+{
+	return rcu_dereference_protected(parked->task->sighand,
+					 lockdep_is_held(&parked->job->list_lock) &&
+					 kcr_parked_rests(parked));
 }
 
 /* Moves all threads of the member to `list` and lets them go.  list_lock held. */

@@ -357,6 +357,7 @@ static void release_all(struct kcr_restart *restart, bool hold)
 			set_dumpable_at_last(half);
 	rcu_read_unlock();
 	restart->holding = hold;
+	/* Who sees it runs, and finds all that was set for it. */
 	smp_store_release(&restart->resumed, true);
 }
 

@@ -20,8 +20,8 @@ struct kcr_half {
 	struct list_head node;		/* restart->processes */
 	struct pid *pid;		/* of the group leader, referenced */
 	u64 exec_id;			/* its self_exec_id: another one after exec */
-	struct mm_struct *mm;		/* mm_count reference; with CLONE_VM from birth
-					 * on, else once a thread entered */
+	/* An mm_count reference: with CLONE_VM from birth on, else once a thread entered. */
+	struct mm_struct *mm;
 	struct file *exe;		/* becomes /proc/PID/exe, or NULL */
 	unsigned long unmap_start;	/* the code that entered … */
 	unsigned long unmap_len;	/* … 0: stays */
@@ -34,8 +34,8 @@ struct kcr_half {
 	u32 stop_signal;		/* what wait(2) is to tell */
 	s32 dumpable;			/* from RESUME on; -1: as it is */
 	bool complete;			/* all entered */
-	bool ready;			/* the same of all that share its mm, and the
-					 * old code is unmapped */
+	/* The same of all that share its mm, and the old code is unmapped. */
+	bool ready;
 };
 
 struct kcr_restart {

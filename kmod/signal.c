@@ -66,6 +66,7 @@ static struct kcr_parked *find_thread(struct kcr_member *member, pid_t tid)
 static int collect_signals(struct kcr_member *member, pid_t tid, struct collection *to)
 {
 	struct kcr_parked *parked;
+	struct sighand_struct *sighand;
 	struct task_struct *task;
 	int ret = -ESRCH;
 
@@ -73,9 +74,10 @@ static int collect_signals(struct kcr_member *member, pid_t tid, struct collecti
 	parked = find_thread(member, tid);
 	if (parked) {
 		task = parked->task;
-		spin_lock_irq(&task->sighand->siglock);
+		sighand = kcr_parked_sighand(parked);
+		spin_lock_irq(&sighand->siglock);
 		collect_pending(to, tid ? &task->pending : &task->signal->shared_pending);
-		spin_unlock_irq(&task->sighand->siglock);
+		spin_unlock_irq(&sighand->siglock);
 		ret = 0;
 	}
 	spin_unlock(&member->job->list_lock);
@@ -124,7 +126,7 @@ static int read_actions(struct kcr_member *member, struct kcr_sigactions *reques
 		spin_unlock(&member->job->list_lock);
 		return -ESRCH;
 	}
-	sighand = parked->task->sighand;
+	sighand = kcr_parked_sighand(parked);
 	spin_lock_irq(&sighand->siglock);
 	for (i = 0; i < _NSIG; i++) {
 		action = &sighand->action[i].sa;

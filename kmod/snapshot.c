@@ -54,11 +54,16 @@ static void catch_child(struct kcr_fork_catch *catch, struct task_struct *child)
 	send_sig(SIGKILL, child, 1);
 }
 
+static spinlock_t *own_siglock(void)
+{
+	return &rcu_dereference_protected(current->sighand, true)->siglock;
+}
+
 static void usage_save(struct child_usage *usage)
 {
 	struct signal_struct *sig = current->signal;
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(own_siglock());
 	usage->utime = sig->cutime;
 	usage->stime = sig->cstime;
 	usage->gtime = sig->cgtime;
@@ -70,7 +75,7 @@ static void usage_save(struct child_usage *usage)
 	usage->oublock = sig->coublock;
 	usage->maxrss = sig->cmaxrss;
 	usage->ioac = sig->ioac;
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(own_siglock());
 }
 
 /*
@@ -81,7 +86,7 @@ static void usage_restore(const struct child_usage *usage)
 {
 	struct signal_struct *sig = current->signal;
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(own_siglock());
 	write_seqlock(&sig->stats_lock);
 	sig->cutime = usage->utime;
 	sig->cstime = usage->stime;
@@ -95,7 +100,7 @@ static void usage_restore(const struct child_usage *usage)
 	sig->cmaxrss = usage->maxrss;
 	sig->ioac = usage->ioac;
 	write_sequnlock(&sig->stats_lock);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(own_siglock());
 }
 
 /*

@@ -199,6 +199,7 @@ static int collect_some(struct kcr_member *member, struct collection *to,
 			const struct cpu_use *use)
 {
 	struct kcr_parked *parked;
+	struct sighand_struct *sighand;
 	struct task_struct *task;
 	int ret = -ESRCH;
 
@@ -206,11 +207,12 @@ static int collect_some(struct kcr_member *member, struct collection *to,
 	parked = kcr_member_thread(member);
 	if (parked) {
 		task = parked->task;
-		spin_lock_irq(&task->sighand->siglock);
+		sighand = kcr_parked_sighand(parked);
+		spin_lock_irq(&sighand->siglock);
 		if (!to->last)
 			collect_itimers(to, task, use);
 		ret = collect_portion(to, task->signal);
-		spin_unlock_irq(&task->sighand->siglock);
+		spin_unlock_irq(&sighand->siglock);
 	}
 	spin_unlock(&member->job->list_lock);
 	return ret;

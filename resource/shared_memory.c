@@ -117,12 +117,12 @@ static int huge_bits(const Kcr__SharedMemory *memory, int flag)
 /* The file behind our own mapping at `address`; without the module a view of it. */
 static int take_file(const struct rebuild *r, void *address, size_t length)
 {
+	unsigned long start = (uintptr_t)address, end = start + length;
 	char name[64];
 
 	if (r->job >= 0)
-		return device_mapped_file(r->job, 0, (uintptr_t)address);
-	snprintf(name, sizeof(name), "map_files/%lx-%lx", (unsigned long)address,
-		 (unsigned long)address + length);
+		return device_mapped_file(r->job, 0, start);
+	snprintf(name, sizeof(name), "map_files/%lx-%lx", start, end);
 	return proc_open(PROC_SELF, name, O_RDWR);
 }
 

@@ -12,7 +12,7 @@
 #include <linux/version.h>
 
 /* 7.2: a structure of its own that outlives the mm; before, flags of the mm. */
-#if __has_include(<linux/sched/exec_state.h>)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
 #define KCR_HAVE_EXEC_STATE 1
 #include <linux/sched/exec_state.h>
 #else

@@ -23,7 +23,7 @@
 /* 5.19: PTE markers, entries that stand for no page (679d10331910). */
 #define KCR_HAVE_PTE_MARKER	(LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0))
 /* 6.19: "leaf entries" took the place of the tests on swap entries. */
-#if __has_include(<linux/leafops.h>)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 #include <linux/leafops.h>
 #define KCR_HAVE_LEAF_ENTRIES	1
 #else

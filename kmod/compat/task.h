@@ -28,6 +28,7 @@
 static inline bool kcr_task_on_cpu(const struct task_struct *task)
 {
 #ifdef CONFIG_SMP
+	/* With the release in finish_task(). */
 	return smp_load_acquire(&task->on_cpu);
 #else
 	return task == current;

@@ -19,7 +19,7 @@
 
 static char zeroed[SIZE] __attribute__((aligned(PAGE)));
 static char initial[SIZE] __attribute__((aligned(PAGE))) = { 1 };
-static char *anonymous, *file, *early, *shared, *childs;
+static char *anonymous, *file, *early, *shared, *own;
 static volatile char *told;	/* shared: the child is set up */
 
 static bool is_zero(const char *page)
@@ -82,18 +82,18 @@ static void check_all(bool lost)
 	check(shared, 6, false);
 }
 
-/* What its parent excluded, but for `childs`. */
+/* What its parent excluded, but for `own`. */
 static int child(void)
 {
 	bool lost;
 
-	NEED(!kcr_include(childs, SIZE));
+	NEED(!kcr_include(own, SIZE));
 	*told = 1;
 	check_wait();
 	lost = kcr_restarted(NULL, NULL, 0) > 0;
 	check(anonymous, 1, lost);
 	check(initial, 5, lost);
-	check(childs, 7, false);
+	check(own, 7, false);
 	return check_end();
 }
 
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 	file = map_file();
 	early = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	shared = map(MAP_SHARED | MAP_ANONYMOUS, -1);
-	childs = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	own = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	told = map(MAP_SHARED | MAP_ANONYMOUS, -1);
 	NEED(!madvise(early, SIZE, MADV_DONTFORK));
 	exclude(anonymous, 1);
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	exclude(zeroed, 4);
 	exclude(initial, 5);
 	exclude(shared, 6);
-	exclude(childs, 7);
+	exclude(own, 7);
 	pid = fork();
 	NEED(pid >= 0);
 	if (!pid)
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	check_ready();
 	check_wait();
 	check_all(kcr_restarted(NULL, NULL, 0) > 0);
-	check(childs, 7, kcr_restarted(NULL, NULL, 0) > 0);
+	check(own, 7, kcr_restarted(NULL, NULL, 0) > 0);
 	/* It is memory like any other. */
 	memset(file, 1, SIZE);
 	memset(initial, 1, SIZE);

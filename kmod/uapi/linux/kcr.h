@@ -209,8 +209,8 @@ struct kcr_sigactions {
 struct kcr_timer {
 	__u32 kind;		/* KCR_TIMER_* */
 	__s32 id;
-	__s32 clock;		/* POSIX: clockid; a CPU clock of its own process
-				 * or thread in the caller's numbers */
+	/* POSIX: clockid; a CPU clock of its own process or thread in the caller's numbers. */
+	__s32 clock;
 	__s32 notify;		/* POSIX: SIGEV_* */
 	__s32 signal;		/* POSIX */
 	__s32 tid;		/* POSIX: SIGEV_THREAD_ID, else 0 */
@@ -536,8 +536,8 @@ struct kcr_enter {
 	__s32 exe_fd;
 	__u32 nr_threads;	/* of this process, all that enter */
 	__s32 job_fd;
-	__u32 stop_signal;	/* STOPPED: what wait(2) will tell a parent that
-				 * is in the job, 0: nothing; else 0 */
+	/* STOPPED: what wait(2) will tell a parent that is in the job, 0: nothing; else 0. */
+	__u32 stop_signal;
 	__s32 dumpable;		/* for PR_GET_DUMPABLE, from RESUME on: 0, 1; -1: as it is */
 	__u32 pad;
 	__u64 unmap_start;
