@@ -36,7 +36,7 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filte
 KCR_ARCH := x86
 include arch/$(KCR_ARCH)/arch.mk
 
-ROOMS := arch/$(KCR_ARCH) proc image rebuild resource checkpoint restart device report mpi-plugin/job
+ROOMS := arch/$(KCR_ARCH) proc image rebuild resource checkpoint restart device report job
 PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc

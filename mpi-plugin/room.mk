@@ -4,15 +4,6 @@
 
 MPICC := $(shell command -v mpicc 2>/dev/null)
 
-# BLAKE2b, ChaCha20 and Poly1305, and little else.
-SODIUM_LIBS := $(shell pkg-config --libs libsodium 2>/dev/null || echo -lsodium)
-
-# What the tools and the coordinator share needs no Open MPI.
-$(B)/user/mpi-plugin/job/%.o: mpi-plugin/job/%.c Makefile
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
-
 #: mpi              the components for Open MPI, in build/mpi/
 
 .PHONY: mpi install-mpi
@@ -52,13 +43,13 @@ $(B)/user/mpi-plugin/%.o: mpi-plugin/%.c Makefile mpi-plugin/room.mk
 
 mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
 
-$(MPI_BTL): $(call mpi_obj,btl secret)
+$(MPI_BTL): $(call mpi_obj,btl) $(call job_obj,secret)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lopen-pal \
 		$(SODIUM_LIBS)
 
-$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/mpi-plugin/coordinator/wire_wait.o \
+$(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/job/coordinator/wire_wait.o \
 		$(call room_obj,proc)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -72,7 +63,7 @@ $(MPI_OSC): $(call mpi_obj,osc)
 
 $(call room_obj,report) $(call room_obj,proc): FILE_CFLAGS := -fPIC
 
-$(MPI_SCHIZO): $(call mpi_obj,schizo coordinator secret job) \
+$(MPI_SCHIZO): $(call mpi_obj,schizo) $(call job_obj,. coordinator secret) \
 		$(call room_obj,report) $(call room_obj,proc)
 	@mkdir -p $(@D)
 	$(call say,LD)

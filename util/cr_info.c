@@ -11,7 +11,7 @@
 
 #include "image/context.h"
 #include "image/view.h"
-#include "mpi-plugin/job/snapshot.h"
+#include "job/snapshot.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "util/mpi_job.h"

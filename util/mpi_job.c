@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The tools' side of MPI jobs.  See mpi_job.h; the work is in mpi-plugin/job/.
+ * The tools' side of MPI jobs.  See mpi_job.h; the work is in job/.
  */
 #include "util/mpi_job.h"
 
@@ -16,10 +16,10 @@
 
 #include "image/context.h"
 #include "image/view.h"
-#include "mpi-plugin/job/folder.h"
-#include "mpi-plugin/job/relaunch.h"
-#include "mpi-plugin/job/request.h"
-#include "mpi-plugin/job/snapshot.h"
+#include "job/folder.h"
+#include "job/relaunch.h"
+#include "job/request.h"
+#include "job/snapshot.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "util/progress.h"

@@ -26,7 +26,7 @@
 #include <sys/uio.h>
 
 #include "btl_cr_frame.h"
-#include "mpi-plugin/secret/seal.h"
+#include "job/secret/seal.h"
 
 struct cr_param {
 	bool enable;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/wire.h"
+#include "job/coordinator/wire.h"
 #include "mpi-plugin/hook/hook_cr_control.h"
 #include "mpi-plugin/library/kcr_mpi.h"
 

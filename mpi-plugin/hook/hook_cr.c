@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi-plugin/coordinator/wire.h"
+#include "job/coordinator/wire.h"
 #include "mpi-plugin/hook/rank.h"
 
 static bool active;

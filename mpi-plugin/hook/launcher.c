@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-plugin/job/relaunch.h"
+#include "job/relaunch.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "mpi-plugin/btl/btl_cr_control.h"
-#include "mpi-plugin/coordinator/wire.h"
+#include "job/coordinator/wire.h"
 
 #define GATE_PATIENCE_MS	10000
 #define DRAIN_PATIENCE_MS	30000	/* for one peer */

@@ -20,11 +20,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/node.h"
-#include "mpi-plugin/coordinator/root.h"
-#include "mpi-plugin/coordinator/wire.h"
-#include "mpi-plugin/job/relaunch.h"
-#include "mpi-plugin/job/snapshot.h"
+#include "job/coordinator/node.h"
+#include "job/coordinator/root.h"
+#include "job/coordinator/wire.h"
+#include "job/relaunch.h"
+#include "job/snapshot.h"
 #include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"

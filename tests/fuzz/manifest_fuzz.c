@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mpi-plugin/job/manifest.h"
-#include "mpi-plugin/job/request.h"
+#include "job/manifest.h"
+#include "job/request.h"
 #include "report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

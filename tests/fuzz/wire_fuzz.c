@@ -10,11 +10,11 @@
 
 #include <fcntl.h>
 
-#include "mpi-plugin/coordinator/greeting.h"
-#include "mpi-plugin/coordinator/node_internal.h"
-#include "mpi-plugin/coordinator/root_internal.h"
-#include "mpi-plugin/job/folder.h"
-#include "mpi-plugin/job/local.h"
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/node_internal.h"
+#include "job/coordinator/root_internal.h"
+#include "job/folder.h"
+#include "job/local.h"
 
 #define NODES	3
 #define MEMBERS	4

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "mpi-plugin/coordinator/wire.h"
+#include "job/coordinator/wire.h"
 
 #define SCALE_PEERS_MAX	64
 #define SCALE_ROUNDS_MAX 99

@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/greeting.h"
-#include "mpi-plugin/coordinator/node.h"
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/node.h"
 
 #define GREETING_MS 5000
 #define SECRET "0123456789abcdef0123456789abcdef"

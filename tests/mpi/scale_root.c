@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/greeting.h"
-#include "mpi-plugin/coordinator/root.h"
-#include "mpi-plugin/job/request.h"
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/root.h"
+#include "job/request.h"
 
 static const struct {
 	uint32_t order, answer;

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi-plugin/job/request.h"
+#include "job/request.h"
 
 static const struct job_answer done = { .path = "/saved.kcr", .ranks = 4, .stopped_ms = 2 };
 

@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mpi-plugin/coordinator/greeting.h"
-#include "mpi-plugin/coordinator/root.h"
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/root.h"
 
 #define CROWD		3000
 #define FILES_MAX	150		/* of mpirun, in any crowd */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection for every node may be more descriptors than mpirun is allowed by
+ * default.  The soft limit is raised when it is reached and not before, because the
+ * ranks that mpirun starts inherit it.  Where the hard limit is too low strangers have
+ * to go, and then the new connection: the job runs, but cannot be saved.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "job/coordinator/root_internal.h"
+
+static int spare = -1;			/* lets a connection be taken that has to be ended */
+
+int descriptors_keep(void)
+{
+	spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return spare < 0 ? -errno : 0;
+}
+
+static bool raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool can_poll(void)
+{
+	struct rlimit limit;
+
+	/* poll(2) is limited, too. */
+	return getrlimit(RLIMIT_NOFILE, &limit) ||
+	       limit.rlim_cur >= root.nr_nodes + strangers_count() + POLLED_MAX || raise_limit();
+}
+
+static void complain(void)
+{
+	static bool told;
+
+	if (!told)
+		fprintf(stderr, "KCR: mpirun needs an open file for each node, more than "
+			"it may have: raise the hard limit (ulimit -Hn)\n");
+	told = true;
+}
+
+int descriptors_accept(int listener)
+{
+	int fd;
+
+	do {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	} while (fd < 0 && errno == EMFILE && (raise_limit() || strangers_drop_oldest()));
+	while (fd >= 0 && !can_poll() && strangers_drop_oldest())
+		;
+	if (fd >= 0 && can_poll())
+		return fd;
+	if (fd < 0 && errno != EMFILE && errno != ENFILE)
+		return -errno;
+	complain();
+	if (fd < 0) {
+		close(spare);
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fcntl(spare, F_GETFD) < 0)
+		descriptors_keep();
+	return -EMFILE;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How mpirun's coordinator and the daemon of a node make sure of each other, by the
+ * secret of the job, which is never sent:
+ *
+ *	root → daemon	CHALLENGE	a random number
+ *	daemon → root	NODE		another one, a proof over both, the node's name
+ *	root → daemon	WELCOME		a proof over the same
+ *
+ * Both then seal what they write, under keys that follow from the secret and the
+ * two numbers: a greeting or a message that somebody has recorded is worth nothing.
+ */
+#ifndef JOB_GREETING_H
+#define JOB_GREETING_H
+
+#include "job/coordinator/wire.h"
+
+#define GREETING_VERSION	2
+#define GREETING_NUMBER		16	/* bytes */
+#define GREETING_NAME_MAX	256	/* with its NUL */
+
+struct greeting_challenge {
+	uint32_t version;
+	uint8_t number[GREETING_NUMBER];
+};
+
+struct greeting_node {
+	uint8_t number[GREETING_NUMBER];
+	uint8_t proof[SEAL_KEY];
+	char name[];			/* of the node; NUL */
+};
+
+/* In mpirun: greets whoever has connected.  0 or -errno. */
+int greeting_challenge(struct wire *w, struct greeting_challenge *challenge);
+
+/*
+ * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed;
+ * -EPERM: it does not know the secret; -ENOMEM.
+ */
+int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
+		  const struct wire_header *h, const uint8_t *data, char **name);
+
+/*
+ * In a daemon: waits for mpirun, a few seconds at a time at most, and opens the
+ * connection, whose descriptor it takes over if it returns 0.  -EACCES: the other end
+ * does not know the secret; -EPROTO: it is none of ours; or -errno of the connection.
+ */
+int greeting_daemon(struct wire *w, int fd, const char *secret, const char *name);
+
+#endif /* JOB_GREETING_H */

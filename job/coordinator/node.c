@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The daemon of a node: its ranks, and the messages between them and the root.
+ * node_start() only makes the sockets, so that the ranks' one is there before they
+ * are; the thread does the rest.
+ */
+#include "job/coordinator/node.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/node_internal.h"
+#include "job/request.h"
+
+#define CONNECT_SECONDS	5
+#define GREETING_SECONDS 10		/* in which strangers may crowd mpirun out */
+#define PAUSE_MS	100		/* until a rank is taken that there was no room for */
+
+struct node node;
+
+int thread_start(void *(*function)(void *), void *argument)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, function, argument);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return -err;
+}
+
+/* ---- messages ---------------------------------------------------------------------- */
+
+static void set_owing(struct member *m, bool owes)
+{
+	node.nr_owing += owes - m->owes;
+	m->owes = owes;
+}
+
+/*
+ * The answers of a phase go to the root together, once all ranks of this node that
+ * were asked have answered: a write and a read for all.  Anything else takes those
+ * that are there along, at once.
+ */
+static void pass_up(struct member *m, const struct wire_header *h, const uint8_t *data)
+{
+	bool awaited = m->owes && (h->type == WIRE_BOOKMARKS || h->type == WIRE_DRAINED ||
+				   h->type == WIRE_CONTINUED);
+
+	if (awaited || h->type == WIRE_FAILED)
+		set_owing(m, false);
+	wire_queue(&node.root, h->type, m->rank, h->id, data, h->length);
+	if (!awaited || !node.nr_owing)
+		wire_flush(&node.root);
+}
+
+static void pass_down(const struct wire_header *h, const uint8_t *data)
+{
+	for (size_t i = 0; i < node.nr_members; i++) {
+		struct member *m = node.member[i];
+
+		if (m->wire.fd < 0 || m->rank == WIRE_ALL ||
+		    (h->rank != WIRE_ALL && h->rank != m->rank))
+			continue;
+		if (h->type == WIRE_PREPARE || h->type == WIRE_DRAIN || h->type == WIRE_CONTINUE)
+			set_owing(m, true);
+		wire_send(&m->wire, h->type, m->rank, h->id, data, h->length);
+	}
+}
+
+static bool somebody_suspends(void)
+{
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->suspends)
+			return true;
+	return false;
+}
+
+/*
+ * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
+ * on in the daemon while a file is written to the disk, or a rank is stopped.
+ */
+static void begin_next(void)
+{
+	struct wire_header h = node.next;
+
+	if (!h.type || node.go_on.type || saving_under_way())
+		return;
+	node.next.type = 0;
+	pass_down(&h, (const uint8_t *)&node.next_asker);
+}
+
+/* CONTINUE, once nobody is about to suspend. */
+static void let_go_on(void)
+{
+	struct wire_header h = node.go_on;
+
+	if (!h.type || somebody_suspends())
+		return;
+	node.go_on.type = 0;
+	pass_down(&h, NULL);
+	begin_next();
+}
+
+/* It has, or cannot, or is gone. */
+static void has_suspended(struct member *m, bool well)
+{
+	m->suspends = false;
+	m->waits = m->wanted && well;
+	m->wanted = false;
+	saving_more();
+	let_go_on();
+}
+
+void node_from_root(const struct wire_header *h, const uint8_t *data)
+{
+	switch (h->type) {
+	case WIRE_DUMP:
+		saving_begin(data, h->length);
+		break;
+	case WIRE_SUM:
+		saving_sum();
+		break;
+	case WIRE_FORGET:
+		saving_forget((const char *)data, h->length);
+		break;
+	case WIRE_SIGNAL:
+		saving_signal(data, h->length);
+		break;
+	case WIRE_PREPARE:
+		node.id = h->id;
+		if (h->length > sizeof(node.next_asker))
+			break;
+		node.next = *h;
+		memcpy(&node.next_asker, data, h->length);
+		begin_next();
+		break;
+	case WIRE_CONTINUE:
+		node.next.type = 0;
+		saving_cancel();
+		node.go_on = *h;
+		node.go_on.length = 0;		/* it comes with nothing */
+		let_go_on();
+		break;
+	default:
+		pass_down(h, data);
+	}
+}
+
+void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_hello hello;
+
+	if (h->type == WIRE_HELLO && h->length >= sizeof(hello)) {
+		memcpy(&hello, data, sizeof(hello));
+		m->rank = h->rank;
+		m->pid = hello.pid;
+		m->top = hello.top;
+	}
+	if (m->suspends && h->type == WIRE_SUSPENDED) {
+		has_suspended(m, true);
+		return;
+	}
+	if (m->rank != WIRE_ALL)
+		pass_up(m, h, data);
+	if (m->suspends && h->type == WIRE_FAILED)
+		has_suspended(m, false);
+}
+
+/* Its messages; -errno: the connection is done with. */
+static int serve(struct wire *w, struct member *m, short events)
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = 0, got;
+
+	if (events & POLLOUT)
+		err = wire_flush(w);
+	if (!err && events & (POLLIN | POLLHUP | POLLERR))
+		err = wire_fill(w);
+	while ((got = wire_next(w, &header, &data)) == 1) {
+		if (m)
+			node_from_member(m, &header, data);
+		else
+			node_from_root(&header, data);
+	}
+	return got < 0 ? got : err;
+}
+
+/* ---- members -------------------------------------------------------------------------- */
+
+static void accept_member(void)
+{
+	int fd = accept4(node.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct member **grown, *m;
+
+	node.crowded = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+	if (fd < 0)
+		return;
+	grown = job_peer_allowed(fd) ?
+		realloc(node.member, (node.nr_members + 1) * sizeof(*grown)) : NULL;
+	m = grown ? calloc(1, sizeof(*m)) : NULL;
+	if (grown)
+		node.member = grown;
+	if (!m) {
+		close(fd);
+		return;
+	}
+	wire_open(&m->wire, fd);
+	m->rank = WIRE_ALL;
+	m->dump.fd = -1;
+	node.member[node.nr_members++] = m;
+}
+
+/* Those whose connection is lost and whose dump, if any, has ended. */
+static void remove_members(void)
+{
+	for (size_t i = 0; i < node.nr_members; ) {
+		struct member *m = node.member[i];
+
+		if (m->wire.fd >= 0 || m->dump.fd >= 0) {
+			i++;
+			continue;
+		}
+		free(m);
+		node.member[i] = node.member[--node.nr_members];
+	}
+}
+
+static void lose_member(struct member *m)
+{
+	set_owing(m, false);
+	if (m->rank != WIRE_ALL)
+		wire_send(&node.root, WIRE_GONE, m->rank, node.id, NULL, 0);
+	m->wanted = m->waits = false;
+	dump_cancel(&m->dump);
+	wire_close(&m->wire);
+	if (m->suspends)
+		has_suspended(m, false);
+}
+
+/* ---- the thread ------------------------------------------------------------------------ */
+
+static size_t watch(struct pollfd *p, size_t count)
+{
+	size_t n = 0;
+
+	p[n++] = (struct pollfd){ node.crowded ? -1 : node.listener, POLLIN, 0 };
+	p[n++] = (struct pollfd){ node.root.fd, wire_events(&node.root), 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct member *m = node.member[i];
+
+		p[n++] = (struct pollfd){ m->wire.fd, wire_events(&m->wire), 0 };
+		p[n++] = (struct pollfd){ m->dump.fd, POLLIN, 0 };
+	}
+	return n;
+}
+
+static void *node_thread(void *unused)
+{
+	struct pollfd *p = NULL;
+	int err = 0;
+
+	(void)unused;
+	while (!err) {
+		size_t count = node.nr_members;
+		struct pollfd *grown = realloc(p, (2 + 2 * count) * sizeof(*p));
+
+		if (!grown)
+			break;
+		p = grown;
+		if (poll(p, watch(p, count), node.crowded ? PAUSE_MS : -1) < 0)
+			continue;
+		node.crowded = false;
+		for (size_t i = 0; i < count; i++) {
+			struct member *m = node.member[i];
+
+			if (p[2 + 2 * i].revents && serve(&m->wire, m, p[2 + 2 * i].revents))
+				lose_member(m);
+			if (p[3 + 2 * i].revents && dump_read(&m->dump)) {
+				saving_ended(m);
+				begin_next();
+			}
+		}
+		if (p[1].revents)
+			err = serve(&node.root, NULL, p[1].revents);
+		if (p[0].revents)
+			accept_member();
+		remove_members();
+	}
+	/* The ranks see the end of their connections and end themselves. */
+	saving_cancel();
+	for (size_t i = 0; i < node.nr_members; i++)
+		wire_close(&node.member[i]->wire);
+	close(node.listener);
+	free(p);
+	return NULL;
+}
+
+/* ---- beginning ------------------------------------------------------------------------- */
+
+static int listen_for_ranks(char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), length, err;
+	uint64_t number = 0;
+
+	/* A restored rank tells the new daemon from the old one by the name. */
+	if (fd < 0 || getrandom(&number, sizeof(number), 0) < 0)
+		return -errno;
+	length = snprintf(name, NODE_NAME_MAX, "kcr-mpi-node.%d.%016" PRIx64, getpid(), number);
+	memcpy(address.sun_path + 1, name, length);
+	if (bind(fd, (struct sockaddr *)&address,
+		 offsetof(struct sockaddr_un, sun_path) + 1 + length) || listen(fd, SOMAXCONN)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* One "address:port". */
+static int connect_to(const char *text)
+{
+	struct timeval patience = { .tv_sec = CONNECT_SECONDS };
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	char host[INET_ADDRSTRLEN] = "";
+	unsigned short port;
+	int fd;
+
+	if (sscanf(text, "%15[0-9.]:%hu", host, &port) != 2 ||
+	    inet_pton(AF_INET, host, &address.sin_addr) != 1)
+		return -EINVAL;
+	address.sin_port = htons(port);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	wire_watch_peer(fd);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/*
+ * The first of its addresses that answers.  The loopback address, last in the
+ * list, is for mpirun itself, which names nothing else.
+ */
+static int connect_to_root(const char *root)
+{
+	bool list = strchr(root, ',') != NULL;
+	int fd = -EINVAL;
+
+	while (root && *root) {
+		fd = list && !strncmp(root, "127.", 4) ? -ECONNREFUSED : connect_to(root);
+		if (fd >= 0)
+			return fd;
+		root = strchr(root, ',');
+		root += root != NULL;
+	}
+	return fd;
+}
+
+/* A connection that is lost while it is greeted is tried again: others may have come before. */
+static int join_root(const char *root, const char *secret, const char *host)
+{
+	const struct timespec nap = { 0, PAUSE_MS * 1000000 };
+	time_t end = time(NULL) + GREETING_SECONDS;
+	int fd, err;
+
+	do {
+		fd = connect_to_root(root);
+		if (fd < 0)
+			return fd;
+		err = greeting_daemon(&node.root, fd, secret, host);
+		if (!err)
+			return 0;
+		close(fd);
+		nanosleep(&nap, NULL);
+	} while ((err == -ECONNRESET || err == -EPIPE) && time(NULL) < end);
+	return err;
+}
+
+int node_start(const char *root, const char *secret, const char *host, char *name)
+{
+	int err = seal_init();
+
+	if (err)
+		return err;
+	node.listener = listen_for_ranks(name);
+	if (node.listener < 0)
+		return node.listener;
+	err = join_root(root, secret, host);
+	if (err) {
+		close(node.listener);
+		return err;
+	}
+	node.at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+	err = thread_start(node_thread, NULL);
+	if (err) {
+		wire_close(&node.root);
+		close(node.listener);
+	}
+	return err;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
+ * what goes by between them and the root) and node_saving.c (what it does for a
+ * checkpoint itself).  One thread owns all.
+ */
+#ifndef JOB_NODE_INTERNAL_H
+#define JOB_NODE_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "job/coordinator/dump.h"
+#include "job/coordinator/wire.h"
+
+#define MAX_ARGUMENTS	32
+
+struct member {				/* a rank of this node */
+	struct wire wire;
+	uint32_t rank;			/* WIRE_ALL: it has not said yet */
+	int32_t pid, top;		/* its own, and that of what the daemon started for it */
+	bool suspends;			/* was told to, and has not answered */
+	bool wanted;			/* is to be dumped then */
+	bool waits;			/* for its turn to be dumped */
+	bool owes;			/* an answer */
+	struct dump dump;
+	uint32_t dump_id;		/* of the checkpoint that it belongs to */
+};
+
+struct node {
+	int listener;
+	bool crowded;			/* there was no room for the last rank: it waits */
+	struct wire root;
+	struct member **member;
+	size_t nr_members;
+	size_t nr_owing;
+	size_t at_once;			/* dumps, as many as there are processors */
+	uint32_t id;			/* of the checkpoint under way */
+	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
+	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
+	uint32_t next_asker;		/* what came with it */
+	struct wire_dump *order;
+	char *argument[MAX_ARGUMENTS + 1];
+	uint32_t *saved;		/* the ranks this checkpoint has saved here */
+	size_t nr_saved;
+	char **useless;			/* folders to remove once nothing is written any more */
+};
+
+extern struct node node;
+
+/* One message of mpirun, of a rank. */
+void node_from_root(const struct wire_header *h, const uint8_t *data);
+void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data);
+
+/* The root's order (struct wire_dump): every rank suspends, and is then dumped. */
+void saving_begin(const uint8_t *data, size_t length);
+/* As many dumps at a time as there are processors.  Returns how many are under way. */
+size_t saving_more(void);
+bool saving_under_way(void);
+/* The dump of this rank has ended: tells the root how. */
+void saving_ended(struct member *m);
+void saving_cancel(void);
+/* Checksums of what was saved, to the root. */
+void saving_sum(void);
+/* A folder is to be removed as soon as nothing is written any more. */
+void saving_forget(const char *folder, size_t length);
+/* An int32_t, the signal that all processes get that are saved with a rank. */
+void saving_signal(const uint8_t *data, size_t length);
+
+#endif /* JOB_NODE_INTERNAL_H */

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the daemon of a node does for a checkpoint: has cr_checkpoint save its ranks,
+ * sums the files up, sends the signal that is asked for, removes folders.
+ */
+#include "job/coordinator/node_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/folder.h"
+#include "job/local.h"
+#include "job/snapshot.h"
+#include "proc/tree.h"
+
+static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
+{
+	size_t length = sizeof(struct wire_failed) + strlen(text) + 1;
+	uint8_t *data = malloc(length);
+
+	if (!data)
+		return;
+	memcpy(data, &(struct wire_failed){ code }, sizeof(struct wire_failed));
+	strcpy((char *)data + sizeof(struct wire_failed), text);
+	wire_send(&node.root, WIRE_FAILED, rank, id, data, length);
+	free(data);
+}
+
+static void dump_member(struct member *m)
+{
+	char *path = snapshot_rank_path(node.order->strings, m->rank);
+	int err = path ? dump_start(&m->dump, m->top, path, node.argument) : -ENOMEM;
+
+	m->waits = false;
+	m->dump_id = node.id;
+	if (err)
+		tell_failure(node.id, m->rank, -err, err == -ENOENT ?
+			     "cr_checkpoint is not in the PATH of mpirun" :
+			     "cannot start cr_checkpoint");
+	free(path);
+}
+
+/* As many at a time as there are processors.  Returns how many are under way. */
+size_t saving_more(void)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < node.nr_members; i++)
+		running += node.member[i]->dump.fd >= 0;
+	for (size_t i = 0; i < node.nr_members && running < node.at_once; i++) {
+		struct member *m = node.member[i];
+
+		if (!m->waits)
+			continue;
+		dump_member(m);
+		running += m->dump.fd >= 0;
+	}
+	return running;
+}
+
+bool saving_under_way(void)
+{
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->dump.fd >= 0)
+			return true;
+	return false;
+}
+
+static void remove_useless(void)
+{
+	if (saving_under_way())
+		return;
+	for (char **each = node.useless; each && *each; each++)
+		local_remove(*each);
+	strings_free(node.useless);
+	node.useless = NULL;
+}
+
+void saving_ended(struct member *m)
+{
+	char *message;
+	int err = dump_finish(&m->dump, &message);
+
+	if (err) {
+		tell_failure(m->dump_id, m->rank, -err, message ? message : "cannot be saved");
+	} else {
+		node.saved[node.nr_saved++] = m->rank;
+		wire_queue(&node.root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
+	}
+	free(message);
+	if (!saving_more())
+		wire_flush(&node.root);
+	remove_useless();
+}
+
+/* The order, and the folder if it is this node's. */
+static int take_order(const uint8_t *data, size_t length)
+{
+	size_t count = 0;
+	char *text, *end;
+
+	free(node.order);
+	free(node.saved);
+	node.nr_saved = 0;
+	node.order = length > sizeof(*node.order) ? malloc(length + 1) : NULL;
+	node.saved = calloc(node.nr_members + 1, sizeof(*node.saved));
+	if (!node.order || !node.saved)
+		return -ENOMEM;
+	memcpy(node.order, data, length);
+	end = (char *)node.order + length;
+	*end = '\0';
+	for (text = node.order->strings + strlen(node.order->strings) + 1;
+	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
+		node.argument[count++] = text;
+	node.argument[count] = NULL;
+	if (node.order->local)
+		return local_make(node.order->strings);
+	folder_look_again(node.order->strings);
+	return 0;
+}
+
+/* All ranks have drained their channels: this one may let go of its own. */
+static void begin_member(struct member *m)
+{
+	m->suspends = m->wanted = true;
+	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node.id, NULL, 0);
+}
+
+void saving_begin(const uint8_t *data, size_t length)
+{
+	int err = take_order(data, length);
+	char text[512];
+
+	if (err) {
+		snprintf(text, sizeof(text), "cannot create %s: %s",
+			 node.order ? node.order->strings : "", strerror(-err));
+		tell_failure(node.id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
+		return;
+	}
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->rank != WIRE_ALL)
+			begin_member(node.member[i]);
+}
+
+void saving_cancel(void)
+{
+	for (size_t i = 0; i < node.nr_members; i++) {
+		node.member[i]->wanted = node.member[i]->waits = false;
+		dump_cancel(&node.member[i]->dump);
+	}
+}
+
+/* Of what was saved, also if the rank has ended meanwhile. */
+void saving_sum(void)
+{
+	int synced;
+
+	if (!node.order)
+		return;
+	synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
+	if (!node.order->local)
+		folder_look_again(node.order->strings);
+	for (size_t i = 0; i < node.nr_saved; i++) {
+		struct wire_summed sum;
+		char *path = snapshot_rank_path(node.order->strings, node.saved[i]);
+		int err = path ? snapshot_sum(path, &sum.bytes, &sum.checksum) : -ENOMEM;
+
+		free(path);
+		if (err)
+			tell_failure(node.id, node.saved[i], -err, "its context file cannot be read back");
+		else if (synced)
+			tell_failure(node.id, node.saved[i], -synced, "its folder cannot be written");
+		else
+			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
+	}
+	wire_flush(&node.root);
+}
+
+void saving_forget(const char *folder, size_t length)
+{
+	if (length && !folder[length - 1])
+		strings_add(&node.useless, folder);
+	remove_useless();
+}
+
+/* All that was saved of it; the rank first: what started it may end the job when it ends. */
+static void signal_member(const struct member *m, int number)
+{
+	pid_t *saved = NULL;
+	ssize_t count = proc_tree(m->top, &saved);
+
+	kill(m->pid, number);
+	for (ssize_t i = 0; i < count; i++)
+		if (saved[i] != m->pid)
+			kill(saved[i], number);
+	free(saved);
+}
+
+void saving_signal(const uint8_t *data, size_t length)
+{
+	int32_t number;
+
+	if (length != sizeof(number))
+		return;
+	memcpy(&number, data, sizeof(number));
+	for (size_t i = 0; i < node.nr_members; i++)
+		if (node.member[i]->rank != WIRE_ALL)
+			signal_member(node.member[i], number);
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The coordinator's thread and its connections to the daemons.  See root.h.
+ */
+#include "job/coordinator/root.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "job/coordinator/node.h"
+#include "job/coordinator/root_internal.h"
+
+#define RANKS_MAX	(1u << 22)
+
+struct root root;
+
+uint64_t root_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length)
+{
+	for (size_t i = 0; i < root.nr_nodes; i++)
+		if (root.node[i]->wire.fd >= 0)
+			wire_queue(&root.node[i]->wire, type, rank, root.id, data, length);
+}
+
+/* ---- ranks ------------------------------------------------------------------------ */
+
+static void rank_came(struct root_node *n, const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_hello hello;
+	struct root_rank *r;
+
+	if (h->length < sizeof(hello))
+		return;
+	memcpy(&hello, data, sizeof(hello));
+	if (!root.nr_ranks && hello.size && hello.size <= RANKS_MAX) {
+		root.rank = calloc(hello.size, sizeof(*root.rank));
+		root.nr_ranks = root.rank ? hello.size : 0;
+	}
+	if (h->rank >= root.nr_ranks || hello.address_length > h->length - sizeof(hello))
+		return;
+	r = &root.rank[h->rank];
+	root.nr_present += !r->node;
+	r->node = r->home = n;
+	root.nr_restarted += !!hello.restarted - r->restarted;
+	r->restarted = hello.restarted;
+	free(r->address);
+	r->address = malloc(hello.address_length + 1);
+	r->address_length = r->address ? hello.address_length : 0;
+	if (r->address_length)
+		memcpy(r->address, data + sizeof(hello), r->address_length);
+	if (hello.restarted)
+		addresses_collect();
+	if (root.nr_present < root.nr_ranks)
+		return;
+	strangers_close();		/* every daemon is here */
+	programs_serve();
+}
+
+static void rank_gone(struct root_rank *r)
+{
+	if (!r->node)
+		return;
+	r->node = NULL;
+	root.nr_present--;
+	programs_lost(r);
+	root.nr_restarted -= r->restarted;
+	r->restarted = false;
+	phases_lost(r);
+}
+
+void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data)
+{
+	struct root_rank *r = h->rank < root.nr_ranks ? &root.rank[h->rank] : NULL;
+
+	if (h->type == WIRE_HELLO) {
+		rank_came(n, h, data);
+	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
+		phases_node_failed(n, h, data);
+	} else if (!r || (r->node != n && h->type != WIRE_SUMMED)) {
+		return;
+	} else if (h->type == WIRE_GONE) {
+		rank_gone(r);
+	} else if (h->type == WIRE_ASK) {
+		programs_ask(r, data, h->length);
+	} else if (h->type == WIRE_UNABLE) {
+		root.unable = true;
+	} else if (h->type == WIRE_LEAVE) {
+		r->leaving = true;
+		if (root.phase == PHASE_IDLE) {
+			r->left = true;
+			wire_queue(&n->wire, WIRE_LEFT, h->rank, 0, NULL, 0);
+		}
+	} else {
+		phases_answer(r, h, data);
+	}
+}
+
+/* ---- nodes ---------------------------------------------------------------------------- */
+
+static void node_gone(struct root_node *n)
+{
+	wire_close(&n->wire);
+	n->wants_addresses = false;
+	for (uint32_t i = 0; i < root.nr_ranks; i++)
+		if (root.rank[i].node == n)
+			rank_gone(&root.rank[i]);
+	phases_node_lost(n);
+}
+
+static void serve_node(struct root_node *n, short events)
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = 0, got;
+
+	if (events & POLLOUT)
+		err = wire_flush(&n->wire);
+	if (!err && events & ~POLLOUT)
+		err = wire_fill(&n->wire);
+	while ((got = wire_next(&n->wire, &header, &data)) == 1)
+		root_from_node(n, &header, data);
+	if (err || got < 0)
+		node_gone(n);
+}
+
+void root_add_node(const struct wire *w, char *name)
+{
+	struct root_node **grown, *n;
+
+	grown = realloc(root.node, (root.nr_nodes + 1) * sizeof(*grown));
+	n = calloc(1, sizeof(*n));
+	if (grown)
+		root.node = grown;
+	if (!grown || !n) {
+		struct wire lost = *w;
+
+		wire_close(&lost);
+		free(name);
+		free(n);
+		return;
+	}
+	n->wire = *w;
+	n->name = name;
+	root.node[root.nr_nodes++] = n;
+	serve_node(n, 0);		/* what came with its greeting */
+}
+
+static int patience(void)
+{
+	const int each[] = { phases_patience(), strangers_patience(), clients_patience() };
+	int least = -1;
+
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
+		if (each[i] >= 0 && (least < 0 || each[i] < least))
+			least = each[i];
+	return least;
+}
+
+static void *root_thread(void *unused)
+{
+	struct pollfd *p = NULL;
+
+	(void)unused;
+	for (;;) {
+		size_t count = root.nr_nodes, clients, strangers;
+		struct pollfd *grown = realloc(p, (count + POLLED_MAX + STRANGERS_MAX) * sizeof(*p));
+
+		if (!grown)
+			break;
+		p = grown;
+		addresses_send();
+		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
+		for (size_t i = 0; i < count; i++) {
+			struct wire *w = &root.node[i]->wire;
+
+			wire_flush(w);		/* poll tells if it is lost */
+			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
+		}
+		clients = clients_watch(p + 1 + count);
+		strangers = strangers_watch(p + 1 + count + clients);
+		if (poll(p, 1 + count + clients + strangers, patience()) < 0)
+			continue;
+		phases_timeout();
+		for (size_t i = 0; i < count; i++)
+			if (p[1 + i].revents && root.node[i]->wire.fd >= 0)
+				serve_node(root.node[i], p[1 + i].revents);
+		clients_serve(p + 1 + count, clients);
+		strangers_serve(p + 1 + count + clients, strangers);
+		if (p[0].revents)
+			trigger_serve();
+	}
+	free(p);
+	return NULL;
+}
+
+/* ---- beginning ----------------------------------------------------------------------------- */
+
+static int make_secret(char *out)
+{
+	uint8_t bytes[WIRE_SECRET / 2];
+	int err = seal_random(bytes, sizeof(bytes));
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		sprintf(out + 2 * i, "%02x", bytes[i]);
+	return 0;
+}
+
+int root_start(struct snapshot *job, const char *local, const char *interfaces,
+	       char *address, size_t room, char *secret)
+{
+	int err = seal_init();
+
+	if (!err)
+		err = make_secret(root.secret);
+	if (err)
+		return err;
+	root.job = job;
+	root.local_default = local;
+	root.asker = WIRE_NOBODY;
+	err = strangers_open(interfaces, address, room);
+	if (err)
+		return err;
+	err = descriptors_keep();
+	if (!err)
+		err = clients_open();
+	if (!err)
+		err = thread_start(root_thread, NULL);
+	if (err) {
+		strangers_close();
+		return err;
+	}
+	strcpy(secret, root.secret);
+	return 0;
+}

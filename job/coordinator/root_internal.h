@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of the coordinator, shared by its parts: root.c (the thread, the
+ * nodes), strangers.c (who is to become one), phases.c (a checkpoint), clients.c,
+ * programs.c and trigger.c (who asks), addresses.c, descriptors.c.
+ * One thread owns all.
+ */
+#ifndef JOB_ROOT_INTERNAL_H
+#define JOB_ROOT_INTERNAL_H
+
+#include <poll.h>
+
+#include "job/coordinator/wire.h"
+#include "job/request.h"
+#include "job/snapshot.h"
+
+enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHASE_SUM, PHASE_ABORT };
+
+struct root_node {
+	struct wire wire;
+	char *name;
+	bool wants_addresses;
+};
+
+struct root_rank {
+	struct root_node *node;		/* NULL: not connected */
+	struct root_node *home;		/* whose daemon it was last connected to */
+	bool restarted, leaving, left;
+	bool pending;			/* the phase waits for it */
+	uint8_t *address;
+	uint32_t address_length;
+	struct wire_bookmark *bookmark;
+	size_t nr_bookmarks;
+	struct wire_summed summed;
+	struct wire_ask *asks;		/* what the application wants; NULL: nothing */
+};
+
+struct root {
+	struct snapshot *job;		/* what all manifests repeat */
+	const char *local_default;	/* of requests that do not come from a command */
+	char secret[WIRE_SECRET + 1];
+	struct root_node **node;
+	size_t nr_nodes;
+	struct root_rank *rank;
+	uint32_t nr_ranks;		/* 0: none has come yet */
+	uint32_t nr_present;		/* are connected */
+	uint32_t nr_asking[2];		/* want to be saved: together, alone */
+	uint32_t nr_restarted;		/* wait for the addresses of all */
+	uint32_t nr_pending;		/* the phase waits for */
+	bool unable;			/* one of the ranks cannot take part in checkpoints */
+
+	/* The checkpoint under way. */
+	enum phase phase;
+	uint32_t id;
+	uint32_t asker;			/* a rank, WIRE_ALL, or WIRE_NOBODY: a client */
+	struct job_request request;
+	char *partial;
+	char *local;			/* the nodes' folder, or NULL */
+	struct job_answer answer;
+	bool committed;
+	uint64_t deadline_ns;		/* 0: none */
+	uint64_t begun_ns, phase_ns;
+};
+
+extern struct root root;
+
+uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
+/* Queues it for the daemons of all nodes; the thread writes before it waits. */
+void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length);
+
+/* A daemon that has shown the secret; takes both over. */
+void root_add_node(const struct wire *w, char *name);
+/* One message of a daemon, or of a rank through it. */
+void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data);
+
+/* ---- strangers.c ---- */
+#define STRANGERS_MAX	64
+#define LISTENERS_MAX	16
+
+/*
+ * Opens a port at each address of these interfaces (separated by commas, NULL or "":
+ * all that are up) and at the loopback address, and tells all of them, that one last.
+ * 0 or -errno.
+ */
+int strangers_open(const char *interfaces, char *out, size_t room);
+void strangers_close(void);		/* the ports, too */
+size_t strangers_count(void);
+bool strangers_drop_oldest(void);	/* false: there is none */
+size_t strangers_watch(struct pollfd *p);	/* fills in at most STRANGERS_MAX + LISTENERS_MAX */
+int strangers_patience(void);		/* as that of the phases */
+void strangers_serve(const struct pollfd *p, size_t count);
+
+/* ---- phases.c ---- */
+/* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
+int phases_begin(struct job_request *request, const char **why);
+/*
+ * The same where no tool asks: saved as `path`, of which `keep` are kept, to the
+ * nodes' folders if root_start() was given one.
+ */
+int phases_begin_own(const char *path, unsigned int keep, const char **why);
+/* A rank's answer. */
+void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
+/* A daemon cannot do its part (WIRE_FAILED, WIRE_ALL). */
+void phases_node_failed(const struct root_node *n, const struct wire_header *h,
+			const uint8_t *data);
+/* The rank's connection is lost. */
+void phases_lost(struct root_rank *r);
+/* The daemon's connection is lost, and with it those of its ranks. */
+void phases_node_lost(const struct root_node *n);
+/* Gives up; the ranks go on.  `text` may be NULL. */
+void phases_abort(int code, const char *text);
+/* Milliseconds until phases_timeout() is due, -1: never. */
+int phases_patience(void);
+void phases_timeout(void);
+
+/* ---- addresses.c ---- */
+/* A restarted rank has come: if it was the last one, all nodes want the addresses. */
+void addresses_collect(void);
+void addresses_send(void);		/* to those whose turn it is; before waiting */
+bool addresses_wanted(void);		/* not all nodes have got them yet */
+
+/* ---- descriptors.c ---- */
+int descriptors_keep(void);		/* 0 or -errno */
+/* A connection to take (not blocking), or -errno: -EMFILE: one was ended for lack of room. */
+int descriptors_accept(int listener);
+
+/* ---- programs.c ---- */
+/* The application in this rank asks for a checkpoint (struct wire_ask). */
+void programs_ask(struct root_rank *r, const uint8_t *data, size_t length);
+/* Begins what waits and can begin now. */
+void programs_serve(void);
+/* The rank's connection is lost. */
+void programs_lost(struct root_rank *r);
+/* To root.asker, which is then nobody: an errno, 0: complete. */
+void programs_answer(int code);
+
+/* ---- trigger.c ---- */
+int trigger_fd(void);			/* readable: somebody wants a checkpoint */
+void trigger_serve(void);
+/* To those who see mpirun's standard error, if they asked. */
+void trigger_answer(const struct job_answer *answer);
+
+/* ---- clients.c ---- */
+#define CLIENTS_MAX	16
+
+int clients_open(void);			/* 0 or -errno */
+size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
+int clients_patience(void);		/* as that of the phases */
+void clients_serve(const struct pollfd *p, size_t count);
+/* To the one whose request is being served: complete, but for the signal. */
+void clients_committed(struct job_answer *answer);
+/* To the same, who is then done with. */
+void clients_answer(const struct job_answer *answer);
+
+/* What poll(2) may get beside the nodes and the strangers: the trigger, too. */
+#define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 2)
+
+#endif /* JOB_ROOT_INTERNAL_H */

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mpirun's ports for the daemons, and the connections that have not shown the job's
+ * secret.  There are few of those at a time, none for long: where all places are
+ * taken the oldest one goes, but not before it has had a moment to answer; until then
+ * the next ones wait in the kernel.  The ports are those of the interfaces that the
+ * job may use, and are closed once all ranks have come.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/root_internal.h"
+
+#define PATIENCE_NS	5000000000ull	/* for the greeting */
+#define MOMENT_NS	50000000ull	/* that each has at least */
+#define AT_ONCE		64		/* taken in one round */
+#define INTRODUCTION_MAX 4096		/* bytes */
+#define ADDRESS_ROOM	24		/* of one address with its port and comma */
+
+static struct stranger {
+	struct wire wire;
+	struct greeting_challenge challenge;
+	uint64_t since_ns;
+} strangers[STRANGERS_MAX];		/* the oldest first */
+static size_t nr_strangers;
+
+static int listener[LISTENERS_MAX];
+static size_t nr_listeners;
+
+/* ---- ports ---------------------------------------------------------------------------- */
+
+static int listen_at(struct in_addr host, unsigned short *port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = host };
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
+	    getsockname(fd, (struct sockaddr *)&address, &length)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	*port = ntohs(address.sin_port);
+	listener[nr_listeners++] = fd;
+	return 0;
+}
+
+/* Is it in the list, which has commas?  An empty one has all. */
+static bool listed(const char *name, const char *list)
+{
+	size_t length = strlen(name);
+
+	if (!list || !*list)
+		return true;
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
+		if (!strncmp(list, name, length) && (!list[length] || list[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static bool wanted(const struct ifaddrs *each, const char *interfaces)
+{
+	return each->ifa_addr && each->ifa_addr->sa_family == AF_INET &&
+	       !(each->ifa_flags & IFF_LOOPBACK) && each->ifa_flags & IFF_UP &&
+	       listed(each->ifa_name, interfaces);
+}
+
+int strangers_open(const char *interfaces, char *out, size_t room)
+{
+	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+	struct ifaddrs *list = NULL;
+	unsigned short port;
+	size_t length = 0;
+	int err;
+
+	*out = '\0';
+	if (getifaddrs(&list))
+		list = NULL;
+	for (struct ifaddrs *each = list; each && length + 2 * ADDRESS_ROOM < room &&
+	     nr_listeners < LISTENERS_MAX - 1; each = each->ifa_next) {
+		char text[INET_ADDRSTRLEN];
+		struct in_addr host;
+
+		if (!wanted(each, interfaces))
+			continue;
+		host = ((struct sockaddr_in *)each->ifa_addr)->sin_addr;
+		if (listen_at(host, &port))
+			continue;
+		inet_ntop(AF_INET, &host, text, sizeof(text));
+		length += snprintf(out + length, room - length, "%s:%hu,", text, port);
+	}
+	freeifaddrs(list);
+	err = listen_at(loopback, &port);
+	if (err)
+		strangers_close();
+	else
+		snprintf(out + length, room - length, "127.0.0.1:%hu", port);
+	return err;
+}
+
+/* ---- strangers ------------------------------------------------------------------------ */
+
+static void forget(size_t i)
+{
+	nr_strangers--;
+	memmove(&strangers[i], &strangers[i + 1], (nr_strangers - i) * sizeof(*strangers));
+}
+
+static void drop(size_t i)
+{
+	wire_close(&strangers[i].wire);
+	forget(i);
+}
+
+void strangers_close(void)
+{
+	while (nr_strangers)
+		drop(0);
+	while (nr_listeners)
+		close(listener[--nr_listeners]);
+}
+
+size_t strangers_count(void)
+{
+	return nr_strangers;
+}
+
+bool strangers_drop_oldest(void)
+{
+	if (!nr_strangers)
+		return false;
+	drop(0);
+	return true;
+}
+
+/* For how much longer the oldest may stay, ns. */
+static uint64_t left_to_oldest(void)
+{
+	uint64_t end = strangers[0].since_ns +
+		       (nr_strangers == STRANGERS_MAX ? MOMENT_NS : PATIENCE_NS), now = root_now();
+
+	return end > now ? end - now : 0;
+}
+
+static void take(int fd)
+{
+	struct stranger *s = &strangers[nr_strangers];
+
+	wire_watch_peer(fd);
+	wire_open(&s->wire, fd);
+	s->since_ns = root_now();
+	if (greeting_challenge(&s->wire, &s->challenge))
+		wire_close(&s->wire);
+	else
+		nr_strangers++;
+}
+
+static void accept_some(int from)
+{
+	int fd;
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		if (nr_strangers == STRANGERS_MAX && left_to_oldest())
+			return;
+		fd = descriptors_accept(from);
+		if (fd < 0)
+			return;
+		if (nr_strangers == STRANGERS_MAX)
+			drop(0);
+		take(fd);
+	}
+}
+
+/* Its answer, if it is here. */
+static void hear(size_t i)
+{
+	struct stranger *s = &strangers[i];
+	struct wire_header header;
+	const uint8_t *data;
+	char *name;
+	int err = wire_fill_once(&s->wire), got = 0;
+
+	if (err >= 0)
+		got = wire_next(&s->wire, &header, &data);
+	if (got == 1 && !greeting_take(&s->wire, &s->challenge, root.secret, &header, data, &name)) {
+		struct wire w = s->wire;
+
+		forget(i);
+		root_add_node(&w, name);
+		return;
+	}
+	if (got || err < 0 || s->wire.in_end - s->wire.in_begin > INTRODUCTION_MAX)
+		drop(i);
+}
+
+size_t strangers_watch(struct pollfd *p)
+{
+	bool room = nr_strangers < STRANGERS_MAX || !left_to_oldest();
+
+	for (size_t i = 0; i < nr_listeners; i++)
+		p[i] = (struct pollfd){ room ? listener[i] : -1, POLLIN, 0 };
+	for (size_t i = 0; i < nr_strangers; i++)
+		p[nr_listeners + i] = (struct pollfd){ strangers[i].wire.fd, POLLIN, 0 };
+	return nr_listeners + nr_strangers;
+}
+
+int strangers_patience(void)
+{
+	return nr_strangers ? (int)(left_to_oldest() / 1000000) + 1 : -1;
+}
+
+void strangers_serve(const struct pollfd *p, size_t count)
+{
+	size_t listeners = nr_listeners;
+
+	/* From the newest on: who goes leaves the older ones where they are. */
+	for (size_t i = count; i-- > listeners; )
+		if (p[i].revents && nr_listeners)
+			hear(i - listeners);
+	while (nr_strangers && nr_strangers < STRANGERS_MAX && !left_to_oldest())
+		drop(0);
+	for (size_t i = 0; i < nr_listeners; i++)
+		if (p[i].revents)
+			accept_some(listener[i]);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checkpoints asked for by a signal to mpirun.  The handler writes into a pipe
+ * that the coordinator's thread watches; the outcome is told on standard error.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/coordinator/root.h"
+#include "job/coordinator/root_internal.h"
+
+static int ends[2] = { -1, -1 };
+static char *path;
+static unsigned int keep;
+static bool served;
+
+static void handler(int number)
+{
+	int saved = errno;
+	char byte = number;
+
+	if (write(ends[1], &byte, 1) < 0)	/* it is full: known well enough */
+		errno = saved;
+}
+
+int trigger_start(int number, const char *name, unsigned int snapshots)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	path = snapshot_name(name);
+	keep = snapshots;
+	if (!path || pipe2(ends, O_CLOEXEC | O_NONBLOCK) || sigaction(number, &action, NULL))
+		return errno ? -errno : -ENOMEM;
+	return 0;
+}
+
+int trigger_fd(void)
+{
+	return ends[0];
+}
+
+void trigger_serve(void)
+{
+	const char *why = NULL;
+	char bytes[64];
+	int err;
+
+	while (read(ends[0], bytes, sizeof(bytes)) == sizeof(bytes))
+		;
+	err = phases_begin_own(path, keep, &why);
+	if (!err) {
+		served = true;
+		return;
+	}
+	if (!why && err == -EBUSY)
+		why = "a checkpoint of the job is under way";
+	fprintf(stderr, "KCR: not saved: %s\n", why ? why : strerror(-err));
+}
+
+void trigger_answer(const struct job_answer *answer)
+{
+	if (!served)
+		return;
+	served = false;
+	if (answer->code)
+		fprintf(stderr, "KCR: not saved: %s\n",
+			answer->message ? answer->message : strerror(answer->code));
+	else
+		fprintf(stderr, "KCR: saved to %s\n", answer->path);
+}

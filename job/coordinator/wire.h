@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The messages between mpirun (the root), the daemon of each node (mpirun's own
+ * node or an orted) and the ranks.  A checkpoint is
+ *
+ *	root → ranks	ranks → root	meanwhile in the rank
+ *	PREPARE		BOOKMARKS	gate closed
+ *	DRAIN		DRAINED		what others sent is taken in
+ *	DUMP (to the daemons, which answer DUMPED for each rank: it lies in read())
+ *	    SUSPEND	SUSPENDED	between daemon and rank: shared memory let go
+ *	CONTINUE	CONTINUED	resumed, gate open
+ *	SUM (to the daemons, which answer SUMMED for each rank), then the commit
+ *
+ * and each answer may be FAILED instead; then all get CONTINUE at once, those of a
+ * node once all that were told to suspend have done so: nobody resumes while another
+ * is about to let go of the memory that they share.  If the ranks are to get a signal, SUM and commit come before SIGNAL and CONTINUE.  After
+ * a restart every rank says HELLO with its address and waits for ADDRESSES,
+ * which come when all have: that is the barrier before anything is sent.
+ *
+ * Root and daemon greet each other before anything else (greeting.h); from then on
+ * every write between them is sealed.  Ranks and their daemon look at whose process
+ * the other end is, which the kernel tells.
+ *
+ * Integers are in the byte order of the machine: a job has one.
+ */
+#ifndef JOB_WIRE_H
+#define JOB_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/secret/seal.h"
+
+#define WIRE_ALL	0xffffffffu	/* all ranks */
+#define WIRE_NOBODY	0xfffffffeu
+#define WIRE_MAX	(64u << 20)	/* bytes of a message */
+#define WIRE_SECRET	32		/* characters, in hexadecimal */
+
+/* The daemon's socket for its ranks; the root's for the daemons; secret of the job. */
+#define WIRE_DAEMON_VARIABLE	"KCR_MPI_DAEMON"
+#define WIRE_ROOT_VARIABLE	"KCR_MPI_ROOT"
+#define WIRE_SECRET_VARIABLE	"KCR_MPI_SECRET"
+
+/* Ranks that were restarted may be older than the rest: new ones come at the end. */
+enum wire_type {
+	WIRE_NODE = 1,		/* daemon → root: struct greeting_node */
+	WIRE_HELLO,		/* rank → root: struct wire_hello, address */
+	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
+	WIRE_LEFT,		/* root → rank: no checkpoint any more */
+	WIRE_GONE,		/* daemon → root: the rank's connection is lost */
+	WIRE_PREPARE,		/* uint32_t: the rank that asked for it, WIRE_ALL or WIRE_NOBODY */
+	WIRE_BOOKMARKS,		/* struct wire_bookmark[] */
+	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
+	WIRE_DRAINED,
+	WIRE_DUMP,		/* root → daemon: struct wire_dump */
+	WIRE_DUMPED,
+	WIRE_SUM,		/* root → daemon */
+	WIRE_SUMMED,		/* daemon → root: struct wire_summed */
+	WIRE_SIGNAL,		/* root → daemon: int32_t */
+	WIRE_CONTINUE,
+	WIRE_CONTINUED,
+	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
+	WIRE_FAILED,		/* struct wire_failed, text */
+	WIRE_ASK,		/* rank → root: struct wire_ask; it is answered when all is done */
+	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is of no use any more */
+	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
+	WIRE_SUSPEND,		/* daemon → rank */
+	WIRE_SUSPENDED,		/* rank → daemon */
+	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
+	WIRE_CHALLENGE,		/* root → daemon: struct greeting_challenge */
+	WIRE_WELCOME,		/* root → daemon: a proof; what follows is sealed */
+};
+
+struct wire_header {
+	uint32_t length;	/* of what follows, bytes */
+	uint32_t type;		/* enum wire_type */
+	uint32_t rank;		/* whose it is or who is meant; WIRE_ALL */
+	uint32_t id;		/* of the checkpoint; answers repeat it */
+};
+
+struct wire_hello {
+	int32_t pid;		/* of the rank */
+	int32_t top;		/* of the process that the daemon started for it */
+	uint32_t size;		/* of the job */
+	uint32_t restarted;
+	uint32_t address_length;
+};
+
+/* Most bytes of a checkpoint's messages are these. */
+struct __attribute__((packed)) wire_bookmark {
+	uint32_t rank;
+	uint64_t sent;
+};
+
+struct wire_dump {
+	uint32_t local;		/* the folder is on each node's own disk: the daemon makes it */
+	char strings[];		/* the folder, then arguments of cr_checkpoint, each with its NUL */
+};
+
+struct wire_summed {
+	uint64_t bytes;
+	uint64_t checksum;
+};
+
+struct wire_address {
+	uint32_t rank;
+	uint32_t length;	/* of the bytes that follow */
+};
+
+struct wire_failed {
+	int32_t code;		/* errno */
+};
+
+struct wire_ask {
+	uint32_t keep;		/* snapshots */
+	uint32_t alone;		/* 0: all ranks ask */
+	char path[];		/* absolute; NUL */
+};
+
+/* Before the messages that were written at once, if they are sealed. */
+struct wire_seal {
+	uint32_t length;		/* of these messages, bytes */
+	uint8_t tag[SEAL_TAG];
+};
+
+/*
+ * One end of a connection, non-blocking, for a poll(2) loop.  Belongs to one
+ * thread.
+ */
+struct wire {
+	int fd;			/* -1: closed */
+	bool blocked;			/* the rest of `out` goes when there is room */
+	uint8_t *in, *out;
+	size_t in_begin, in_end, in_room;
+	size_t out_begin, out_end, out_room;
+
+	bool sealed;
+	struct seal in_seal, out_seal;
+	size_t in_sound;		/* bytes from in_begin on whose seal is right */
+	size_t out_open;		/* bytes before out_end that are to be sealed */
+};
+
+void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
+void wire_close(struct wire *w);
+short wire_events(const struct wire *w);	/* what to poll for */
+
+/* From now on all is sealed, under these keys. */
+void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out_key[SEAL_KEY]);
+
+/*
+ * For TCP: messages leave at once, and an end that has vanished without a word
+ * is noticed within a minute.
+ */
+void wire_watch_peer(int fd);
+
+/*
+ * Queues a message for wire_flush(): many small ones are cheap only together.  A
+ * connection that is lost takes it silently (poll tells).
+ */
+void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+		const void *data, size_t length);
+/* The same, and wire_flush(). */
+void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
+	       const void *data, size_t length);
+/* Is there something to write? */
+static inline bool wire_pending(const struct wire *w)
+{
+	return w->out_begin < w->out_end;
+}
+/* Writes what it can.  0 or -errno: lost. */
+int wire_flush(struct wire *w);
+/* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
+int wire_fill(struct wire *w);
+/* The same with a single read: 1 there may be more, 0, or -errno. */
+int wire_fill_once(struct wire *w);
+/*
+ * The next complete message: 1 with the header and the data (valid until the
+ * next call), 0: none yet, -EPROTO: nonsense, -EBADMSG: the seal is not right.
+ */
+int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
+
+/*
+ * For who waits for messages, without seals.  0 or -errno (-ECONNRESET: the end,
+ * -EPROTO: more than `most` bytes).  Data is malloc()ed, NULL if length is 0.
+ */
+int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length);
+int wire_read(int fd, struct wire_header *header, uint8_t **data, size_t most);
+
+#endif /* JOB_WIRE_H */

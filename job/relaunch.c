@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command line of the new mpirun: the old one's options, minus the number
+ * of ranks, minus what the caller chooses anew, and cr_restart as the program.
+ * Ranks whose files are on their nodes are placed there (add_placement()), whatever
+ * the old options say of it, unless the caller does.
+ */
+#include "job/relaunch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/folder.h"
+#include "job/snapshot.h"
+#include "proc/proc.h"
+#include "report/report.h"
+
+/* Options that say the same thing in different words; one of them replaces the others. */
+enum topic { TOPIC_NONE, TOPIC_COUNT, TOPIC_HOSTS, TOPIC_MAP, TOPIC_BIND, TOPIC_RANK, TOPIC_CWD };
+
+static const struct {
+	const char *name;
+	enum topic topic;
+	int values;
+} options[] = {
+	{ "np", TOPIC_COUNT, 1 },		{ "n", TOPIC_COUNT, 1 },
+	{ "c", TOPIC_COUNT, 1 },		{ "host", TOPIC_HOSTS, 1 },
+	{ "H", TOPIC_HOSTS, 1 },		{ "hostfile", TOPIC_HOSTS, 1 },
+	{ "machinefile", TOPIC_HOSTS, 1 },	{ "default-hostfile", TOPIC_HOSTS, 1 },
+	{ "map-by", TOPIC_MAP, 1 },		{ "npernode", TOPIC_MAP, 1 },
+	{ "N", TOPIC_MAP, 1 },			{ "pernode", TOPIC_MAP, 0 },
+	{ "ppr", TOPIC_MAP, 1 },		{ "rankfile", TOPIC_MAP, 1 },
+	{ "rf", TOPIC_MAP, 1 },			{ "bynode", TOPIC_MAP, 0 },
+	{ "byslot", TOPIC_MAP, 0 },		{ "bind-to", TOPIC_BIND, 1 },
+	{ "rank-by", TOPIC_RANK, 1 },		{ "wdir", TOPIC_CWD, 1 },
+	{ "wd", TOPIC_CWD, 1 },
+};
+
+static enum topic topic_of(const char *argument, int *values)
+{
+	*values = 0;
+	if (*argument++ != '-')
+		return TOPIC_NONE;
+	argument += *argument == '-';
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(argument, options[i].name)) {
+			*values = options[i].values;
+			return options[i].topic;
+		}
+	return TOPIC_NONE;
+}
+
+static bool chosen_anew(enum topic topic, char **overrides)
+{
+	int values;
+
+	for (; *overrides; overrides++)
+		if (topic_of(*overrides, &values) == topic)
+			return true;
+	return false;
+}
+
+static bool places(enum topic topic)
+{
+	return topic == TOPIC_HOSTS || topic == TOPIC_MAP || topic == TOPIC_RANK;
+}
+
+/* Those of the old options that still count. */
+static int add_old(char ***command, char **old, bool placed, char **overrides)
+{
+	int err = 0, values;
+
+	for (; old && *old && !err; old++) {
+		enum topic topic = topic_of(*old, &values);
+
+		if (topic == TOPIC_COUNT || topic == TOPIC_CWD || (placed && places(topic)) ||
+		    (topic != TOPIC_NONE && chosen_anew(topic, overrides))) {
+			while (values-- && old[1])
+				old++;
+			continue;
+		}
+		err = strings_add(command, *old);
+	}
+	return err;
+}
+
+/* Each rank on the node that has its file. */
+static int add_placement(char ***command, const char *dir)
+{
+	char *hosts = folder_path("%s/" SNAPSHOT_HOSTS, dir);
+	int err = hosts ? strings_add(command, "--hostfile") : -ENOMEM;
+
+	if (!err)
+		err = strings_add(command, hosts);
+	if (!err)
+		err = strings_add(command, "--map-by");
+	if (!err)
+		err = strings_add(command, "seq");
+	free(hosts);
+	return err;
+}
+
+static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
+		 char **overrides)
+{
+	bool placed = s->local && !chosen_anew(TOPIC_HOSTS, overrides) &&
+		      !chosen_anew(TOPIC_MAP, overrides);
+	char count[16];
+	int err = strings_add(command, "mpirun");
+
+	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
+	if (!err)
+		err = add_old(command, s->options, placed, overrides);
+	if (!err && placed)
+		err = add_placement(command, dir);
+	for (; *overrides && !err; overrides++)
+		err = strings_add(command, *overrides);
+	for (const char *const *each = (const char *const[]){ "-np", count, self, dir, NULL };
+	     *each && !err; each++)
+		err = strings_add(command, *each);
+	return err;
+}
+
+/* The number of ranks is the snapshot's. */
+static int check_overrides(char **overrides, uint32_t nr_ranks)
+{
+	int values;
+
+	for (; *overrides; overrides++)
+		if (topic_of(*overrides, &values) == TOPIC_COUNT &&
+		    (!overrides[1] || strtoul(overrides[1], NULL, 10) != nr_ranks))
+			return report_fail(-EINVAL, "the snapshot has %" PRIu32 " ranks; that number "
+					   "cannot be changed", nr_ranks);
+	return 0;
+}
+
+static void set_environment(char **environment)
+{
+	for (; environment && *environment; environment++) {
+		char *equals = strchr(*environment, '=');
+
+		if (!equals)
+			continue;
+		*equals = '\0';
+		setenv(*environment, equals + 1, 0);
+		*equals = '=';
+	}
+}
+
+/* Root's own, and nobody else can write to it. */
+static bool is_roots(int folder, const char *name, uid_t *owner)
+{
+	struct stat st = { .st_uid = ~0u };
+	bool is = !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) && !st.st_uid &&
+		  !(st.st_mode & 022) && !S_ISLNK(st.st_mode);
+
+	*owner = st.st_uid;
+	return is;
+}
+
+/* Loads it again from an open folder that is known to be root's. */
+static int load_as_root(const char *path, struct snapshot **s)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	char link[PROC_PATH];
+	uid_t owner;
+
+	if (folder < 0)
+		return report_errno(-errno, "%s", path);
+	if (!is_roots(folder, ".", &owner) || !is_roots(folder, SNAPSHOT_MANIFEST, &owner)) {
+		err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, which "
+				  "belongs to user %u or which others may write to: restart it as "
+				  "that user", path, owner);
+	} else {
+		snapshot_free(*s);
+		*s = NULL;
+		err = snapshot_load(proc_fd_path(link, folder), s, NULL);
+	}
+	close(folder);
+	return err;
+}
+
+int relaunch_job(const char *dir, const char *self, char **overrides)
+{
+	struct snapshot *s = NULL;
+	char **command = NULL, *found = NULL, path[PATH_MAX];
+	uint32_t elsewhere;
+	int err = snapshot_load(dir, &s, &found);
+
+	if (!err && !realpath(found, path))
+		err = report_errno(-errno, "%s", found);
+	if (!err && !geteuid())
+		err = load_as_root(path, &s);
+	if (!err)
+		err = snapshot_check(path, s, false, &elsewhere);
+	if (!err)
+		err = check_overrides(overrides, s->nr_ranks);
+	if (!err && build(&command, s, path, self, overrides))
+		err = report_fail(-ENOMEM, "no memory");
+	if (!err && chdir(s->cwd))
+		report_warn("cannot enter %s: mpirun starts here", s->cwd);
+	if (!err) {
+		set_environment(s->environment);
+		setenv(RELAUNCH_VARIABLE, path, 1);
+		/* An option of the same name, if there is one, agrees. */
+		setenv("OMPI_MCA_schizo_cr_enable", "1", 1);
+		execvp(command[0], command);
+		err = report_errno(-errno, "cannot start mpirun");
+	}
+	free(found);
+	strings_free(command);
+	snapshot_free(s);
+	return err;
+}
+
+/* Adds those of `options` that say where the ranks are to be. */
+static int add_places(char ***out, char **options)
+{
+	int err = 0, values;
+
+	for (; options && *options && !err; options++) {
+		bool wanted = places(topic_of(*options, &values));
+
+		if (wanted)
+			err = strings_add(out, *options);
+		for (; values && options[1] && !err; values--) {
+			options++;
+			if (wanted)
+				err = strings_add(out, *options);
+		}
+	}
+	return err;
+}
+
+int relaunch_options(const char *dir, char **old, char **now, char ***out)
+{
+	char **placement = NULL;
+	bool placed = false;
+	int err = add_placement(&placement, dir);
+
+	for (; now && *now && !err; now++) {
+		size_t same = 0;
+
+		while (placement[same] && now[same] && !strcmp(now[same], placement[same]))
+			same++;
+		if (placement[same]) {
+			err = strings_add(out, *now);
+			continue;
+		}
+		placed = true;
+		now += same - 1;
+	}
+	if (!err && placed)
+		err = add_places(out, old);
+	strings_free(placement);
+	return err;
+}
+
+/* Why its file is not here. */
+static int missing(const char *dir, uint32_t rank, const char *file)
+{
+	struct snapshot *s = NULL;
+	int err = snapshot_load(dir, &s, NULL);
+
+	if (err)
+		return err;
+	if (s->local && rank < s->nr_ranks)
+		err = report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have "
+				  "mpirun start it there, or copy the file", rank, s->rank[rank].node,
+				  s->local);
+	else
+		err = report_fail(-ENOENT, "the snapshot is not complete: %s", file);
+	snapshot_free(s);
+	return err;
+}
+
+int relaunch_rank_file(const char *dir, char **file)
+{
+	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv(RELAUNCH_VARIABLE);
+	int err;
+
+	*file = NULL;
+	if (!rank || !job || strcmp(job, dir))
+		return 0;
+	folder_look_again(dir);
+	*file = snapshot_rank_path(dir, strtoul(rank, NULL, 10));
+	if (!*file)
+		return report_fail(-ENOMEM, "no memory");
+	if (!access(*file, F_OK))
+		return 0;
+	err = missing(dir, strtoul(rank, NULL, 10), *file);
+	free(*file);
+	*file = NULL;
+	return err;
+}
