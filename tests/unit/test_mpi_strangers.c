@@ -208,8 +208,10 @@ static void closed_ports(void **state)
 	hello(&w, 0);
 	close(come());
 	hello(&w, 1);
-	while ((fd = try_connect()) >= 0 && now() < end)
-		close(fd);
+	/* A port that is being closed resets those that it had not taken yet. */
+	while (((fd = try_connect()) >= 0 || fd == -ECONNRESET) && now() < end)
+		if (fd >= 0)
+			close(fd);
 	assert_int_equal(fd, -ECONNREFUSED);
 	assert_int_equal(wire_fill_once(&w), 0);
 	wire_close(&w);
