@@ -3,11 +3,14 @@
 #include "job/coordinator/greeting.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+
+#include "report/report.h"
 
 #define PATIENCE_S	5
 
@@ -49,6 +52,15 @@ int greeting_challenge(struct wire *w, struct greeting_challenge *challenge)
 	return wire_flush(w);
 }
 
+/* The daemon itself has no standard error that the user sees. */
+static int tell_versions(const char *name, uint32_t version)
+{
+	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: its daemon has version %" PRIu32
+		" of the greeting, mpirun has version %u: install the same release of KCR on "
+		"all nodes\n", name, version, GREETING_VERSION);
+	return -EPROTONOSUPPORT;
+}
+
 int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
 		  const struct wire_header *h, const uint8_t *data, char **name)
 {
@@ -61,6 +73,8 @@ int greeting_take(struct wire *w, const struct greeting_challenge *challenge, co
 	prove(proof, secret, "kcr-mpi daemon", challenge, node->number, node->name);
 	if (!seal_same(proof, node->proof, sizeof(proof)))
 		return -EPERM;
+	if (h->id && h->id != GREETING_VERSION)
+		return tell_versions(node->name, h->id);
 	*name = strdup(node->name);
 	if (!*name)
 		return -ENOMEM;
@@ -103,7 +117,8 @@ static int introduce(int fd, const char *secret, const char *name,
 	memcpy(answer.head.number, number, GREETING_NUMBER);
 	memcpy(answer.name, name, length);
 	prove(answer.head.proof, secret, "kcr-mpi daemon", challenge, number, answer.name);
-	return wire_write(fd, WIRE_NODE, WIRE_ALL, 0, &answer, sizeof(answer.head) + length + 1);
+	return wire_write(fd, WIRE_NODE, WIRE_ALL, GREETING_VERSION, &answer,
+			  sizeof(answer.head) + length + 1);
 }
 
 int greeting_daemon(struct wire *w, int fd, const char *secret, const char *name)
@@ -117,10 +132,12 @@ int greeting_daemon(struct wire *w, int fd, const char *secret, const char *name
 	snprintf(own, sizeof(own), "%s", name);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	err = expect(fd, WIRE_CHALLENGE, &challenge, sizeof(challenge));
-	if (!err && challenge.version != GREETING_VERSION)
-		err = -EPROTO;
 	if (!err)
 		err = introduce(fd, secret, own, &challenge, number);
+	if (!err && challenge.version != GREETING_VERSION)
+		return report_fail(-EPROTONOSUPPORT, "mpirun has version %" PRIu32 " of the greeting, "
+				   "this node's daemon has version %u: install the same release of "
+				   "KCR on all nodes", challenge.version, GREETING_VERSION);
 	if (!err)
 		err = expect(fd, WIRE_WELCOME, told, sizeof(told));
 	if (err)

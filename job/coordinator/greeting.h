@@ -9,13 +9,16 @@
  *
  * Both then seal what they write, under keys that follow from the secret and the
  * two numbers: a greeting or a message that somebody has recorded is worth nothing.
+ *
+ * CHALLENGE and NODE carry the version of who sends them, NODE in the header's id,
+ * and keep their form in later ones, so that two of different versions can say so.
  */
 #ifndef JOB_GREETING_H
 #define JOB_GREETING_H
 
 #include "job/coordinator/wire.h"
 
-#define GREETING_VERSION	2
+#define GREETING_VERSION	2	/* release 0.1.0 has this one and puts 0 into NODE */
 #define GREETING_NUMBER		16	/* bytes */
 #define GREETING_NAME_MAX	256	/* with its NUL */
 
@@ -35,7 +38,8 @@ int greeting_challenge(struct wire *w, struct greeting_challenge *challenge);
 
 /*
  * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed;
- * -EPERM: it does not know the secret; -ENOMEM.
+ * -EPERM: it does not know the secret; -EPROTONOSUPPORT: it does, and is of another
+ * version, which has been told on standard error; -ENOMEM.
  */
 int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
 		  const struct wire_header *h, const uint8_t *data, char **name);
@@ -43,7 +47,8 @@ int greeting_take(struct wire *w, const struct greeting_challenge *challenge, co
 /*
  * In a daemon: waits for mpirun, a few seconds at a time at most, and opens the
  * connection, whose descriptor it takes over if it returns 0.  -EACCES: the other end
- * does not know the secret; -EPROTO: it is none of ours; or -errno of the connection.
+ * does not know the secret; -EPROTO: it is none of ours; -EPROTONOSUPPORT with a
+ * message (report.h): it is of another version; or -errno of the connection.
  */
 int greeting_daemon(struct wire *w, int fd, const char *secret, const char *name);
 

@@ -214,7 +214,8 @@ static int setup_fork(orte_job_t *job, orte_app_context_t *app)
 	(void)job;
 	if (err) {
 		fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: %s\n",
-			orte_process_info.nodename, strerror(-err));
+			orte_process_info.nodename,
+			report_error() == err ? report_message() : strerror(-err));
 		*node_name = '\0';
 	} else {
 		opal_setenv(WIRE_DAEMON_VARIABLE, node_name, true, &app->env);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -27,58 +26,14 @@
 #include <unistd.h>
 
 #include "job/coordinator/greeting.h"
-#include "job/coordinator/root.h"
+#include "mpirun.h"
+#include "report/report.h"
 
 #define CROWD		3000
 #define FILES_MAX	150		/* of mpirun, in any crowd */
 #define RANKS		2
 
-static struct access {
-	char address[1024];
-	char secret[WIRE_SECRET + 1];
-} job;
-static pid_t mpirun;
-
 /* ---- mpirun ---------------------------------------------------------------------------- */
-
-static int start_mpirun(void **state)
-{
-	static struct snapshot snapshot;
-	int ends[2];
-
-	(void)state;
-	if (pipe(ends))
-		return -1;
-	mpirun = fork();
-	if (mpirun < 0)
-		return -1;
-	if (!mpirun) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (root_start(&snapshot, NULL, NULL, job.address, sizeof(job.address), job.secret) ||
-		    write(ends[1], &job, sizeof(job)) != sizeof(job))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ends[1]);
-	if (read(ends[0], &job, sizeof(job)) != sizeof(job))
-		return -1;
-	close(ends[0]);
-	return 0;
-}
-
-static int end_mpirun(void **state)
-{
-	int status;
-
-	(void)state;
-	/* It has to be alive. */
-	if (waitpid(mpirun, &status, WNOHANG))
-		return -1;
-	kill(mpirun, SIGKILL);
-	waitpid(mpirun, NULL, 0);
-	return 0;
-}
 
 static int files_of_mpirun(void)
 {
@@ -95,14 +50,6 @@ static int files_of_mpirun(void)
 	return count;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 static double processor_time(void)
 {
 	struct timespec t;
@@ -114,44 +61,6 @@ static double processor_time(void)
 }
 
 /* ---- who comes ------------------------------------------------------------------------- */
-
-static int try_connect(void)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	to.sin_port = htons(atoi(strrchr(job.address, ':') + 1));
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to))) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
-static int come(void)
-{
-	int fd = try_connect();
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
-/* A daemon gets in within so many seconds, however often it has to try. */
-static void daemon_comes(struct wire *w, const char *secret, double patience)
-{
-	double end = now() + patience;
-	int fd, err;
-
-	do {
-		fd = come();
-		err = greeting_daemon(w, fd, secret, "node");
-		if (err)
-			close(fd);
-	} while (err == -ECONNRESET && now() < end);
-	assert_int_equal(err, 0);
-}
 
 static void hello(struct wire *w, uint32_t rank)
 {
@@ -292,6 +201,59 @@ static void wrong_mpirun(void **state)
 	close(ends[1]);
 }
 
+/* mpirun's end is of another version: that is told with both of them. */
+static void other_mpirun(void **state)
+{
+	struct greeting_challenge challenge = { .version = GREETING_VERSION + 7 };
+	struct wire_header h;
+	uint8_t *data;
+	struct wire w;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	assert_int_equal(wire_write(ends[1], WIRE_CHALLENGE, WIRE_ALL, 0, &challenge,
+				    sizeof(challenge)), 0);
+	report_clear();
+	assert_int_equal(greeting_daemon(&w, ends[0], job.secret, "node"), -EPROTONOSUPPORT);
+	assert_non_null(strstr(report_message(), "mpirun has version 9 "));
+	assert_non_null(strstr(report_message(), "daemon has version 2: install the same release"));
+	/* It lets mpirun tell, too. */
+	assert_int_equal(wire_read(ends[1], &h, &data, 1000), 0);
+	assert_int_equal(h.type, WIRE_NODE);
+	assert_int_equal(h.id, GREETING_VERSION);
+	free(data);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A daemon is of another version: only who knows the secret can have mpirun say so. */
+static void other_daemon(void **state)
+{
+	struct { struct wire_header h; struct greeting_node node; char name[5]; } answer = {
+		.h = { sizeof(answer) - sizeof(answer.h), WIRE_NODE, WIRE_ALL, GREETING_VERSION + 7 },
+	};
+	struct greeting_challenge challenge;
+	struct iovec part[] = {
+		{ &challenge, sizeof(challenge) }, { answer.node.number, GREETING_NUMBER },
+		{ answer.name, 4 },
+	};
+
+	(void)state;
+	for (int knows = 0; knows < 2; knows++) {
+		int fd = answer_with(NULL, NULL, 0, &challenge);
+
+		strcpy(answer.name, knows ? "kcr7" : "evil");
+		if (knows)
+			seal_proof(answer.node.proof, job.secret, WIRE_SECRET, "kcr-mpi daemon", part, 3);
+		assert_int_equal(send(fd, &answer, sizeof(answer), 0), sizeof(answer));
+		closed_within(fd, 3);
+	}
+	mpirun_says("KCR: the ranks on kcr7 cannot be checkpointed: its daemon has version 9 of "
+		    "the greeting, mpirun has version 2: install the same release");
+	assert_false(mpirun_has_said("evil"));
+}
+
 static void garbage(void **state)
 {
 	struct wire_header part = { 100, WIRE_NODE, WIRE_ALL, 0 }, huge = { ~0u, WIRE_NODE, 0, 0 };
@@ -429,7 +391,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_MPIRUN(closed_ports), WITH_MPIRUN(wrong_secret), WITH_MPIRUN(replay),
-		WITH_MPIRUN(wrong_mpirun), WITH_MPIRUN(garbage), WITH_MPIRUN(changed),
+		WITH_MPIRUN(wrong_mpirun), WITH_MPIRUN(other_mpirun),
+		cmocka_unit_test_setup_teardown(other_daemon, start_heard_mpirun, end_mpirun),
+		WITH_MPIRUN(garbage), WITH_MPIRUN(changed),
 		WITH_MPIRUN(idle_crowd), WITH_MPIRUN(flood), WITH_MPIRUN(flood_meanwhile),
 	};
 	struct rlimit limit;
