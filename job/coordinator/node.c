@@ -147,10 +147,10 @@ void node_from_root(const struct wire_header *h, const uint8_t *data)
 		break;
 	case WIRE_PREPARE:
 		node.id = h->id;
-		if (h->length > sizeof(node.next_asker))
-			break;
 		node.next = *h;
-		memcpy(&node.next_asker, data, h->length);
+		if (node.next.length > sizeof(node.next_asker))
+			node.next.length = sizeof(node.next_asker);
+		memcpy(&node.next_asker, data, node.next.length);
 		begin_next();
 		break;
 	case WIRE_CONTINUE:

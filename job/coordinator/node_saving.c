@@ -203,7 +203,7 @@ void saving_signal(const uint8_t *data, size_t length)
 {
 	int32_t number;
 
-	if (length != sizeof(number))
+	if (length < sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
 	for (size_t i = 0; i < node.nr_members; i++)

@@ -375,7 +375,7 @@ void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8
 		phases_abort(ENOMEM, NULL);
 		return;
 	}
-	if (h->type == WIRE_SUMMED && h->length == sizeof(r->summed))
+	if (h->type == WIRE_SUMMED && h->length >= sizeof(r->summed))
 		memcpy(&r->summed, data, sizeof(r->summed));
 	settle(r);
 }
@@ -420,7 +420,7 @@ void phases_node_lost(const struct root_node *n)
 
 static int ready(const char **why)
 {
-	static char text[96];
+	static char text[VERSIONS_TEXT];
 
 	if (root.unable) {
 		*why = "a rank cannot take part in checkpoints: the job's standard error tells why";
@@ -443,6 +443,10 @@ static int ready(const char **why)
 				 "MPI_Init yet, try again", i);
 			*why = text;
 			return -EBUSY;
+		}
+		if (!versions_can(&root.rank[i], WIRE_CAN_SAVE, text)) {
+			*why = text;
+			return -ENOTSUP;
 		}
 	}
 	*why = "the job is starting, try again";

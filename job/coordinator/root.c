@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "job/coordinator/node.h"
@@ -34,10 +35,22 @@ void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t lengt
 
 /* ---- ranks ------------------------------------------------------------------------ */
 
+/*
+ * A restored rank that cannot be told where the others are.  Its daemon sees the end of
+ * the connection, and the ranks see the daemon's and end, of whichever release they are.
+ */
+static void refuse_rank(struct root_node *n, const char *why)
+{
+	fprintf(stderr, "KCR: %s\n", why);
+	shutdown(n->wire.fd, SHUT_RDWR);
+}
+
 static void rank_came(struct root_node *n, const struct wire_header *h, const uint8_t *data)
 {
+	char why[VERSIONS_TEXT];
 	struct wire_hello hello;
 	struct root_rank *r;
+	size_t end;
 
 	if (h->length < sizeof(hello))
 		return;
@@ -48,7 +61,13 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	}
 	if (h->rank >= root.nr_ranks || hello.address_length > h->length - sizeof(hello))
 		return;
+	end = sizeof(hello) + hello.address_length;
 	r = &root.rank[h->rank];
+	versions_take(r, data + end, h->length - end);
+	if (hello.restarted && !versions_can(r, WIRE_CAN_MOVE, why)) {
+		refuse_rank(n, why);
+		return;
+	}
 	root.nr_present += !r->node;
 	r->node = r->home = n;
 	root.nr_restarted += !!hello.restarted - r->restarted;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
- * nodes), strangers.c (who is to become one), phases.c (a checkpoint), clients.c,
- * programs.c and trigger.c (who asks), addresses.c, descriptors.c.
+ * nodes), strangers.c (who is to become one), versions.c (ranks of other releases),
+ * phases.c (a checkpoint), clients.c, programs.c and trigger.c (who asks),
+ * addresses.c, descriptors.c.
  * One thread owns all.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -26,6 +27,7 @@ struct root_rank {
 	struct root_node *node;		/* NULL: not connected */
 	struct root_node *home;		/* whose daemon it was last connected to */
 	bool restarted, leaving, left;
+	struct wire_version version;
 	bool pending;			/* the phase waits for it */
 	uint8_t *address;
 	uint32_t address_length;
@@ -89,6 +91,14 @@ bool strangers_drop_oldest(void);	/* false: there is none */
 size_t strangers_watch(struct pollfd *p);	/* fills in at most STRANGERS_MAX + LISTENERS_MAX */
 int strangers_patience(void);		/* as that of the phases */
 void strangers_serve(const struct pollfd *p, size_t count);
+
+/* ---- versions.c ---- */
+#define VERSIONS_TEXT	256
+
+/* What HELLO says behind the address, in `length` bytes, none in release 0.1.0. */
+void versions_take(struct root_rank *r, const uint8_t *data, size_t length);
+/* Does it understand `what` (WIRE_CAN_*)?  Otherwise `why` says what the user can do. */
+bool versions_can(const struct root_rank *r, uint32_t what, char why[VERSIONS_TEXT]);
 
 /* ---- phases.c ---- */
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */

@@ -21,6 +21,15 @@
  * every write between them is sealed.  Ranks and their daemon look at whose process
  * the other end is, which the kernel tells.
  *
+ * A restored rank brings along the hook/cr and btl/cr of the release that saved it, and
+ * the mpirun and daemon that it comes to may be of another one.  So HELLO says what the
+ * rank understands (struct wire_version), and a rank that this mpirun cannot serve is
+ * refused by name.  Root and daemon are of one greeting version.  A message that is one
+ * struct grows at its end only and is read as far as it is known; one that ends in a text
+ * or a list stays as it is, and gets a new type beside it.  A type that the receiver does
+ * not know is no error: a rank and the root drop the message, a daemon passes it on, from
+ * the root to its ranks and from a rank to the root.
+ *
  * Integers are in the byte order of the machine: a job has one.
  */
 #ifndef JOB_WIRE_H
@@ -45,7 +54,7 @@
 /* Ranks that were restarted may be older than the rest: new ones come at the end. */
 enum wire_type {
 	WIRE_NODE = 1,		/* daemon → root: struct greeting_node */
-	WIRE_HELLO,		/* rank → root: struct wire_hello, address */
+	WIRE_HELLO,		/* rank → root: struct wire_hello, address, struct wire_version */
 	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
 	WIRE_LEFT,		/* root → rank: no checkpoint any more */
 	WIRE_GONE,		/* daemon → root: the rank's connection is lost */
@@ -86,6 +95,22 @@ struct wire_hello {
 	uint32_t restarted;
 	uint32_t address_length;
 };
+
+/*
+ * What the rank's hook/cr understands.  Release 0.1.0 does not send it: it is version 0
+ * and understands all of WIRE_CAN_0.  Later ones may send more than this.
+ */
+struct wire_version {
+	uint32_t number;	/* WIRE_VERSION of its release */
+	uint32_t can;
+};
+
+#define WIRE_VERSION	1
+
+/* Messages in the form they have now; those of another form get a bit of their own. */
+#define WIRE_CAN_SAVE	1u	/* PREPARE, DRAIN, SUSPEND, CONTINUE and LEFT */
+#define WIRE_CAN_MOVE	2u	/* ADDRESSES */
+#define WIRE_CAN_0	(WIRE_CAN_SAVE | WIRE_CAN_MOVE)
 
 /* Most bytes of a checkpoint's messages are these. */
 struct __attribute__((packed)) wire_bookmark {

@@ -221,7 +221,7 @@ static void prepare_for(const struct wire_header *h, const uint8_t *data)
 {
 	uint32_t asker = WIRE_NOBODY;
 
-	if (h->length == sizeof(asker))
+	if (h->length >= sizeof(asker))
 		memcpy(&asker, data, sizeof(asker));
 	ask_prepared(self.rank, asker);
 	prepare(h->id);
@@ -266,6 +266,8 @@ static void act(const struct wire_header *h, const uint8_t *data)
 	case WIRE_LEFT:
 		now_left();
 		break;
+	default:			/* of a later release: not for this one */
+		break;
 	}
 }
 
@@ -305,17 +307,19 @@ static int connect_to(const char *name, pid_t *daemon)
 
 static int say_hello(const struct launcher *l, const void *address, size_t length)
 {
+	const struct wire_version version = { WIRE_VERSION, WIRE_CAN_SAVE | WIRE_CAN_MOVE };
 	struct {
 		struct wire_hello head;
-		uint8_t address[MCA_BTL_CR_ADDRESS_MAX];
+		uint8_t rest[MCA_BTL_CR_ADDRESS_MAX + sizeof(version)];
 	} hello = { .head = {
 		.pid = getpid(), .top = l->top, .size = self.size, .restarted = l->restart,
 		.address_length = length,
 	} };
 
 	if (length)
-		memcpy(hello.address, address, length);
-	return send_message(WIRE_HELLO, 0, &hello, sizeof(hello.head) + length);
+		memcpy(hello.rest, address, length);
+	memcpy(hello.rest + length, &version, sizeof(version));
+	return send_message(WIRE_HELLO, 0, &hello, sizeof(hello.head) + length + sizeof(version));
 }
 
 /* Connects to the daemon with this name and lets its children save this process. */
