@@ -30,8 +30,6 @@
 #define GREETING_SECONDS 10		/* in which strangers may crowd mpirun out */
 #define PAUSE_MS	100		/* until a rank is taken that there was no room for */
 
-struct node node;
-
 int thread_start(void *(*function)(void *), void *argument)
 {
 	sigset_t all, old;
@@ -49,9 +47,9 @@ int thread_start(void *(*function)(void *), void *argument)
 
 /* ---- messages ---------------------------------------------------------------------- */
 
-static void set_owing(struct member *m, bool owes)
+static void set_owing(struct node *node, struct member *m, bool owes)
 {
-	node.nr_owing += owes - m->owes;
+	node->nr_owing += owes - m->owes;
 	m->owes = owes;
 }
 
@@ -60,36 +58,37 @@ static void set_owing(struct member *m, bool owes)
  * were asked have answered: a write and a read for all.  Anything else takes those
  * that are there along, at once.
  */
-static void pass_up(struct member *m, const struct wire_header *h, const uint8_t *data)
+static void pass_up(struct node *node, struct member *m, const struct wire_header *h,
+		    const uint8_t *data)
 {
 	bool awaited = m->owes && (h->type == WIRE_BOOKMARKS || h->type == WIRE_DRAINED ||
 				   h->type == WIRE_CONTINUED);
 
 	if (awaited || h->type == WIRE_FAILED)
-		set_owing(m, false);
-	wire_queue(&node.root, h->type, m->rank, h->id, data, h->length);
-	if (!awaited || !node.nr_owing)
-		wire_flush(&node.root);
+		set_owing(node, m, false);
+	wire_queue(&node->root, h->type, m->rank, h->id, data, h->length);
+	if (!awaited || !node->nr_owing)
+		wire_flush(&node->root);
 }
 
-static void pass_down(const struct wire_header *h, const uint8_t *data)
+static void pass_down(struct node *node, const struct wire_header *h, const uint8_t *data)
 {
-	for (size_t i = 0; i < node.nr_members; i++) {
-		struct member *m = node.member[i];
+	for (size_t i = 0; i < node->nr_members; i++) {
+		struct member *m = node->member[i];
 
 		if (m->wire.fd < 0 || m->rank == WIRE_ALL ||
 		    (h->rank != WIRE_ALL && h->rank != m->rank))
 			continue;
 		if (h->type == WIRE_PREPARE || h->type == WIRE_DRAIN || h->type == WIRE_CONTINUE)
-			set_owing(m, true);
+			set_owing(node, m, true);
 		wire_send(&m->wire, h->type, m->rank, h->id, data, h->length);
 	}
 }
 
-static bool somebody_suspends(void)
+static bool somebody_suspends(const struct node *node)
 {
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->suspends)
+	for (size_t i = 0; i < node->nr_members; i++)
+		if (node->member[i]->suspends)
 			return true;
 	return false;
 }
@@ -98,74 +97,75 @@ static bool somebody_suspends(void)
  * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
  * on in the daemon while a file is written to the disk, or a rank is stopped.
  */
-static void begin_next(void)
+static void begin_next(struct node *node)
 {
-	struct wire_header h = node.next;
+	struct wire_header h = node->next;
 
-	if (!h.type || node.go_on.type || saving_under_way())
+	if (!h.type || node->go_on.type || saving_under_way(node))
 		return;
-	node.next.type = 0;
-	pass_down(&h, (const uint8_t *)&node.next_asker);
+	node->next.type = 0;
+	pass_down(node, &h, (const uint8_t *)&node->next_asker);
 }
 
 /* CONTINUE, once nobody is about to suspend. */
-static void let_go_on(void)
+static void let_go_on(struct node *node)
 {
-	struct wire_header h = node.go_on;
+	struct wire_header h = node->go_on;
 
-	if (!h.type || somebody_suspends())
+	if (!h.type || somebody_suspends(node))
 		return;
-	node.go_on.type = 0;
-	pass_down(&h, NULL);
-	begin_next();
+	node->go_on.type = 0;
+	pass_down(node, &h, NULL);
+	begin_next(node);
 }
 
 /* It has, or cannot, or is gone. */
-static void has_suspended(struct member *m, bool well)
+static void has_suspended(struct node *node, struct member *m, bool well)
 {
 	m->suspends = false;
 	m->waits = m->wanted && well;
 	m->wanted = false;
-	saving_more();
-	let_go_on();
+	saving_more(node);
+	let_go_on(node);
 }
 
-void node_from_root(const struct wire_header *h, const uint8_t *data)
+void node_from_root(struct node *node, const struct wire_header *h, const uint8_t *data)
 {
 	switch (h->type) {
 	case WIRE_DUMP:
-		saving_begin(data, h->length);
+		saving_begin(node, data, h->length);
 		break;
 	case WIRE_SUM:
-		saving_sum();
+		saving_sum(node);
 		break;
 	case WIRE_FORGET:
-		saving_forget((const char *)data, h->length);
+		saving_forget(node, (const char *)data, h->length);
 		break;
 	case WIRE_SIGNAL:
-		saving_signal(data, h->length);
+		saving_signal(node, data, h->length);
 		break;
 	case WIRE_PREPARE:
-		node.id = h->id;
-		node.next = *h;
-		if (node.next.length > sizeof(node.next_asker))
-			node.next.length = sizeof(node.next_asker);
-		memcpy(&node.next_asker, data, node.next.length);
-		begin_next();
+		node->id = h->id;
+		node->next = *h;
+		if (node->next.length > sizeof(node->next_asker))
+			node->next.length = sizeof(node->next_asker);
+		memcpy(&node->next_asker, data, node->next.length);
+		begin_next(node);
 		break;
 	case WIRE_CONTINUE:
-		node.next.type = 0;
-		saving_cancel();
-		node.go_on = *h;
-		node.go_on.length = 0;		/* it comes with nothing */
-		let_go_on();
+		node->next.type = 0;
+		saving_cancel(node);
+		node->go_on = *h;
+		node->go_on.length = 0;		/* it comes with nothing */
+		let_go_on(node);
 		break;
 	default:
-		pass_down(h, data);
+		pass_down(node, h, data);
 	}
 }
 
-void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data)
+void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
+		      const uint8_t *data)
 {
 	struct wire_hello hello;
 
@@ -176,17 +176,17 @@ void node_from_member(struct member *m, const struct wire_header *h, const uint8
 		m->top = hello.top;
 	}
 	if (m->suspends && h->type == WIRE_SUSPENDED) {
-		has_suspended(m, true);
+		has_suspended(node, m, true);
 		return;
 	}
 	if (m->rank != WIRE_ALL)
-		pass_up(m, h, data);
+		pass_up(node, m, h, data);
 	if (m->suspends && h->type == WIRE_FAILED)
-		has_suspended(m, false);
+		has_suspended(node, m, false);
 }
 
 /* Its messages; -errno: the connection is done with. */
-static int serve(struct wire *w, struct member *m, short events)
+static int serve(struct node *node, struct wire *w, struct member *m, short events)
 {
 	struct wire_header header;
 	const uint8_t *data;
@@ -198,28 +198,28 @@ static int serve(struct wire *w, struct member *m, short events)
 		err = wire_fill(w);
 	while ((got = wire_next(w, &header, &data)) == 1) {
 		if (m)
-			node_from_member(m, &header, data);
+			node_from_member(node, m, &header, data);
 		else
-			node_from_root(&header, data);
+			node_from_root(node, &header, data);
 	}
 	return got < 0 ? got : err;
 }
 
 /* ---- members -------------------------------------------------------------------------- */
 
-static void accept_member(void)
+static void accept_member(struct node *node)
 {
-	int fd = accept4(node.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct member **grown, *m;
 
-	node.crowded = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+	node->crowded = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 	if (fd < 0)
 		return;
 	grown = job_peer_allowed(fd) ?
-		realloc(node.member, (node.nr_members + 1) * sizeof(*grown)) : NULL;
+		realloc(node->member, (node->nr_members + 1) * sizeof(*grown)) : NULL;
 	m = grown ? calloc(1, sizeof(*m)) : NULL;
 	if (grown)
-		node.member = grown;
+		node->member = grown;
 	if (!m) {
 		close(fd);
 		return;
@@ -227,46 +227,46 @@ static void accept_member(void)
 	wire_open(&m->wire, fd);
 	m->rank = WIRE_ALL;
 	m->dump.fd = -1;
-	node.member[node.nr_members++] = m;
+	node->member[node->nr_members++] = m;
 }
 
 /* Those whose connection is lost and whose dump, if any, has ended. */
-static void remove_members(void)
+static void remove_members(struct node *node)
 {
-	for (size_t i = 0; i < node.nr_members; ) {
-		struct member *m = node.member[i];
+	for (size_t i = 0; i < node->nr_members; ) {
+		struct member *m = node->member[i];
 
 		if (m->wire.fd >= 0 || m->dump.fd >= 0) {
 			i++;
 			continue;
 		}
 		free(m);
-		node.member[i] = node.member[--node.nr_members];
+		node->member[i] = node->member[--node->nr_members];
 	}
 }
 
-static void lose_member(struct member *m)
+static void lose_member(struct node *node, struct member *m)
 {
-	set_owing(m, false);
+	set_owing(node, m, false);
 	if (m->rank != WIRE_ALL)
-		wire_send(&node.root, WIRE_GONE, m->rank, node.id, NULL, 0);
+		wire_send(&node->root, WIRE_GONE, m->rank, node->id, NULL, 0);
 	m->wanted = m->waits = false;
 	dump_cancel(&m->dump);
 	wire_close(&m->wire);
 	if (m->suspends)
-		has_suspended(m, false);
+		has_suspended(node, m, false);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
-static size_t watch(struct pollfd *p, size_t count)
+static size_t watch(const struct node *node, struct pollfd *p, size_t count)
 {
 	size_t n = 0;
 
-	p[n++] = (struct pollfd){ node.crowded ? -1 : node.listener, POLLIN, 0 };
-	p[n++] = (struct pollfd){ node.root.fd, wire_events(&node.root), 0 };
+	p[n++] = (struct pollfd){ node->crowded ? -1 : node->listener, POLLIN, 0 };
+	p[n++] = (struct pollfd){ node->root.fd, wire_events(&node->root), 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct member *m = node.member[i];
+		struct member *m = node->member[i];
 
 		p[n++] = (struct pollfd){ m->wire.fd, wire_events(&m->wire), 0 };
 		p[n++] = (struct pollfd){ m->dump.fd, POLLIN, 0 };
@@ -274,43 +274,43 @@ static size_t watch(struct pollfd *p, size_t count)
 	return n;
 }
 
-static void *node_thread(void *unused)
+static void *node_thread(void *argument)
 {
+	struct node *node = argument;
 	struct pollfd *p = NULL;
 	int err = 0;
 
-	(void)unused;
 	while (!err) {
-		size_t count = node.nr_members;
+		size_t count = node->nr_members;
 		struct pollfd *grown = realloc(p, (2 + 2 * count) * sizeof(*p));
 
 		if (!grown)
 			break;
 		p = grown;
-		if (poll(p, watch(p, count), node.crowded ? PAUSE_MS : -1) < 0)
+		if (poll(p, watch(node, p, count), node->crowded ? PAUSE_MS : -1) < 0)
 			continue;
-		node.crowded = false;
+		node->crowded = false;
 		for (size_t i = 0; i < count; i++) {
-			struct member *m = node.member[i];
+			struct member *m = node->member[i];
 
-			if (p[2 + 2 * i].revents && serve(&m->wire, m, p[2 + 2 * i].revents))
-				lose_member(m);
+			if (p[2 + 2 * i].revents && serve(node, &m->wire, m, p[2 + 2 * i].revents))
+				lose_member(node, m);
 			if (p[3 + 2 * i].revents && dump_read(&m->dump)) {
-				saving_ended(m);
-				begin_next();
+				saving_ended(node, m);
+				begin_next(node);
 			}
 		}
 		if (p[1].revents)
-			err = serve(&node.root, NULL, p[1].revents);
+			err = serve(node, &node->root, NULL, p[1].revents);
 		if (p[0].revents)
-			accept_member();
-		remove_members();
+			accept_member(node);
+		remove_members(node);
 	}
 	/* The ranks see the end of their connections and end themselves. */
-	saving_cancel();
-	for (size_t i = 0; i < node.nr_members; i++)
-		wire_close(&node.member[i]->wire);
-	close(node.listener);
+	saving_cancel(node);
+	for (size_t i = 0; i < node->nr_members; i++)
+		wire_close(&node->member[i]->wire);
+	close(node->listener);
 	free(p);
 	return NULL;
 }
@@ -384,7 +384,7 @@ static int connect_to_root(const char *root)
 }
 
 /* A connection that is lost while it is greeted is tried again: others may have come before. */
-static int join_root(const char *root, const char *secret, const char *host)
+static int join_root(struct node *node, const char *root, const char *secret, const char *host)
 {
 	const struct timespec nap = { 0, PAUSE_MS * 1000000 };
 	time_t end = time(NULL) + GREETING_SECONDS;
@@ -394,7 +394,7 @@ static int join_root(const char *root, const char *secret, const char *host)
 		fd = connect_to_root(root);
 		if (fd < 0)
 			return fd;
-		err = greeting_daemon(&node.root, fd, secret, host);
+		err = greeting_daemon(&node->root, fd, secret, host);
 		if (!err)
 			return 0;
 		close(fd);
@@ -403,25 +403,40 @@ static int join_root(const char *root, const char *secret, const char *host)
 	return err;
 }
 
+static int start(struct node *node, const char *root, const char *secret, const char *host,
+		 char *name)
+{
+	int err;
+
+	node->listener = listen_for_ranks(name);
+	if (node->listener < 0)
+		return node->listener;
+	err = join_root(node, root, secret, host);
+	if (err) {
+		close(node->listener);
+		return err;
+	}
+	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+	err = thread_start(node_thread, node);
+	if (err) {
+		wire_close(&node->root);
+		close(node->listener);
+	}
+	return err;
+}
+
 int node_start(const char *root, const char *secret, const char *host, char *name)
 {
+	struct node *node;
 	int err = seal_init();
 
 	if (err)
 		return err;
-	node.listener = listen_for_ranks(name);
-	if (node.listener < 0)
-		return node.listener;
-	err = join_root(root, secret, host);
-	if (err) {
-		close(node.listener);
-		return err;
-	}
-	node.at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-	err = thread_start(node_thread, NULL);
-	if (err) {
-		wire_close(&node.root);
-		close(node.listener);
-	}
+	node = calloc(1, sizeof(*node));
+	if (!node)
+		return -ENOMEM;
+	err = start(node, root, secret, host, name);
+	if (err)
+		free(node);
 	return err;
 }

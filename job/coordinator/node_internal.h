@@ -2,7 +2,7 @@
 /*
  * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
  * what goes by between them and the root) and node_saving.c (what it does for a
- * checkpoint itself).  One thread owns all.
+ * checkpoint itself).  One thread owns it.
  */
 #ifndef JOB_NODE_INTERNAL_H
 #define JOB_NODE_INTERNAL_H
@@ -45,25 +45,24 @@ struct node {
 	char **useless;			/* folders to remove once nothing is written any more */
 };
 
-extern struct node node;
-
 /* One message of mpirun, of a rank. */
-void node_from_root(const struct wire_header *h, const uint8_t *data);
-void node_from_member(struct member *m, const struct wire_header *h, const uint8_t *data);
+void node_from_root(struct node *node, const struct wire_header *h, const uint8_t *data);
+void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
+		      const uint8_t *data);
 
 /* The root's order (struct wire_dump): every rank suspends, and is then dumped. */
-void saving_begin(const uint8_t *data, size_t length);
+void saving_begin(struct node *node, const uint8_t *data, size_t length);
 /* As many dumps at a time as there are processors.  Returns how many are under way. */
-size_t saving_more(void);
-bool saving_under_way(void);
+size_t saving_more(struct node *node);
+bool saving_under_way(const struct node *node);
 /* The dump of this rank has ended: tells the root how. */
-void saving_ended(struct member *m);
-void saving_cancel(void);
+void saving_ended(struct node *node, struct member *m);
+void saving_cancel(struct node *node);
 /* Checksums of what was saved, to the root. */
-void saving_sum(void);
+void saving_sum(struct node *node);
 /* A folder is to be removed as soon as nothing is written any more. */
-void saving_forget(const char *folder, size_t length);
+void saving_forget(struct node *node, const char *folder, size_t length);
 /* An int32_t, the signal that all processes get that are saved with a rank. */
-void saving_signal(const uint8_t *data, size_t length);
+void saving_signal(struct node *node, const uint8_t *data, size_t length);
 
 #endif /* JOB_NODE_INTERNAL_H */

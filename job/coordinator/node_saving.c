@@ -16,7 +16,7 @@
 #include "job/snapshot.h"
 #include "proc/tree.h"
 
-static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
+static void tell_failure(struct node *node, uint32_t id, uint32_t rank, int code, const char *text)
 {
 	size_t length = sizeof(struct wire_failed) + strlen(text) + 1;
 	uint8_t *data = malloc(length);
@@ -25,165 +25,165 @@ static void tell_failure(uint32_t id, uint32_t rank, int code, const char *text)
 		return;
 	memcpy(data, &(struct wire_failed){ code }, sizeof(struct wire_failed));
 	strcpy((char *)data + sizeof(struct wire_failed), text);
-	wire_send(&node.root, WIRE_FAILED, rank, id, data, length);
+	wire_send(&node->root, WIRE_FAILED, rank, id, data, length);
 	free(data);
 }
 
-static void dump_member(struct member *m)
+static void dump_member(struct node *node, struct member *m)
 {
-	char *path = snapshot_rank_path(node.order->strings, m->rank);
-	int err = path ? dump_start(&m->dump, m->top, path, node.argument) : -ENOMEM;
+	char *path = snapshot_rank_path(node->order->strings, m->rank);
+	int err = path ? dump_start(&m->dump, m->top, path, node->argument) : -ENOMEM;
 
 	m->waits = false;
-	m->dump_id = node.id;
+	m->dump_id = node->id;
 	if (err)
-		tell_failure(node.id, m->rank, -err, err == -ENOENT ?
+		tell_failure(node, node->id, m->rank, -err, err == -ENOENT ?
 			     "cr_checkpoint is not in the PATH of mpirun" :
 			     "cannot start cr_checkpoint");
 	free(path);
 }
 
 /* As many at a time as there are processors.  Returns how many are under way. */
-size_t saving_more(void)
+size_t saving_more(struct node *node)
 {
 	size_t running = 0;
 
-	for (size_t i = 0; i < node.nr_members; i++)
-		running += node.member[i]->dump.fd >= 0;
-	for (size_t i = 0; i < node.nr_members && running < node.at_once; i++) {
-		struct member *m = node.member[i];
+	for (size_t i = 0; i < node->nr_members; i++)
+		running += node->member[i]->dump.fd >= 0;
+	for (size_t i = 0; i < node->nr_members && running < node->at_once; i++) {
+		struct member *m = node->member[i];
 
 		if (!m->waits)
 			continue;
-		dump_member(m);
+		dump_member(node, m);
 		running += m->dump.fd >= 0;
 	}
 	return running;
 }
 
-bool saving_under_way(void)
+bool saving_under_way(const struct node *node)
 {
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->dump.fd >= 0)
+	for (size_t i = 0; i < node->nr_members; i++)
+		if (node->member[i]->dump.fd >= 0)
 			return true;
 	return false;
 }
 
-static void remove_useless(void)
+static void remove_useless(struct node *node)
 {
-	if (saving_under_way())
+	if (saving_under_way(node))
 		return;
-	for (char **each = node.useless; each && *each; each++)
+	for (char **each = node->useless; each && *each; each++)
 		local_remove(*each);
-	strings_free(node.useless);
-	node.useless = NULL;
+	strings_free(node->useless);
+	node->useless = NULL;
 }
 
-void saving_ended(struct member *m)
+void saving_ended(struct node *node, struct member *m)
 {
 	char *message;
 	int err = dump_finish(&m->dump, &message);
 
 	if (err) {
-		tell_failure(m->dump_id, m->rank, -err, message ? message : "cannot be saved");
+		tell_failure(node, m->dump_id, m->rank, -err, message ? message : "cannot be saved");
 	} else {
-		node.saved[node.nr_saved++] = m->rank;
-		wire_queue(&node.root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
+		node->saved[node->nr_saved++] = m->rank;
+		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
 	}
 	free(message);
-	if (!saving_more())
-		wire_flush(&node.root);
-	remove_useless();
+	if (!saving_more(node))
+		wire_flush(&node->root);
+	remove_useless(node);
 }
 
 /* The order, and the folder if it is this node's. */
-static int take_order(const uint8_t *data, size_t length)
+static int take_order(struct node *node, const uint8_t *data, size_t length)
 {
 	size_t count = 0;
 	char *text, *end;
 
-	free(node.order);
-	free(node.saved);
-	node.nr_saved = 0;
-	node.order = length > sizeof(*node.order) ? malloc(length + 1) : NULL;
-	node.saved = calloc(node.nr_members + 1, sizeof(*node.saved));
-	if (!node.order || !node.saved)
+	free(node->order);
+	free(node->saved);
+	node->nr_saved = 0;
+	node->order = length > sizeof(*node->order) ? malloc(length + 1) : NULL;
+	node->saved = calloc(node->nr_members + 1, sizeof(*node->saved));
+	if (!node->order || !node->saved)
 		return -ENOMEM;
-	memcpy(node.order, data, length);
-	end = (char *)node.order + length;
+	memcpy(node->order, data, length);
+	end = (char *)node->order + length;
 	*end = '\0';
-	for (text = node.order->strings + strlen(node.order->strings) + 1;
+	for (text = node->order->strings + strlen(node->order->strings) + 1;
 	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
-		node.argument[count++] = text;
-	node.argument[count] = NULL;
-	if (node.order->local)
-		return local_make(node.order->strings);
-	folder_look_again(node.order->strings);
+		node->argument[count++] = text;
+	node->argument[count] = NULL;
+	if (node->order->local)
+		return local_make(node->order->strings);
+	folder_look_again(node->order->strings);
 	return 0;
 }
 
 /* All ranks have drained their channels: this one may let go of its own. */
-static void begin_member(struct member *m)
+static void begin_member(struct node *node, struct member *m)
 {
 	m->suspends = m->wanted = true;
-	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node.id, NULL, 0);
+	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node->id, NULL, 0);
 }
 
-void saving_begin(const uint8_t *data, size_t length)
+void saving_begin(struct node *node, const uint8_t *data, size_t length)
 {
-	int err = take_order(data, length);
+	int err = take_order(node, data, length);
 	char text[512];
 
 	if (err) {
 		snprintf(text, sizeof(text), "cannot create %s: %s",
-			 node.order ? node.order->strings : "", strerror(-err));
-		tell_failure(node.id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
+			 node->order ? node->order->strings : "", strerror(-err));
+		tell_failure(node, node->id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
 		return;
 	}
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->rank != WIRE_ALL)
-			begin_member(node.member[i]);
+	for (size_t i = 0; i < node->nr_members; i++)
+		if (node->member[i]->rank != WIRE_ALL)
+			begin_member(node, node->member[i]);
 }
 
-void saving_cancel(void)
+void saving_cancel(struct node *node)
 {
-	for (size_t i = 0; i < node.nr_members; i++) {
-		node.member[i]->wanted = node.member[i]->waits = false;
-		dump_cancel(&node.member[i]->dump);
+	for (size_t i = 0; i < node->nr_members; i++) {
+		node->member[i]->wanted = node->member[i]->waits = false;
+		dump_cancel(&node->member[i]->dump);
 	}
 }
 
 /* Of what was saved, also if the rank has ended meanwhile. */
-void saving_sum(void)
+void saving_sum(struct node *node)
 {
 	int synced;
 
-	if (!node.order)
+	if (!node->order)
 		return;
-	synced = node.order->local && node.nr_saved ? local_sync(node.order->strings) : 0;
-	if (!node.order->local)
-		folder_look_again(node.order->strings);
-	for (size_t i = 0; i < node.nr_saved; i++) {
+	synced = node->order->local && node->nr_saved ? local_sync(node->order->strings) : 0;
+	if (!node->order->local)
+		folder_look_again(node->order->strings);
+	for (size_t i = 0; i < node->nr_saved; i++) {
 		struct wire_summed sum;
-		char *path = snapshot_rank_path(node.order->strings, node.saved[i]);
+		char *path = snapshot_rank_path(node->order->strings, node->saved[i]);
 		int err = path ? snapshot_sum(path, &sum.bytes, &sum.checksum) : -ENOMEM;
 
 		free(path);
 		if (err)
-			tell_failure(node.id, node.saved[i], -err, "its context file cannot be read back");
+			tell_failure(node, node->id, node->saved[i], -err, "its context file cannot be read back");
 		else if (synced)
-			tell_failure(node.id, node.saved[i], -synced, "its folder cannot be written");
+			tell_failure(node, node->id, node->saved[i], -synced, "its folder cannot be written");
 		else
-			wire_queue(&node.root, WIRE_SUMMED, node.saved[i], node.id, &sum, sizeof(sum));
+			wire_queue(&node->root, WIRE_SUMMED, node->saved[i], node->id, &sum, sizeof(sum));
 	}
-	wire_flush(&node.root);
+	wire_flush(&node->root);
 }
 
-void saving_forget(const char *folder, size_t length)
+void saving_forget(struct node *node, const char *folder, size_t length)
 {
 	if (length && !folder[length - 1])
-		strings_add(&node.useless, folder);
-	remove_useless();
+		strings_add(&node->useless, folder);
+	remove_useless(node);
 }
 
 /* All that was saved of it; the rank first: what started it may end the job when it ends. */
@@ -199,14 +199,14 @@ static void signal_member(const struct member *m, int number)
 	free(saved);
 }
 
-void saving_signal(const uint8_t *data, size_t length)
+void saving_signal(struct node *node, const uint8_t *data, size_t length)
 {
 	int32_t number;
 
 	if (length < sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
-	for (size_t i = 0; i < node.nr_members; i++)
-		if (node.member[i]->rank != WIRE_ALL)
-			signal_member(node.member[i], number);
+	for (size_t i = 0; i < node->nr_members; i++)
+		if (node->member[i]->rank != WIRE_ALL)
+			signal_member(node->member[i], number);
 }

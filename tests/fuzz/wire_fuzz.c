@@ -200,6 +200,7 @@ int ask_restarted(void)
 
 static int ends[2];			/* what they write goes here, and is thrown away */
 static struct snapshot job;
+static struct node node;
 
 static void empty_sink(void)
 {
@@ -269,7 +270,7 @@ static void end_root(void)
 
 static void end_node(void)
 {
-	saving_cancel();
+	saving_cancel(&node);
 	for (size_t i = 0; i < MEMBERS; i++) {
 		struct member *m = node.member[i];
 		char *message;
@@ -308,7 +309,7 @@ static void ask_for_one(void)
 static void end_dump(struct member *m)
 {
 	if (m->dump.fd >= 0)
-		saving_ended(m);
+		saving_ended(&node, m);
 }
 
 static void deliver(const struct head *head, const uint8_t *data)
@@ -329,10 +330,10 @@ static void deliver(const struct head *head, const uint8_t *data)
 		addresses_send();
 		break;
 	case 3:
-		node_from_root(&h, copy);
+		node_from_root(&node, &h, copy);
 		break;
 	case 4:
-		node_from_member(node.member[head->rank % MEMBERS], &h, copy);
+		node_from_member(&node, node.member[head->rank % MEMBERS], &h, copy);
 		break;
 	case 5:
 		act(&h, copy);

@@ -236,6 +236,7 @@ static void unknown_to_daemon(void **state)
 	const uint32_t asker = 1;
 	struct wire_header prepare = { sizeof(asker), WIRE_PREPARE, WIRE_ALL, 1 };
 	struct member member = { .rank = 1, .dump.fd = -1 }, *members[] = { &member };
+	struct node node = { .member = members, .nr_members = 1 };
 	int root_ends[2], rank_ends[2];
 
 	(void)state;
@@ -243,13 +244,11 @@ static void unknown_to_daemon(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, rank_ends), 0);
 	wire_open(&node.root, root_ends[0]);
 	wire_open(&member.wire, rank_ends[0]);
-	node.member = members;
-	node.nr_members = 1;
-	node_from_root(&down, (const uint8_t *)"down");
+	node_from_root(&node, &down, (const uint8_t *)"down");
 	expect(rank_ends[1], UNKNOWN, 1, "down", 5);
-	node_from_member(&member, &up, (const uint8_t *)"upup");
+	node_from_member(&node, &member, &up, (const uint8_t *)"upup");
 	expect(root_ends[1], UNKNOWN, 1, "upup", 5);
-	node_from_root(&prepare, (const uint8_t *)&asker);
+	node_from_root(&node, &prepare, (const uint8_t *)&asker);
 	expect(rank_ends[1], WIRE_PREPARE, 1, &asker, sizeof(asker));
 	wire_close(&node.root);
 	wire_close(&member.wire);
