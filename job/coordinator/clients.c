@@ -93,7 +93,7 @@ static void refuse(struct client *c, int code, const char *why)
 	answer(c, &(struct job_answer){ .code = code, .message = (char *)why });
 }
 
-static void take_request(struct client *c)
+static void take_request(struct root *root, struct client *c)
 {
 	struct job_request request;
 	const char *why = NULL;
@@ -110,7 +110,7 @@ static void take_request(struct client *c)
 		return;
 	}
 	served = served ? served : c;
-	err = served == c ? phases_begin(&request, &why) : -EBUSY;
+	err = served == c ? phases_begin(root, &request, &why) : -EBUSY;
 	if (!err)
 		return;
 	job_request_free(&request);
@@ -119,7 +119,7 @@ static void take_request(struct client *c)
 	refuse(c, -err, why ? why : "a checkpoint of the job is under way");
 }
 
-static void read_client(struct client *c)
+static void read_client(struct root *root, struct client *c)
 {
 	ssize_t n;
 
@@ -134,7 +134,7 @@ static void read_client(struct client *c)
 		served = was_served ? NULL : served;
 		drop(c);
 		if (was_served)
-			phases_abort(ECANCELED, "the request was withdrawn");
+			phases_abort(root, ECANCELED, "the request was withdrawn");
 		return;
 	}
 	if (c == served)
@@ -142,7 +142,7 @@ static void read_client(struct client *c)
 	c->length += n;
 	c->line[c->length] = '\0';
 	if (c->line[c->length - 1] == '\n')
-		take_request(c);
+		take_request(root, c);
 }
 
 /* A free place, or that of somebody who may not ask and has not been told so yet. */
@@ -161,9 +161,9 @@ static struct client *find_place(void)
 	return stranger;
 }
 
-static void accept_client(void)
+static void accept_client(struct root *root)
 {
-	int fd = descriptors_accept(listener);
+	int fd = descriptors_accept(root, listener);
 	struct client *c = fd >= 0 ? find_place() : NULL;
 
 	if (c)
@@ -191,14 +191,14 @@ int clients_patience(void)
 	return least == UINT64_MAX ? -1 : (int)(least / 1000000) + 1;
 }
 
-void clients_serve(const struct pollfd *p, size_t count)
+void clients_serve(struct root *root, const struct pollfd *p, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (p[i].revents && clients[i - 1].fd == p[i].fd)
-			read_client(&clients[i - 1]);
+			read_client(root, &clients[i - 1]);
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (clients[i].fd >= 0 && !left_to(&clients[i]))
 			drop(&clients[i]);
 	if (p[0].revents)
-		accept_client();
+		accept_client(root);
 }

@@ -32,13 +32,13 @@ static bool raise_limit(void)
 	return !setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool can_poll(void)
+static bool can_poll(const struct root *root)
 {
 	struct rlimit limit;
 
 	/* poll(2) is limited, too. */
 	return getrlimit(RLIMIT_NOFILE, &limit) ||
-	       limit.rlim_cur >= root.nr_nodes + strangers_count() + POLLED_MAX || raise_limit();
+	       limit.rlim_cur >= root->nr_nodes + strangers_count() + POLLED_MAX || raise_limit();
 }
 
 static void complain(void)
@@ -51,16 +51,16 @@ static void complain(void)
 	told = true;
 }
 
-int descriptors_accept(int listener)
+int descriptors_accept(struct root *root, int listener)
 {
 	int fd;
 
 	do {
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	} while (fd < 0 && errno == EMFILE && (raise_limit() || strangers_drop_oldest()));
-	while (fd >= 0 && !can_poll() && strangers_drop_oldest())
+	while (fd >= 0 && !can_poll(root) && strangers_drop_oldest())
 		;
-	if (fd >= 0 && can_poll())
+	if (fd >= 0 && can_poll(root))
 		return fd;
 	if (fd < 0 && errno != EMFILE && errno != ENFILE)
 		return -errno;

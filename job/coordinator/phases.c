@@ -18,7 +18,8 @@
 
 #define PATIENCE_NS	10000000000ull	/* for ranks that do not say that they go on */
 
-static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length);
+static void next_phase(struct root *root, enum phase phase, uint32_t type,
+		       const void *data, size_t length);
 
 static double since_ms(uint64_t then)
 {
@@ -27,10 +28,10 @@ static double since_ms(uint64_t then)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-static void grant_leaves(void)
+static void grant_leaves(struct root *root)
 {
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		struct root_rank *r = &root.rank[i];
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
+		struct root_rank *r = &root->rank[i];
 
 		if (!r->leaving || r->left || !r->node)
 			continue;
@@ -40,281 +41,283 @@ static void grant_leaves(void)
 }
 
 /* Has the daemons remove folders that no snapshot refers to any more. */
-static void forget(char **gone)
+static void forget(struct root *root, char **gone)
 {
 	for (char **each = gone; each && *each; each++)
-		root_broadcast(WIRE_FORGET, WIRE_ALL, *each, strlen(*each) + 1);
+		root_broadcast(root, WIRE_FORGET, WIRE_ALL, *each, strlen(*each) + 1);
 	strings_free(gone);
 }
 
-static void drop_folders(void)
+static void drop_folders(struct root *root)
 {
 	char **gone = NULL;
 
-	if (root.partial && !root.committed)
-		snapshot_remove(root.partial, &gone);
-	forget(gone);
-	free(root.partial);
-	free(root.local);
-	root.partial = root.local = NULL;
+	if (root->partial && !root->committed)
+		snapshot_remove(root->partial, &gone);
+	forget(root, gone);
+	free(root->partial);
+	free(root->local);
+	root->partial = root->local = NULL;
 }
 
-static void finish(void)
+static void finish(struct root *root)
 {
-	drop_folders();
-	root.phase = PHASE_IDLE;
-	root.deadline_ns = 0;
-	clients_answer(&root.answer);
-	trigger_answer(&root.answer);
-	programs_answer(root.answer.code);
-	job_answer_free(&root.answer);
-	job_request_free(&root.request);
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		free(root.rank[i].bookmark);
-		root.rank[i].bookmark = NULL;
-		root.rank[i].nr_bookmarks = 0;
+	drop_folders(root);
+	root->phase = PHASE_IDLE;
+	root->deadline_ns = 0;
+	clients_answer(&root->answer);
+	trigger_answer(&root->answer);
+	programs_answer(root, root->answer.code);
+	job_answer_free(&root->answer);
+	job_request_free(&root->request);
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
+		free(root->rank[i].bookmark);
+		root->rank[i].bookmark = NULL;
+		root->rank[i].nr_bookmarks = 0;
 	}
-	grant_leaves();
-	programs_serve();
+	grant_leaves(root);
+	programs_serve(root);
 }
 
-static int commit(void)
+static int commit(struct root *root)
 {
-	struct snapshot s = *root.job;
+	struct snapshot s = *root->job;
 	char **gone = NULL;
 	int err;
 
 	s.interval++;
 	s.created = time(NULL);
-	s.times = root.answer;
-	s.local = root.local;
-	s.nr_ranks = root.nr_ranks;
-	s.rank = calloc(root.nr_ranks, sizeof(*s.rank));
+	s.times = root->answer;
+	s.local = root->local;
+	s.nr_ranks = root->nr_ranks;
+	s.rank = calloc(root->nr_ranks, sizeof(*s.rank));
 	if (!s.rank)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		struct root_rank *r = &root.rank[i];
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
+		struct root_rank *r = &root->rank[i];
 
 		s.rank[i].node = r->home->name;
 		s.rank[i].bytes = r->summed.bytes;
 		s.rank[i].checksum = r->summed.checksum;
-		root.answer.bytes += r->summed.bytes;
+		root->answer.bytes += r->summed.bytes;
 	}
 	report_clear();
-	err = snapshot_commit(root.request.path, root.partial, &s, root.request.keep,
+	err = snapshot_commit(root->request.path, root->partial, &s, root->request.keep,
 			      &gone);
 	free(s.rank);
-	forget(gone);
+	forget(root, gone);
 	if (!err) {
-		root.job->interval = s.interval;
-		root.committed = true;
+		root->job->interval = s.interval;
+		root->committed = true;
 	}
 	return err;
 }
 
 /* ---- from phase to phase -------------------------------------------------------------- */
 
-static void expect_all(enum phase phase)
+static void expect_all(struct root *root, enum phase phase)
 {
-	root.phase = phase;
-	root.phase_ns = root_now();
-	root.nr_pending = 0;
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
+	root->phase = phase;
+	root->phase_ns = root_now();
+	root->nr_pending = 0;
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
 		/* What a rank has left is summed up by its daemon even if it has ended. */
-		root.rank[i].pending = phase == PHASE_SUM || root.rank[i].node;
-		root.nr_pending += root.rank[i].pending;
+		root->rank[i].pending = phase == PHASE_SUM || root->rank[i].node;
+		root->nr_pending += root->rank[i].pending;
 	}
 }
 
-static void next_phase(enum phase phase, uint32_t type, const void *data, size_t length)
+static void next_phase(struct root *root, enum phase phase, uint32_t type,
+		       const void *data, size_t length)
 {
-	expect_all(phase);
-	root_broadcast(type, WIRE_ALL, data, length);
+	expect_all(root, phase);
+	root_broadcast(root, type, WIRE_ALL, data, length);
 }
 
-static bool counts(const struct wire_bookmark *b)
+static bool counts(const struct root *root, const struct wire_bookmark *b)
 {
-	return b->sent && b->rank < root.nr_ranks;
+	return b->sent && b->rank < root->nr_ranks;
 }
 
 /*
  * Turns the ranks' lists of what they have sent around: first[i] to
  * first[i + 1] - 1 of *list is what others have sent to rank i.
  */
-static int turn_bookmarks(size_t *first, struct wire_bookmark **list)
+static int turn_bookmarks(struct root *root, size_t *first, struct wire_bookmark **list)
 {
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++)
-			if (counts(&root.rank[i].bookmark[k]))
-				first[root.rank[i].bookmark[k].rank + 2]++;
-	for (uint32_t i = 2; i <= root.nr_ranks; i++)
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
+		for (size_t k = 0; k < root->rank[i].nr_bookmarks; k++)
+			if (counts(root, &root->rank[i].bookmark[k]))
+				first[root->rank[i].bookmark[k].rank + 2]++;
+	for (uint32_t i = 2; i <= root->nr_ranks; i++)
 		first[i] += first[i - 1];
-	*list = calloc(first[root.nr_ranks] + first[root.nr_ranks + 1] + 1, sizeof(**list));
+	*list = calloc(first[root->nr_ranks] + first[root->nr_ranks + 1] + 1, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
 	/* first[i + 1] is where the next one for rank i goes. */
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		for (size_t k = 0; k < root.rank[i].nr_bookmarks; k++) {
-			const struct wire_bookmark *b = &root.rank[i].bookmark[k];
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
+		for (size_t k = 0; k < root->rank[i].nr_bookmarks; k++) {
+			const struct wire_bookmark *b = &root->rank[i].bookmark[k];
 
-			if (counts(b))
+			if (counts(root, b))
 				(*list)[first[b->rank + 1]++] =
 					(struct wire_bookmark){ .rank = i, .sent = b->sent };
 		}
 	return 0;
 }
 
-static void begin_drain(void)
+static void begin_drain(struct root *root)
 {
-	size_t *first = calloc(root.nr_ranks + 2, sizeof(*first));
+	size_t *first = calloc(root->nr_ranks + 2, sizeof(*first));
 	struct wire_bookmark *list = NULL;
 
-	if (!first || turn_bookmarks(first, &list)) {
+	if (!first || turn_bookmarks(root, first, &list)) {
 		free(first);
-		phases_abort(ENOMEM, NULL);
+		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
-	expect_all(PHASE_DRAIN);
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		wire_queue(&root.rank[i].node->wire, WIRE_DRAIN, i, root.id, list + first[i],
+	expect_all(root, PHASE_DRAIN);
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
+		wire_queue(&root->rank[i].node->wire, WIRE_DRAIN, i, root->id, list + first[i],
 			   (first[i + 1] - first[i]) * sizeof(*list));
 	free(list);
 	free(first);
 }
 
-static void begin_dump(void)
+static void begin_dump(struct root *root)
 {
-	const char *folder = root.local ? root.local : root.partial;
+	const char *folder = root->local ? root->local : root->partial;
 	size_t length = sizeof(struct wire_dump) + strlen(folder) + 1, at;
 	struct wire_dump *order;
 
-	for (size_t i = 0; i < root.request.nr_arguments; i++)
-		length += strlen(root.request.argument[i]) + 1;
+	for (size_t i = 0; i < root->request.nr_arguments; i++)
+		length += strlen(root->request.argument[i]) + 1;
 	order = malloc(length);
 	if (!order) {
-		phases_abort(ENOMEM, NULL);
+		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
-	order->local = root.local != NULL;
+	order->local = root->local != NULL;
 	strcpy(order->strings, folder);
 	at = strlen(folder) + 1;
-	for (size_t i = 0; i < root.request.nr_arguments; i++) {
-		strcpy(order->strings + at, root.request.argument[i]);
-		at += strlen(root.request.argument[i]) + 1;
+	for (size_t i = 0; i < root->request.nr_arguments; i++) {
+		strcpy(order->strings + at, root->request.argument[i]);
+		at += strlen(root->request.argument[i]) + 1;
 	}
-	next_phase(PHASE_DUMP, WIRE_DUMP, order, length);
+	next_phase(root, PHASE_DUMP, WIRE_DUMP, order, length);
 	free(order);
 }
 
 /* As the request has it; 0: none. */
-static uint64_t request_deadline(void)
+static uint64_t request_deadline(const struct root *root)
 {
-	return root.request.timeout_s ?
-		root.begun_ns + root.request.timeout_s * 1000000000ull : 0;
+	return root->request.timeout_s ?
+		root->begun_ns + root->request.timeout_s * 1000000000ull : 0;
 }
 
-static void resume_all(void)
+static void resume_all(struct root *root)
 {
-	root.deadline_ns = root_now() + PATIENCE_NS;
-	next_phase(PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+	root->deadline_ns = root_now() + PATIENCE_NS;
+	next_phase(root, PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
 }
 
-static void after_sum(void)
+static void after_sum(struct root *root)
 {
-	int32_t number = root.request.signal;
-	int err = commit();
+	int32_t number = root->request.signal;
+	int err = commit(root);
 
 	if (err) {
-		phases_abort(-err, report_message());
+		phases_abort(root, -err, report_message());
 		return;
 	}
-	root.answer.commit_ms = since_ms(root.phase_ns);
-	root.answer.ranks = root.nr_ranks;
-	root.answer.path = strdup(root.request.path);
+	root->answer.commit_ms = since_ms(root->phase_ns);
+	root->answer.ranks = root->nr_ranks;
+	root->answer.path = strdup(root->request.path);
 	if (!number) {
-		finish();
+		finish(root);
 		return;
 	}
-	root.answer.stopped_ms = since_ms(root.begun_ns);	/* so far */
-	clients_committed(&root.answer);	/* mpirun may end with its ranks */
-	root_broadcast(WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
-	resume_all();
+	root->answer.stopped_ms = since_ms(root->begun_ns);	/* so far */
+	clients_committed(&root->answer);	/* mpirun may end with its ranks */
+	root_broadcast(root, WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
+	resume_all(root);
 	if (number == SIGSTOP)		/* they answer when somebody continues them */
-		finish();
+		finish(root);
 }
 
 /* Ranks that are to get a signal get it before they go on; others need not wait. */
-static void phase_done(void)
+static void phase_done(struct root *root)
 {
-	switch (root.phase) {
+	switch (root->phase) {
 	case PHASE_GATE:
-		root.answer.gate_ms = since_ms(root.phase_ns);
-		begin_drain();
+		root->answer.gate_ms = since_ms(root->phase_ns);
+		begin_drain(root);
 		break;
 	case PHASE_DRAIN:
-		root.answer.drain_ms = since_ms(root.phase_ns);
-		begin_dump();
+		root->answer.drain_ms = since_ms(root->phase_ns);
+		begin_dump(root);
 		break;
 	case PHASE_DUMP:
-		root.answer.dump_ms = since_ms(root.phase_ns);
-		if (root.request.signal)
-			next_phase(PHASE_SUM, WIRE_SUM, NULL, 0);
+		root->answer.dump_ms = since_ms(root->phase_ns);
+		if (root->request.signal)
+			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
 		else
-			resume_all();
+			resume_all(root);
 		break;
 	case PHASE_RESUME:
-		root.answer.stopped_ms = since_ms(root.begun_ns);
-		root.deadline_ns = request_deadline();
-		if (root.committed)
-			finish();
+		root->answer.stopped_ms = since_ms(root->begun_ns);
+		root->deadline_ns = request_deadline(root);
+		if (root->committed)
+			finish(root);
 		else
-			next_phase(PHASE_SUM, WIRE_SUM, NULL, 0);
+			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
 		break;
 	case PHASE_SUM:
-		after_sum();
+		after_sum(root);
 		break;
 	case PHASE_ABORT:
-		finish();
+		finish(root);
 		break;
 	case PHASE_IDLE:
 		break;
 	}
 }
 
-static void check_phase(void)
+static void check_phase(struct root *root)
 {
-	if (!root.nr_pending)
-		phase_done();
+	if (!root->nr_pending)
+		phase_done(root);
 }
 
-static void settle(struct root_rank *r)
+static void settle(struct root *root, struct root_rank *r)
 {
-	root.nr_pending -= r->pending;
+	root->nr_pending -= r->pending;
 	r->pending = false;
-	check_phase();
+	check_phase(root);
 }
 
-void phases_abort(int code, const char *text)
+void phases_abort(struct root *root, int code, const char *text)
 {
-	if (root.phase == PHASE_IDLE || root.phase == PHASE_ABORT)
+	if (root->phase == PHASE_IDLE || root->phase == PHASE_ABORT)
 		return;
 	/* Complete already: all that is missing is the ranks' word that they run. */
-	if (root.committed) {
-		finish();
+	if (root->committed) {
+		finish(root);
 		return;
 	}
-	root.answer.code = code;
-	free(root.answer.message);
-	root.answer.message = text ? strdup(text) : NULL;
-	root.deadline_ns = root_now() + PATIENCE_NS;
-	next_phase(PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
-	check_phase();			/* nobody may be left */
+	root->answer.code = code;
+	free(root->answer.message);
+	root->answer.message = text ? strdup(text) : NULL;
+	root->deadline_ns = root_now() + PATIENCE_NS;
+	next_phase(root, PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
+	check_phase(root);			/* nobody may be left */
 }
 
 /* ---- what ranks say --------------------------------------------------------------------- */
 
 /* WIRE_FAILED of `who`: a rank, or a node. */
-static void failed(const char *who, const struct wire_header *h, const uint8_t *data)
+static void failed(struct root *root, const char *who, const struct wire_header *h,
+		   const uint8_t *data)
 {
 	struct wire_failed failure = { EIO };
 	char text[512];
@@ -326,21 +329,23 @@ static void failed(const char *who, const struct wire_header *h, const uint8_t *
 	}
 	snprintf(text, sizeof(text), "%s: %.*s", who, length,
 		 length ? (const char *)data + sizeof(failure) : "");
-	phases_abort(failure.code > 0 ? failure.code : EIO, text);
+	phases_abort(root, failure.code > 0 ? failure.code : EIO, text);
 }
 
-void phases_node_failed(const struct root_node *n, const struct wire_header *h, const uint8_t *data)
+void phases_node_failed(struct root *root, const struct root_node *n, const struct wire_header *h,
+			const uint8_t *data)
 {
-	if (h->id == root.id)
-		failed(n->name, h, data);
+	if (h->id == root->id)
+		failed(root, n->name, h, data);
 }
 
-static void rank_failed(const struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+static void rank_failed(struct root *root, const struct root_rank *r, const struct wire_header *h,
+			const uint8_t *data)
 {
 	char who[32];
 
-	snprintf(who, sizeof(who), "rank %td", r - root.rank);
-	failed(who, h, data);
+	snprintf(who, sizeof(who), "rank %td", r - root->rank);
+	failed(root, who, h, data);
 }
 
 static int take_bookmarks(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
@@ -355,7 +360,8 @@ static int take_bookmarks(struct root_rank *r, const struct wire_header *h, cons
 	return 0;
 }
 
-void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+void phases_answer(struct root *root, struct root_rank *r, const struct wire_header *h,
+		   const uint8_t *data)
 {
 	static const uint32_t expected[] = {
 		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
@@ -363,169 +369,169 @@ void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8
 		[PHASE_SUM] = WIRE_SUMMED, [PHASE_ABORT] = WIRE_CONTINUED,
 	};
 
-	if (h->id != root.id || root.phase == PHASE_IDLE)
+	if (h->id != root->id || root->phase == PHASE_IDLE)
 		return;			/* of one that was given up */
-	if (h->type == WIRE_FAILED && root.phase != PHASE_ABORT) {
-		rank_failed(r, h, data);
+	if (h->type == WIRE_FAILED && root->phase != PHASE_ABORT) {
+		rank_failed(root, r, h, data);
 		return;
 	}
-	if (h->type != expected[root.phase] || !r->pending)
+	if (h->type != expected[root->phase] || !r->pending)
 		return;
 	if (h->type == WIRE_BOOKMARKS && take_bookmarks(r, h, data)) {
-		phases_abort(ENOMEM, NULL);
+		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
 	if (h->type == WIRE_SUMMED && h->length >= sizeof(r->summed))
 		memcpy(&r->summed, data, sizeof(r->summed));
-	settle(r);
+	settle(root, r);
 }
 
-void phases_lost(struct root_rank *r)
+void phases_lost(struct root *root, struct root_rank *r)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "rank %td ended meanwhile", r - root.rank);
-	switch (root.phase) {
+	snprintf(text, sizeof(text), "rank %td ended meanwhile", r - root->rank);
+	switch (root->phase) {
 	case PHASE_GATE:
 	case PHASE_DRAIN:
 	case PHASE_DUMP:
-		phases_abort(ESRCH, text);
+		phases_abort(root, ESRCH, text);
 		break;
 	case PHASE_RESUME:
 	case PHASE_ABORT:
-		settle(r);
+		settle(root, r);
 		break;
 	default:			/* its file is there: the daemon sums it up */
 		break;
 	}
 }
 
-void phases_node_lost(const struct root_node *n)
+void phases_node_lost(struct root *root, const struct root_node *n)
 {
 	char text[128];
 
 	/* In the other phases its ranks have been missed already. */
-	if (root.phase != PHASE_SUM && root.phase != PHASE_RESUME)
+	if (root->phase != PHASE_SUM && root->phase != PHASE_RESUME)
 		return;
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		if (root.rank[i].home != n)
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
+		if (root->rank[i].home != n)
 			continue;
 		snprintf(text, sizeof(text), "the daemon on %s is lost", n->name);
-		phases_abort(ESRCH, text);
+		phases_abort(root, ESRCH, text);
 		return;
 	}
 }
 
 /* ---- beginning ----------------------------------------------------------------------------- */
 
-static int ready(const char **why)
+static int ready(const struct root *root, const char **why)
 {
 	static char text[VERSIONS_TEXT];
 
-	if (root.unable) {
+	if (root->unable) {
 		*why = "a rank cannot take part in checkpoints: the job's standard error tells why";
 		return -ENOTSUP;
 	}
-	for (uint32_t i = 0; i < root.nr_ranks; i++) {
-		if (root.rank[i].left || root.rank[i].leaving) {
+	for (uint32_t i = 0; i < root->nr_ranks; i++) {
+		if (root->rank[i].left || root->rank[i].leaving) {
 			snprintf(text, sizeof(text), "the job is ending: rank %" PRIu32
 				 " is in MPI_Finalize or beyond", i);
 			*why = text;
 			return -ESRCH;
 		}
-		if (!root.rank[i].node && root.rank[i].home) {
+		if (!root->rank[i].node && root->rank[i].home) {
 			snprintf(text, sizeof(text), "rank %" PRIu32 " has ended", i);
 			*why = text;
 			return -ESRCH;
 		}
-		if (!root.rank[i].node) {
+		if (!root->rank[i].node) {
 			snprintf(text, sizeof(text), "rank %" PRIu32 " has not been through "
 				 "MPI_Init yet, try again", i);
 			*why = text;
 			return -EBUSY;
 		}
-		if (!versions_can(&root.rank[i], WIRE_CAN_SAVE, text)) {
+		if (!versions_can(root, &root->rank[i], WIRE_CAN_SAVE, text)) {
 			*why = text;
 			return -ENOTSUP;
 		}
 	}
 	*why = "the job is starting, try again";
-	return root.nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
+	return root->nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
 }
 
 /* The folders that the ranks' files go to. */
-static int begin_folders(const struct job_request *request)
+static int begin_folders(struct root *root, const struct job_request *request)
 {
 	char **gone = NULL;
 	int err;
 
-	root.local = request->local ? local_name(request->local, request->path) : NULL;
-	if (request->local && !root.local)
+	root->local = request->local ? local_name(request->local, request->path) : NULL;
+	if (request->local && !root->local)
 		return report_fail(-ENOMEM, "no memory");
-	err = snapshot_begin(request->path, root.local, &root.partial, &gone);
-	forget(gone);
+	err = snapshot_begin(request->path, root->local, &root->partial, &gone);
+	forget(root, gone);
 	if (err) {
-		free(root.local);
-		root.local = NULL;
+		free(root->local);
+		root->local = NULL;
 	}
 	return err;
 }
 
-int phases_begin(struct job_request *request, const char **why)
+int phases_begin(struct root *root, struct job_request *request, const char **why)
 {
 	int err;
 
-	if (root.phase != PHASE_IDLE)
+	if (root->phase != PHASE_IDLE)
 		return -EBUSY;
-	err = ready(why);
+	err = ready(root, why);
 	if (err)
 		return err;
 	report_clear();
-	err = begin_folders(request);
+	err = begin_folders(root, request);
 	if (err) {
 		*why = report_message();
 		return err;
 	}
-	root.request = *request;
+	root->request = *request;
 	memset(request, 0, sizeof(*request));
-	root.committed = false;
-	root.id++;
-	root.begun_ns = root_now();
-	root.deadline_ns = request_deadline();
-	next_phase(PHASE_GATE, WIRE_PREPARE, &root.asker, sizeof(root.asker));
+	root->committed = false;
+	root->id++;
+	root->begun_ns = root_now();
+	root->deadline_ns = request_deadline(root);
+	next_phase(root, PHASE_GATE, WIRE_PREPARE, &root->asker, sizeof(root->asker));
 	return 0;
 }
 
-int phases_begin_own(const char *path, unsigned int keep, const char **why)
+int phases_begin_own(struct root *root, const char *path, unsigned int keep, const char **why)
 {
 	struct job_request request = { .keep = keep, .path = strdup(path) };
 	int err = request.path ? 0 : -ENOMEM;
 
-	if (root.local_default && !(request.local = strdup(root.local_default)))
+	if (root->local_default && !(request.local = strdup(root->local_default)))
 		err = -ENOMEM;
 	if (!err)
-		err = phases_begin(&request, why);
+		err = phases_begin(root, &request, why);
 	job_request_free(&request);
 	return err;
 }
 
-int phases_patience(void)
+int phases_patience(const struct root *root)
 {
 	uint64_t now = root_now();
 
-	if (!root.deadline_ns)
+	if (!root->deadline_ns)
 		return -1;
-	return root.deadline_ns > now ? (int)((root.deadline_ns - now) / 1000000) + 1 : 0;
+	return root->deadline_ns > now ? (int)((root->deadline_ns - now) / 1000000) + 1 : 0;
 }
 
-void phases_timeout(void)
+void phases_timeout(struct root *root)
 {
-	if (!root.deadline_ns || root_now() < root.deadline_ns)
+	if (!root->deadline_ns || root_now() < root->deadline_ns)
 		return;
-	if (root.phase == PHASE_ABORT)
-		finish();
-	else if (root.phase == PHASE_RESUME)
-		phase_done();
+	if (root->phase == PHASE_ABORT)
+		finish(root);
+	else if (root->phase == PHASE_RESUME)
+		phase_done(root);
 	else
-		phases_abort(ETIMEDOUT, "not done in the time given by --time");
+		phases_abort(root, ETIMEDOUT, "not done in the time given by --time");
 }

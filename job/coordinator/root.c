@@ -16,8 +16,6 @@
 
 #define RANKS_MAX	(1u << 22)
 
-struct root root;
-
 uint64_t root_now(void)
 {
 	struct timespec t;
@@ -26,11 +24,12 @@ uint64_t root_now(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length)
+void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
+		    const void *data, size_t length)
 {
-	for (size_t i = 0; i < root.nr_nodes; i++)
-		if (root.node[i]->wire.fd >= 0)
-			wire_queue(&root.node[i]->wire, type, rank, root.id, data, length);
+	for (size_t i = 0; i < root->nr_nodes; i++)
+		if (root->node[i]->wire.fd >= 0)
+			wire_queue(&root->node[i]->wire, type, rank, root->id, data, length);
 }
 
 /* ---- ranks ------------------------------------------------------------------------ */
@@ -45,7 +44,8 @@ static void refuse_rank(struct root_node *n, const char *why)
 	shutdown(n->wire.fd, SHUT_RDWR);
 }
 
-static void rank_came(struct root_node *n, const struct wire_header *h, const uint8_t *data)
+static void rank_came(struct root *root, struct root_node *n, const struct wire_header *h,
+		      const uint8_t *data)
 {
 	char why[VERSIONS_TEXT];
 	struct wire_hello hello;
@@ -55,22 +55,22 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	if (h->length < sizeof(hello))
 		return;
 	memcpy(&hello, data, sizeof(hello));
-	if (!root.nr_ranks && hello.size && hello.size <= RANKS_MAX) {
-		root.rank = calloc(hello.size, sizeof(*root.rank));
-		root.nr_ranks = root.rank ? hello.size : 0;
+	if (!root->nr_ranks && hello.size && hello.size <= RANKS_MAX) {
+		root->rank = calloc(hello.size, sizeof(*root->rank));
+		root->nr_ranks = root->rank ? hello.size : 0;
 	}
-	if (h->rank >= root.nr_ranks || hello.address_length > h->length - sizeof(hello))
+	if (h->rank >= root->nr_ranks || hello.address_length > h->length - sizeof(hello))
 		return;
 	end = sizeof(hello) + hello.address_length;
-	r = &root.rank[h->rank];
+	r = &root->rank[h->rank];
 	versions_take(r, data + end, h->length - end);
-	if (hello.restarted && !versions_can(r, WIRE_CAN_MOVE, why)) {
+	if (hello.restarted && !versions_can(root, r, WIRE_CAN_MOVE, why)) {
 		refuse_rank(n, why);
 		return;
 	}
-	root.nr_present += !r->node;
+	root->nr_present += !r->node;
 	r->node = r->home = n;
-	root.nr_restarted += !!hello.restarted - r->restarted;
+	root->nr_restarted += !!hello.restarted - r->restarted;
 	r->restarted = hello.restarted;
 	free(r->address);
 	r->address = malloc(hello.address_length + 1);
@@ -78,65 +78,66 @@ static void rank_came(struct root_node *n, const struct wire_header *h, const ui
 	if (r->address_length)
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
-		addresses_collect();
-	if (root.nr_present < root.nr_ranks)
+		addresses_collect(root);
+	if (root->nr_present < root->nr_ranks)
 		return;
 	strangers_close();		/* every daemon is here */
-	programs_serve();
+	programs_serve(root);
 }
 
-static void rank_gone(struct root_rank *r)
+static void rank_gone(struct root *root, struct root_rank *r)
 {
 	if (!r->node)
 		return;
 	r->node = NULL;
-	root.nr_present--;
-	programs_lost(r);
-	root.nr_restarted -= r->restarted;
+	root->nr_present--;
+	programs_lost(root, r);
+	root->nr_restarted -= r->restarted;
 	r->restarted = false;
-	phases_lost(r);
+	phases_lost(root, r);
 }
 
-void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data)
+void root_from_node(struct root *root, struct root_node *n, const struct wire_header *h,
+		    const uint8_t *data)
 {
-	struct root_rank *r = h->rank < root.nr_ranks ? &root.rank[h->rank] : NULL;
+	struct root_rank *r = h->rank < root->nr_ranks ? &root->rank[h->rank] : NULL;
 
 	if (h->type == WIRE_HELLO) {
-		rank_came(n, h, data);
+		rank_came(root, n, h, data);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
-		phases_node_failed(n, h, data);
+		phases_node_failed(root, n, h, data);
 	} else if (!r || (r->node != n && h->type != WIRE_SUMMED)) {
 		return;
 	} else if (h->type == WIRE_GONE) {
-		rank_gone(r);
+		rank_gone(root, r);
 	} else if (h->type == WIRE_ASK) {
-		programs_ask(r, data, h->length);
+		programs_ask(root, r, data, h->length);
 	} else if (h->type == WIRE_UNABLE) {
-		root.unable = true;
+		root->unable = true;
 	} else if (h->type == WIRE_LEAVE) {
 		r->leaving = true;
-		if (root.phase == PHASE_IDLE) {
+		if (root->phase == PHASE_IDLE) {
 			r->left = true;
 			wire_queue(&n->wire, WIRE_LEFT, h->rank, 0, NULL, 0);
 		}
 	} else {
-		phases_answer(r, h, data);
+		phases_answer(root, r, h, data);
 	}
 }
 
 /* ---- nodes ---------------------------------------------------------------------------- */
 
-static void node_gone(struct root_node *n)
+static void node_gone(struct root *root, struct root_node *n)
 {
 	wire_close(&n->wire);
 	n->wants_addresses = false;
-	for (uint32_t i = 0; i < root.nr_ranks; i++)
-		if (root.rank[i].node == n)
-			rank_gone(&root.rank[i]);
-	phases_node_lost(n);
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
+		if (root->rank[i].node == n)
+			rank_gone(root, &root->rank[i]);
+	phases_node_lost(root, n);
 }
 
-static void serve_node(struct root_node *n, short events)
+static void serve_node(struct root *root, struct root_node *n, short events)
 {
 	struct wire_header header;
 	const uint8_t *data;
@@ -147,19 +148,19 @@ static void serve_node(struct root_node *n, short events)
 	if (!err && events & ~POLLOUT)
 		err = wire_fill(&n->wire);
 	while ((got = wire_next(&n->wire, &header, &data)) == 1)
-		root_from_node(n, &header, data);
+		root_from_node(root, n, &header, data);
 	if (err || got < 0)
-		node_gone(n);
+		node_gone(root, n);
 }
 
-void root_add_node(const struct wire *w, char *name)
+void root_add_node(struct root *root, const struct wire *w, char *name)
 {
 	struct root_node **grown, *n;
 
-	grown = realloc(root.node, (root.nr_nodes + 1) * sizeof(*grown));
+	grown = realloc(root->node, (root->nr_nodes + 1) * sizeof(*grown));
 	n = calloc(1, sizeof(*n));
 	if (grown)
-		root.node = grown;
+		root->node = grown;
 	if (!grown || !n) {
 		struct wire lost = *w;
 
@@ -170,13 +171,13 @@ void root_add_node(const struct wire *w, char *name)
 	}
 	n->wire = *w;
 	n->name = name;
-	root.node[root.nr_nodes++] = n;
-	serve_node(n, 0);		/* what came with its greeting */
+	root->node[root->nr_nodes++] = n;
+	serve_node(root, n, 0);		/* what came with its greeting */
 }
 
-static int patience(void)
+static int patience(const struct root *root)
 {
-	const int each[] = { phases_patience(), strangers_patience(), clients_patience() };
+	const int each[] = { phases_patience(root), strangers_patience(), clients_patience() };
 	int least = -1;
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
@@ -185,38 +186,38 @@ static int patience(void)
 	return least;
 }
 
-static void *root_thread(void *unused)
+static void *root_thread(void *argument)
 {
+	struct root *root = argument;
 	struct pollfd *p = NULL;
 
-	(void)unused;
 	for (;;) {
-		size_t count = root.nr_nodes, clients, strangers;
+		size_t count = root->nr_nodes, clients, strangers;
 		struct pollfd *grown = realloc(p, (count + POLLED_MAX + STRANGERS_MAX) * sizeof(*p));
 
 		if (!grown)
 			break;
 		p = grown;
-		addresses_send();
+		addresses_send(root);
 		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
 		for (size_t i = 0; i < count; i++) {
-			struct wire *w = &root.node[i]->wire;
+			struct wire *w = &root->node[i]->wire;
 
 			wire_flush(w);		/* poll tells if it is lost */
 			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
 		}
 		clients = clients_watch(p + 1 + count);
 		strangers = strangers_watch(p + 1 + count + clients);
-		if (poll(p, 1 + count + clients + strangers, patience()) < 0)
+		if (poll(p, 1 + count + clients + strangers, patience(root)) < 0)
 			continue;
-		phases_timeout();
+		phases_timeout(root);
 		for (size_t i = 0; i < count; i++)
-			if (p[1 + i].revents && root.node[i]->wire.fd >= 0)
-				serve_node(root.node[i], p[1 + i].revents);
-		clients_serve(p + 1 + count, clients);
-		strangers_serve(p + 1 + count + clients, strangers);
+			if (p[1 + i].revents && root->node[i]->wire.fd >= 0)
+				serve_node(root, root->node[i], p[1 + i].revents);
+		clients_serve(root, p + 1 + count, clients);
+		strangers_serve(root, p + 1 + count + clients, strangers);
 		if (p[0].revents)
-			trigger_serve();
+			trigger_serve(root);
 	}
 	free(p);
 	return NULL;
@@ -236,30 +237,42 @@ static int make_secret(char *out)
 	return 0;
 }
 
-int root_start(struct snapshot *job, const char *local, const char *interfaces,
-	       char *address, size_t room, char *secret)
+static int start(struct root *root, const char *interfaces, char *address, size_t room)
 {
-	int err = seal_init();
+	int err = make_secret(root->secret);
 
 	if (!err)
-		err = make_secret(root.secret);
-	if (err)
-		return err;
-	root.job = job;
-	root.local_default = local;
-	root.asker = WIRE_NOBODY;
-	err = strangers_open(interfaces, address, room);
+		err = strangers_open(interfaces, address, room);
 	if (err)
 		return err;
 	err = descriptors_keep();
 	if (!err)
 		err = clients_open();
 	if (!err)
-		err = thread_start(root_thread, NULL);
-	if (err) {
+		err = thread_start(root_thread, root);
+	if (err)
 		strangers_close();
+	return err;
+}
+
+int root_start(struct snapshot *job, const char *local, const char *interfaces,
+	       char *address, size_t room, char *secret)
+{
+	struct root *root;
+	int err = seal_init();
+
+	if (err)
 		return err;
-	}
-	strcpy(secret, root.secret);
-	return 0;
+	root = calloc(1, sizeof(*root));
+	if (!root)
+		return -ENOMEM;
+	root->job = job;
+	root->local_default = local;
+	root->asker = WIRE_NOBODY;
+	err = start(root, interfaces, address, room);
+	if (err)
+		free(root);
+	else
+		strcpy(secret, root->secret);
+	return err;
 }

@@ -4,7 +4,7 @@
  * nodes), strangers.c (who is to become one), versions.c (ranks of other releases),
  * phases.c (a checkpoint), clients.c, programs.c and trigger.c (who asks),
  * addresses.c, descriptors.c.
- * One thread owns all.
+ * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
 #define JOB_ROOT_INTERNAL_H
@@ -64,16 +64,16 @@ struct root {
 	uint64_t begun_ns, phase_ns;
 };
 
-extern struct root root;
-
 uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
 /* Queues it for the daemons of all nodes; the thread writes before it waits. */
-void root_broadcast(uint32_t type, uint32_t rank, const void *data, size_t length);
+void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
+		    const void *data, size_t length);
 
 /* A daemon that has shown the secret; takes both over. */
-void root_add_node(const struct wire *w, char *name);
+void root_add_node(struct root *root, const struct wire *w, char *name);
 /* One message of a daemon, or of a rank through it. */
-void root_from_node(struct root_node *n, const struct wire_header *h, const uint8_t *data);
+void root_from_node(struct root *root, struct root_node *n, const struct wire_header *h,
+		    const uint8_t *data);
 
 /* ---- strangers.c ---- */
 #define STRANGERS_MAX	64
@@ -90,7 +90,7 @@ size_t strangers_count(void);
 bool strangers_drop_oldest(void);	/* false: there is none */
 size_t strangers_watch(struct pollfd *p);	/* fills in at most STRANGERS_MAX + LISTENERS_MAX */
 int strangers_patience(void);		/* as that of the phases */
-void strangers_serve(const struct pollfd *p, size_t count);
+void strangers_serve(struct root *root, const struct pollfd *p, size_t count);
 
 /* ---- versions.c ---- */
 #define VERSIONS_TEXT	256
@@ -98,55 +98,57 @@ void strangers_serve(const struct pollfd *p, size_t count);
 /* What HELLO says behind the address, in `length` bytes, none in release 0.1.0. */
 void versions_take(struct root_rank *r, const uint8_t *data, size_t length);
 /* Does it understand `what` (WIRE_CAN_*)?  Otherwise `why` says what the user can do. */
-bool versions_can(const struct root_rank *r, uint32_t what, char why[VERSIONS_TEXT]);
+bool versions_can(const struct root *root, const struct root_rank *r, uint32_t what,
+		  char why[VERSIONS_TEXT]);
 
 /* ---- phases.c ---- */
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
-int phases_begin(struct job_request *request, const char **why);
+int phases_begin(struct root *root, struct job_request *request, const char **why);
 /*
  * The same where no tool asks: saved as `path`, of which `keep` are kept, to the
  * nodes' folders if root_start() was given one.
  */
-int phases_begin_own(const char *path, unsigned int keep, const char **why);
+int phases_begin_own(struct root *root, const char *path, unsigned int keep, const char **why);
 /* A rank's answer. */
-void phases_answer(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
+void phases_answer(struct root *root, struct root_rank *r, const struct wire_header *h,
+		   const uint8_t *data);
 /* A daemon cannot do its part (WIRE_FAILED, WIRE_ALL). */
-void phases_node_failed(const struct root_node *n, const struct wire_header *h,
+void phases_node_failed(struct root *root, const struct root_node *n, const struct wire_header *h,
 			const uint8_t *data);
 /* The rank's connection is lost. */
-void phases_lost(struct root_rank *r);
+void phases_lost(struct root *root, struct root_rank *r);
 /* The daemon's connection is lost, and with it those of its ranks. */
-void phases_node_lost(const struct root_node *n);
+void phases_node_lost(struct root *root, const struct root_node *n);
 /* Gives up; the ranks go on.  `text` may be NULL. */
-void phases_abort(int code, const char *text);
+void phases_abort(struct root *root, int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
-int phases_patience(void);
-void phases_timeout(void);
+int phases_patience(const struct root *root);
+void phases_timeout(struct root *root);
 
 /* ---- addresses.c ---- */
 /* A restarted rank has come: if it was the last one, all nodes want the addresses. */
-void addresses_collect(void);
-void addresses_send(void);		/* to those whose turn it is; before waiting */
+void addresses_collect(struct root *root);
+void addresses_send(struct root *root);		/* to those whose turn it is; before waiting */
 bool addresses_wanted(void);		/* not all nodes have got them yet */
 
 /* ---- descriptors.c ---- */
 int descriptors_keep(void);		/* 0 or -errno */
 /* A connection to take (not blocking), or -errno: -EMFILE: one was ended for lack of room. */
-int descriptors_accept(int listener);
+int descriptors_accept(struct root *root, int listener);
 
 /* ---- programs.c ---- */
 /* The application in this rank asks for a checkpoint (struct wire_ask). */
-void programs_ask(struct root_rank *r, const uint8_t *data, size_t length);
+void programs_ask(struct root *root, struct root_rank *r, const uint8_t *data, size_t length);
 /* Begins what waits and can begin now. */
-void programs_serve(void);
+void programs_serve(struct root *root);
 /* The rank's connection is lost. */
-void programs_lost(struct root_rank *r);
-/* To root.asker, which is then nobody: an errno, 0: complete. */
-void programs_answer(int code);
+void programs_lost(struct root *root, struct root_rank *r);
+/* To the asker, who is then nobody: an errno, 0: complete. */
+void programs_answer(struct root *root, int code);
 
 /* ---- trigger.c ---- */
 int trigger_fd(void);			/* readable: somebody wants a checkpoint */
-void trigger_serve(void);
+void trigger_serve(struct root *root);
 /* To those who see mpirun's standard error, if they asked. */
 void trigger_answer(const struct job_answer *answer);
 
@@ -156,7 +158,7 @@ void trigger_answer(const struct job_answer *answer);
 int clients_open(void);			/* 0 or -errno */
 size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
 int clients_patience(void);		/* as that of the phases */
-void clients_serve(const struct pollfd *p, size_t count);
+void clients_serve(struct root *root, const struct pollfd *p, size_t count);
 /* To the one whose request is being served: complete, but for the signal. */
 void clients_committed(struct job_answer *answer);
 /* To the same, who is then done with. */

@@ -169,14 +169,14 @@ static void take(int fd)
 		nr_strangers++;
 }
 
-static void accept_some(int from)
+static void accept_some(struct root *root, int from)
 {
 	int fd;
 
 	for (int i = 0; i < AT_ONCE; i++) {
 		if (nr_strangers == STRANGERS_MAX && left_to_oldest())
 			return;
-		fd = descriptors_accept(from);
+		fd = descriptors_accept(root, from);
 		if (fd < 0)
 			return;
 		if (nr_strangers == STRANGERS_MAX)
@@ -186,7 +186,7 @@ static void accept_some(int from)
 }
 
 /* Its answer, if it is here. */
-static void hear(size_t i)
+static void hear(struct root *root, size_t i)
 {
 	struct stranger *s = &strangers[i];
 	struct wire_header header;
@@ -196,11 +196,11 @@ static void hear(size_t i)
 
 	if (err >= 0)
 		got = wire_next(&s->wire, &header, &data);
-	if (got == 1 && !greeting_take(&s->wire, &s->challenge, root.secret, &header, data, &name)) {
+	if (got == 1 && !greeting_take(&s->wire, &s->challenge, root->secret, &header, data, &name)) {
 		struct wire w = s->wire;
 
 		forget(i);
-		root_add_node(&w, name);
+		root_add_node(root, &w, name);
 		return;
 	}
 	if (got || err < 0 || s->wire.in_end - s->wire.in_begin > INTRODUCTION_MAX)
@@ -223,17 +223,17 @@ int strangers_patience(void)
 	return nr_strangers ? (int)(left_to_oldest() / 1000000) + 1 : -1;
 }
 
-void strangers_serve(const struct pollfd *p, size_t count)
+void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
 {
 	size_t listeners = nr_listeners;
 
 	/* From the newest on: who goes leaves the older ones where they are. */
 	for (size_t i = count; i-- > listeners; )
 		if (p[i].revents && nr_listeners)
-			hear(i - listeners);
+			hear(root, i - listeners);
 	while (nr_strangers && nr_strangers < STRANGERS_MAX && !left_to_oldest())
 		drop(0);
 	for (size_t i = 0; i < nr_listeners; i++)
 		if (p[i].revents)
-			accept_some(listener[i]);
+			accept_some(root, listener[i]);
 }

@@ -44,7 +44,7 @@ int trigger_fd(void)
 	return ends[0];
 }
 
-void trigger_serve(void)
+void trigger_serve(struct root *root)
 {
 	const char *why = NULL;
 	char bytes[64];
@@ -52,7 +52,7 @@ void trigger_serve(void)
 
 	while (read(ends[0], bytes, sizeof(bytes)) == sizeof(bytes))
 		;
-	err = phases_begin_own(path, keep, &why);
+	err = phases_begin_own(root, path, keep, &why);
 	if (!err) {
 		served = true;
 		return;

@@ -29,12 +29,13 @@ static const char *advice(const struct root_rank *r, uint32_t what)
 		"restart it with the release of KCR that has saved it";
 }
 
-bool versions_can(const struct root_rank *r, uint32_t what, char why[VERSIONS_TEXT])
+bool versions_can(const struct root *root, const struct root_rank *r, uint32_t what,
+		  char why[VERSIONS_TEXT])
 {
 	if (r->version.can & what)
 		return true;
 	snprintf(why, VERSIONS_TEXT, "rank %td cannot be %s: its hook/cr has version %" PRIu32
-		 " of the messages, mpirun has version %u: %s", r - root.rank,
+		 " of the messages, mpirun has version %u: %s", r - root->rank,
 		 what == WIRE_CAN_SAVE ? "saved" : "restarted", r->version.number, WIRE_VERSION,
 		 advice(r, what));
 	return false;

@@ -200,6 +200,7 @@ int ask_restarted(void)
 
 static int ends[2];			/* what they write goes here, and is thrown away */
 static struct snapshot job;
+static struct root root;
 static struct node node;
 
 static void empty_sink(void)
@@ -248,11 +249,11 @@ static void end_root(void)
 	fails = false;
 	for (gone.rank = 0; gone.rank < root.nr_ranks; gone.rank++)
 		if (root.rank[gone.rank].node)
-			root_from_node(root.rank[gone.rank].node, &gone, NULL);
-	phases_abort(ECANCELED, NULL);
+			root_from_node(&root, root.rank[gone.rank].node, &gone, NULL);
+	phases_abort(&root, ECANCELED, NULL);
 	if (root.phase != PHASE_IDLE)
 		abort();		/* nobody is left to wait for */
-	addresses_send();
+	addresses_send(&root);
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		free(root.rank[i].address);
 		free(root.rank[i].asks);
@@ -302,7 +303,7 @@ static void ask_for_one(void)
 {
 	const char *why;
 
-	phases_begin_own("/saved.kcr", 1, &why);
+	phases_begin_own(&root, "/saved.kcr", 1, &why);
 }
 
 /* A dump has ended: those of members that have one. */
@@ -326,8 +327,8 @@ static void deliver(const struct head *head, const uint8_t *data)
 	fails = head->who & 0x80;
 	switch (head->who % 8) {
 	case 0: case 1: case 2:
-		root_from_node(root.node[head->who % 8], &h, copy);
-		addresses_send();
+		root_from_node(&root, root.node[head->who % 8], &h, copy);
+		addresses_send(&root);
 		break;
 	case 3:
 		node_from_root(&node, &h, copy);
