@@ -8,26 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/plain.h"
 #include "view.h"
 
 static void write_message(FILE *out, const ProtobufCMessage *message);
-
-/* Bytes of the UTF-8 character at s, 0 if it is none. */
-static size_t utf8_length(const uint8_t *s)
-{
-	size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
-			(s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-	size_t i;
-
-	for (i = 1; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Too long forms, surrogates, beyond U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return length;
-}
 
 static void write_string(FILE *out, const char *text)
 {
@@ -35,7 +19,7 @@ static void write_string(FILE *out, const char *text)
 
 	putc('"', out);
 	while (*s) {
-		size_t length = utf8_length(s);
+		size_t length = plain_utf8((const char *)s);
 
 		if (!length)
 			fprintf(out, "\\udc%02x", *s);
@@ -43,6 +27,8 @@ static void write_string(FILE *out, const char *text)
 			fprintf(out, "\\%c", *s);
 		else if (*s < 0x20 || *s == 0x7f)
 			fprintf(out, "\\u%04x", *s);
+		else if (*s == 0xc2 && s[1] < 0xa0)	/* control characters, too */
+			fprintf(out, "\\u%04x", s[1]);
 		else
 			fwrite(s, 1, length, out);
 		s += length ? length : 1;

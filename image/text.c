@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "arch/registers.h"
+#include "report/plain.h"
 #include "report/report.h"
 #include "view.h"
 
@@ -106,8 +107,13 @@ const char *view_file_name(const Kcr__File *file)
 
 void text_put(FILE *out, const char *text)
 {
-	for (; text && *text; text++)
-		putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+	while (text && *text) {
+		bool harmless;
+		size_t length = plain_next(text, &harmless);
+
+		fwrite(harmless ? text : "?", harmless ? length : 1, 1, out);
+		text += length;
+	}
 }
 
 static void line(FILE *out, const char *label, const char *text)

@@ -17,6 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "plain.h"
+
 #define LINES_ROOM	16384
 
 enum record_state { RECORD_EMPTY, RECORD_CLAIMED, RECORD_READY };
@@ -47,9 +49,20 @@ static int level;
  */
 static void make_plain(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	char *to = text;
+
+	while (*text) {
+		bool harmless;
+		size_t length = plain_next(text, &harmless);
+
+		if (harmless)
+			memmove(to, text, length);
+		else
+			*to = '?';
+		to += harmless ? length : 1;
+		text += length;
+	}
+	*to = '\0';
 }
 
 static void record_text(int err, bool with_errno, const char *format, va_list args)

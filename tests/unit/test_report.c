@@ -108,7 +108,8 @@ static void too_many(void **state)
 
 static void warn_of_name(void)
 {
-	report_warn("process %d (%s) is left out", 7, "a\n\001done 0 0\n\t\x7f\xc3\xa4");
+	report_warn("process %d (%s) is left out", 7,
+		    "a\n\001done 0 0\n\t\x7f\xc3\xa4\xc2\x9b" "2J\x9b" "2J\xe2\x82\xac\xe4");
 }
 
 static void fail_of_name(void)
@@ -121,7 +122,8 @@ static void one_line(void **state)
 {
 	(void)state;
 	assert_string_equal(heard(warn_of_name),
-			    "test: warning: process 7 (a??done 0 0???\xc3\xa4) is left out\n");
+			    "test: warning: process 7 (a??done 0 0???\xc3\xa4?2J?2J\xe2\x82\xac\xe4)"
+			    " is left out\n");
 	report_clear();
 	assert_string_equal(heard(fail_of_name), "test: a??done 0 0?: not found\n");
 	report_clear();

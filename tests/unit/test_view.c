@@ -96,11 +96,15 @@ static void text_cannot_steer_a_terminal(void **state)
 	char *saved = s.process[0].command, *shown;
 
 	(void)state;
-	s.process[0].command = "\033[2J\ntwo lines";
+	s.process[0].command = "\033[2J\ntwo lines\xc2\x9b" "2J\x9b" "2J \xc3\x9b";
 	shown = show(false, true);
-	s.process[0].command = saved;
 	assert_null(strchr(shown, '\033'));
-	assert_non_null(strstr(shown, "?[2J?two lines"));
+	assert_non_null(strstr(shown, "?[2J?two lines?2J?2J \xc3\x9b"));
+	free(shown);
+	shown = show(true, true);
+	s.process[0].command = saved;
+	assert_null(strstr(shown, "\xc2\x9b"));
+	assert_non_null(strstr(shown, "two lines\\u009b2J"));
 	free(shown);
 }
 
