@@ -165,7 +165,10 @@ static bool inside_system_call(struct pt_regs *regs)
 	return (int)regs->orig_ax >= 0 && (long)regs->ax == -ENOSYS;
 }
 
-/* Comes to rest, if it may: true if the thread shall sleep. */
+/*
+ * Comes to rest, if it may: true if the thread shall sleep.  One that was counted as
+ * at rest must, whatever a debugger or SIGCONT made of it since: others rely on that.
+ */
 static bool arrive(struct kcr_parked *parked, bool entering)
 {
 	struct kcr_job *job = parked->job;
@@ -181,8 +184,9 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 	} else if (current->mm != member->mm) {
 		job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
-	} else if (entering || inside_system_call(current_pt_regs()) ||
-		   runs_for_parent(member, current)) {
+	} else if (parked->state != KCR_STOPPED &&
+		   (entering || inside_system_call(current_pt_regs()) ||
+		    runs_for_parent(member, current))) {
 		set_state(parked, KCR_RETRY);
 	} else {
 		if (parked->state == KCR_STOPPED)

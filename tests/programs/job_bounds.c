@@ -4,11 +4,15 @@
  * exec, `killed` trouble when a stopped member is killed while it is asked for, `secret`
  * the pages of memfd_secret(2), `other` anything to another process than its owner,
  * `segment` a file of memory that its caller may only read, `exec` the end of a process
- * that it has made and that is another program by now.
+ * that it has made and that is another program by now, `debugged` and `vforked` a member
+ * that runs because a debugger, or who waits for it, lets it go on after it was stopped.
  */
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 
 #include "job.h"
 
@@ -191,6 +195,99 @@ static void execute(void)
 	waitpid(pid, &status, 0);
 }
 
+static volatile int *turns;
+
+/* Whatever is in rax meanwhile. */
+static int turn_for_ever(void *unused)
+{
+	(void)unused;
+	__asm__ volatile("1: incl (%0); jmp 1b" : : "D"(turns) : "memory");
+	return 0;
+}
+
+static void share_turns(void)
+{
+	turns = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	NEED(turns != MAP_FAILED);
+}
+
+static bool runs(void)
+{
+	int seen = *turns;
+
+	check_sleep_ms(200);
+	return *turns != seen;
+}
+
+/* Its debugger makes it look as if it were inside of a system call. */
+static void debugged(void)
+{
+	struct user_regs_struct regs;
+	int status;
+	pid_t pid;
+
+	share_turns();
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		turn_for_ever(NULL);
+	}
+	while (!*turns)
+		check_sleep_ms(1);
+	NEED(!ptrace(PTRACE_SEIZE, pid, 0, 0) && !ptrace(PTRACE_INTERRUPT, pid, 0, 0) &&
+	     waitpid(pid, &status, 0) == pid);
+	NEED(!job_add(job, pid) && !job_park(job, 0, NULL));
+	NEED(!ptrace(PTRACE_GETREGS, pid, 0, &regs));
+	regs.orig_rax = SYS_getpid;
+	regs.rax = -ENOSYS;
+	NEED(!ptrace(PTRACE_SETREGS, pid, 0, &regs) && !ptrace(PTRACE_CONT, pid, 0, 0));
+	CHECK(!runs());
+	CHECK(job_release(job, 0) == -EAGAIN);	/* it was continued */
+	CHECK(runs());
+	job_kill(pid);
+}
+
+static char stacks[2][16384] __attribute__((aligned(16)));
+
+static int wait_for_kill(void *unused)
+{
+	(void)unused;
+	job_idle();
+	return 0;
+}
+
+/* A member that another one shares its memory with, and a stranger waits for. */
+static void vforked(void)
+{
+	volatile pid_t *pid;
+	pid_t stranger;
+
+	share_turns();
+	pid = turns + 1;
+	stranger = fork();
+	if (!stranger) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		clone(wait_for_kill, stacks[0] + sizeof(stacks[0]),
+		      CLONE_VM | CLONE_PARENT_SETTID | SIGCHLD, NULL, &pid[0]);
+		clone(turn_for_ever, stacks[1] + sizeof(stacks[1]),
+		      CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, NULL, &pid[1]);
+		_exit(0);
+	}
+	while (!*turns)
+		check_sleep_ms(1);
+	NEED(!kill(pid[1], SIGSTOP));
+	while (runs())
+		;
+	NEED(!job_add(job, pid[0]) && !job_add(job, pid[1]) && !job_park(job, 0, NULL));
+	NEED(!kill(pid[1], SIGCONT));
+	CHECK(!runs());
+	CHECK(job_release(job, 0) == -EAGAIN);
+	CHECK(runs());
+	kill(pid[0], SIGKILL);
+	kill(pid[1], SIGKILL);
+	job_kill(stranger);
+}
+
 int main(int argc, char **argv)
 {
 	NEED(argc == 2);
@@ -208,6 +305,10 @@ int main(int argc, char **argv)
 		segment();
 	else if (!strcmp(argv[1], "exec"))
 		execute();
+	else if (!strcmp(argv[1], "debugged"))
+		debugged();
+	else if (!strcmp(argv[1], "vforked"))
+		vforked();
 	else
 		other();
 	return !!check_failures;
