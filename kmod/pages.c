@@ -67,6 +67,7 @@ static struct kcr_run *current_run(struct mover *m)
 			return NULL;
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
+		cond_resched();		/* runs may have no page, and be many */
 		m->nr_runs = min(m->runs_left, RUNS);
 		if (copy_from_user(m->runs, m->next_runs, m->nr_runs * sizeof(*m->runs)))
 			return ERR_PTR(-EFAULT);
