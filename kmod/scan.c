@@ -178,7 +178,7 @@ static bool scan_pmd(struct scan *s, pmd_t *pmd, unsigned long address,
 	return room;
 }
 
-/* A gigantic page (hugetlb).  False: no more room. */
+/* A part of a gigantic page (hugetlb).  False: no more room. */
 static bool scan_pud(struct scan *s, pud_t *pud, unsigned long address,
 		     unsigned long end)
 {
@@ -221,11 +221,12 @@ static unsigned long scan_step(struct scan *s, unsigned long address,
 	seen = READ_ONCE(*pud);
 	if (pud_none(seen))
 		return next;
+	/* No more than 512 pages at a time: their content is looked at under a lock. */
+	next = pmd_addr_end(address, next);
 	if (is_huge(pud_val(seen)) || !(pud_val(seen) & _PAGE_PRESENT)) {
 		*room = scan_pud(s, pud, address, next);
 		return next;
 	}
-	next = pmd_addr_end(address, end);
 	*room = scan_pmd(s, pmd_offset(&seen, address), address, next, &again);
 	return again ? address : next;
 }
