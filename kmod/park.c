@@ -4,14 +4,17 @@
  *
  * PARK takes a census again and again: every thread that is not known gets a
  * work (kmod/parked.c), until a census finds all of them at rest.  That one
- * is final: a new thread can only come from one that runs, it is in the lists
- * before its maker rests, and the lists are walked under job->list_lock.
+ * is final: who rests stays at rest, a new thread can only come from one that
+ * runs, and it is at the end of the lists before its maker rests.  So a census may
+ * let go of job->list_lock, and of its processor, after each portion of threads.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/rculist.h>
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "client.h"
 #include "compat/task.h"
@@ -22,6 +25,7 @@
 #define DEFAULT_TIMEOUT_MS	10000
 #define STOP_POLL_MS		10	/* how often to look for group stops */
 #define QUICK_POLLS		50	/* of 100 us, then of 2 ms */
+#define PORTION			32	/* threads that are looked at under the lock at once */
 
 struct census {
 	unsigned int busy;		/* threads not at rest */
@@ -97,28 +101,74 @@ static int count_thread(struct census *census, struct kcr_member *member,
 	return 0;
 }
 
+/* The thread behind this one in the member's list, NULL: the first.  RCU read lock held. */
+static struct task_struct *thread_after(const struct kcr_member *member, struct task_struct *task)
+{
+	struct list_head *threads = &member->watch.process->thread_head;
+
+	return list_next_or_null_rcu(threads, task ? &task->thread_node : threads,
+				     struct task_struct, thread_node);
+}
+
+/*
+ * The next portion of the member's threads, from the one behind *last on.  1: there may
+ * be more behind *last, which is referenced then; 0: there are no more; -errno.
+ */
+static int count_portion(struct census *census, struct kcr_member *member,
+			 struct task_struct **last)
+{
+	struct task_struct *task = *last, *next;
+	int left = PORTION, ret;
+
+	/* It has left the list: nobody knows any more who was behind it. */
+	if (task && !pid_alive(task)) {
+		count_busy(census, member, true);
+		return 0;
+	}
+	for (; left && (next = thread_after(member, task)); task = next, left--) {
+		ret = count_thread(census, member, next);
+		if (ret)
+			return ret;
+	}
+	if (left)
+		return 0;
+	get_task_struct(task);
+	*last = task;
+	return 1;
+}
+
+static int count_member(struct census *census, struct kcr_member *member)
+{
+	struct task_struct *last = NULL, *before;
+	int ret;
+
+	do {
+		before = last;
+		spin_lock(&member->job->list_lock);
+		rcu_read_lock();
+		ret = count_portion(census, member, &last);
+		rcu_read_unlock();
+		spin_unlock(&member->job->list_lock);
+		if (before)
+			put_task_struct(before);
+		cond_resched();
+	} while (ret > 0);
+	return ret;
+}
+
 static int take_census(struct kcr_job *job, struct census *census)
 {
 	struct kcr_member *member;
-	struct task_struct *task;
-	int ret = 0;
+	int ret;
 
 	memset(census, 0, sizeof(*census));
-	spin_lock(&job->list_lock);
-	rcu_read_lock();
 	kcr_for_each_member(member, job) {
-		for_each_thread(member->leader, task) {
-			ret = count_thread(census, member, task);
-			if (ret)
-				goto out;
-		}
+		ret = count_member(census, member);
+		if (ret)
+			return ret;
 	}
-	if (job->fork_error)
-		ret = job->fork_error;
-	else if (job->exec_seen)
-		ret = -EAGAIN;
-out:
-	rcu_read_unlock();
+	spin_lock(&job->list_lock);
+	ret = job->fork_error ?: (job->exec_seen ? -EAGAIN : 0);
 	spin_unlock(&job->list_lock);
 	return ret;
 }
@@ -218,8 +268,8 @@ static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
 				*culprit = member;
 				return ret;
 			}
+			cond_resched();
 		}
-		cond_resched();
 	}
 	return 0;
 }

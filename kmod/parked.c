@@ -401,49 +401,60 @@ void kcr_parked_forget(struct list_head *list)
 		cancel_if_stopped(parked);
 		make_orphan(parked);
 		put_parked(parked);
+		cond_resched();
 	}
+}
+
+/* Nobody joins the members' threads any more, nor leaves: job->lock is held. */
+static void end_parking(struct kcr_job *job, bool hold)
+{
+	lockdep_assert_held(&job->lock);
+	spin_lock(&job->list_lock);
+	job->parking = false;
+	job->parked = false;
+	job->held = hold;
+	job->exec_seen = false;
+	job->fork_error = 0;
+	spin_unlock(&job->list_lock);
+}
+
+/* Lets the threads of the member go, but for those that a callback holds, if `hold`. */
+static void release_member(struct kcr_member *member, bool hold, struct list_head *released)
+{
+	struct kcr_parked *parked, *next;
+	struct kcr_job *job = member->job;
+
+	list_for_each_entry_safe(parked, next, &member->threads, node) {
+		spin_lock(&job->list_lock);
+		if (!hold || !kcr_client_holds(job, member->pid, parked->task,
+					       KCR_ANSWER_FREE_CONTINUE)) {
+			release(parked);
+			list_move_tail(&parked->node, released);
+		}
+		spin_unlock(&job->list_lock);
+		cond_resched();
+	}
+}
+
+static void release_members(struct kcr_job *job, bool hold)
+{
+	struct kcr_member *member;
+	LIST_HEAD(released);
+
+	end_parking(job, hold);
+	kcr_for_each_member(member, job)
+		release_member(member, hold, &released);
+	kcr_parked_forget(&released);
 }
 
 void kcr_parked_release_all(struct kcr_job *job)
 {
-	struct kcr_member *member;
-	LIST_HEAD(released);
-
-	lockdep_assert_held(&job->lock);
-	spin_lock(&job->list_lock);
-	job->parking = false;
-	job->parked = false;
-	job->held = false;
-	job->exec_seen = false;
-	job->fork_error = 0;
-	kcr_for_each_member(member, job)
-		kcr_parked_detach(member, &released);
-	spin_unlock(&job->list_lock);
-	kcr_parked_forget(&released);
+	release_members(job, false);
 }
 
 void kcr_parked_release_clients(struct kcr_job *job)
 {
-	struct kcr_parked *parked, *next;
-	struct kcr_member *member;
-	LIST_HEAD(released);
-
-	lockdep_assert_held(&job->lock);
-	spin_lock(&job->list_lock);
-	job->parking = false;
-	job->parked = false;
-	job->held = true;
-	kcr_for_each_member(member, job) {
-		list_for_each_entry_safe(parked, next, &member->threads, node) {
-			if (kcr_client_holds(job, member->pid, parked->task,
-					     KCR_ANSWER_FREE_CONTINUE))
-				continue;
-			release(parked);
-			list_move_tail(&parked->node, &released);
-		}
-	}
-	spin_unlock(&job->list_lock);
-	kcr_parked_forget(&released);
+	release_members(job, true);
 }
 
 /* No job is open any more: all that is left is of threads in long uninterruptible sleeps. */
