@@ -83,7 +83,7 @@ static int __init kcr_init(void)
 		return ret;
 	ret = kcr_fork_init();
 	if (ret)
-		return ret;
+		goto err_member;
 	ret = misc_register(&kcr_device);
 	if (ret)
 		goto err_fork;
@@ -91,6 +91,8 @@ static int __init kcr_init(void)
 
 err_fork:
 	kcr_fork_exit();
+err_member:
+	kcr_member_exit();
 	return ret;
 }
 
@@ -100,6 +102,7 @@ static void __exit kcr_exit(void)
 	kcr_parked_cancel_all();
 	kcr_job_wait_none();
 	kcr_fork_exit();
+	kcr_member_exit();
 	/* A work that dropped the last job may still be on its way out of our code. */
 	synchronize_rcu_tasks();
 }

@@ -26,6 +26,12 @@
 /* What an open /proc/PID/mem is recognised by. */
 static const struct file_operations *mem_fops __ro_after_init;
 
+/*
+ * Sweeps are work for the processor of who caused them, but other works of that
+ * processor, which wait for one that runs, must not wait for these.
+ */
+static struct workqueue_struct *sweeps;
+
 int __init kcr_member_init(void)
 {
 	struct file *file = filp_open("/proc/self/mem", O_RDONLY, 0);
@@ -36,7 +42,13 @@ int __init kcr_member_init(void)
 	}
 	mem_fops = file->f_op;
 	fput(file);
-	return 0;
+	sweeps = alloc_workqueue("kcr_sweep", WQ_CPU_INTENSIVE, 0);
+	return sweeps ? 0 : -ENOMEM;
+}
+
+void kcr_member_exit(void)
+{
+	destroy_workqueue(sweeps);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -163,7 +175,7 @@ static void sweep_if_many(struct kcr_job *job)
 	if (job->nr_members < job->sweep_at || job->parking)
 		return;
 	kcr_job_get(job);
-	if (!schedule_work(&job->sweep))
+	if (!queue_work(sweeps, &job->sweep))
 		kcr_job_put(job);	/* not the last: the queued work has one */
 }
 

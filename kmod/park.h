@@ -83,8 +83,10 @@ void kcr_parked_cancel_all(void);
 
 /* ---- kmod/member.c -------------------------------------------------------- */
 
-/* Learns how an open /proc/PID/mem looks: 0 or -errno, logged. */
+/* Learns how an open /proc/PID/mem looks, and makes the queue of sweeps: 0 or -errno. */
 int kcr_member_init(void);
+/* No job is left.  May sleep. */
+void kcr_member_exit(void);
 
 /* A thread of the member at rest, or NULL.  job->list_lock held. */
 struct kcr_parked *kcr_member_thread(struct kcr_member *member);
