@@ -19,6 +19,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
+#include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
@@ -330,6 +331,17 @@ void kcr_parked_retry(struct kcr_parked *parked)
 }
 
 /*
+ * Does a debugger hold it inside of a system call, with which it would go on?  What the
+ * registers say is the debugger's; whether it stops at calls can't be changed meanwhile,
+ * nor whether there is a filter, which may stop at them too.
+ */
+static bool may_be_inside(struct task_struct *task)
+{
+	return inside_system_call(task_pt_regs(task)) || kcr_task_stops_at_calls(task) ||
+	       seccomp_mode(&task->seccomp) != SECCOMP_MODE_DISABLED;
+}
+
+/*
  * A stopped thread sleeps in get_signal(), past the point where works run.
  * When it goes on it returns to user mode through its work.  Its registers
  * are in memory once it is off its CPU.
@@ -342,8 +354,7 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 	if (parked->state != KCR_QUEUED || !(task_is_stopped(task) || task_is_traced(task)) ||
 	    kcr_task_on_cpu(task))
 		return;
-	/* A debugger holds it inside of a system call, with which it will go on. */
-	if (task_is_traced(task) && inside_system_call(task_pt_regs(task)))
+	if (task_is_traced(task) && may_be_inside(task))
 		return;
 	if (READ_ONCE(task->mm) != parked->member->mm) {
 		parked->job->exec_seen = true;

@@ -8,6 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/restart_block.h>
 #include <linux/sched.h>
+#include <linux/thread_info.h>
 #include <linux/version.h>
 
 /* 6.4 (54e6842d0775 "fork/vm: Move common PF_IO_WORKER behavior to new flag"). */
@@ -32,6 +33,25 @@ static inline bool kcr_task_on_cpu(const struct task_struct *task)
 	return smp_load_acquire(&task->on_cpu);
 #else
 	return task == current;
+#endif
+}
+
+/* 5.11 ("ptrace: Migrate to use SYSCALL_TRACE flag"): no flags of the thread any more. */
+#ifdef SYSCALL_WORK_SYSCALL_TRACE
+#define KCR_HAVE_SYSCALL_WORK 1
+#else
+#define KCR_HAVE_SYSCALL_WORK 0
+#endif
+
+/* Has its debugger let it go on to the next system call (PTRACE_SYSCALL, PTRACE_SYSEMU)? */
+static inline bool kcr_task_stops_at_calls(struct task_struct *task)
+{
+#if KCR_HAVE_SYSCALL_WORK
+	return test_task_syscall_work(task, SYSCALL_TRACE) ||
+	       test_task_syscall_work(task, SYSCALL_EMU);
+#else
+	return test_tsk_thread_flag(task, TIF_SYSCALL_TRACE) ||
+	       test_tsk_thread_flag(task, TIF_SYSCALL_EMU);
 #endif
 }
 

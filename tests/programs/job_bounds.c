@@ -5,7 +5,8 @@
  * the pages of memfd_secret(2), `other` anything to another process than its owner,
  * `segment` a file of memory that its caller may only read, `exec` the end of a process
  * that it has made and that is another program by now, `debugged` and `vforked` a member
- * that runs because a debugger, or who waits for it, lets it go on after it was stopped.
+ * that runs because a debugger, or who waits for it, lets it go on after it was stopped,
+ * `entered` one that a debugger holds before a system call of its choice.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -247,6 +248,31 @@ static void debugged(void)
 	job_kill(pid);
 }
 
+/* Its debugger hides that it is inside of a system call, and could make it any other. */
+static void entered(void)
+{
+	struct user_regs_struct regs;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			syscall(SYS_getppid);
+	}
+	NEED(!ptrace(PTRACE_SEIZE, pid, 0, 0) && !ptrace(PTRACE_INTERRUPT, pid, 0, 0) &&
+	     waitpid(pid, &status, 0) == pid);
+	do {
+		NEED(!ptrace(PTRACE_SYSCALL, pid, 0, 0) && waitpid(pid, &status, 0) == pid);
+		NEED(!ptrace(PTRACE_GETREGS, pid, 0, &regs));
+	} while (regs.rax != -(unsigned long)ENOSYS);
+	regs.rax = 0;
+	NEED(!ptrace(PTRACE_SETREGS, pid, 0, &regs));
+	NEED(!job_add(job, pid));
+	CHECK(job_park(job, 300, NULL) == -EBUSY);
+	job_kill(pid);
+}
+
 static char stacks[2][16384] __attribute__((aligned(16)));
 
 static int wait_for_kill(void *unused)
@@ -307,6 +333,8 @@ int main(int argc, char **argv)
 		execute();
 	else if (!strcmp(argv[1], "debugged"))
 		debugged();
+	else if (!strcmp(argv[1], "entered"))
+		entered();
 	else if (!strcmp(argv[1], "vforked"))
 		vforked();
 	else
