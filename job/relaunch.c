@@ -166,19 +166,54 @@ static bool is_roots(int folder, const char *name, uid_t *owner)
 	return is;
 }
 
+/*
+ * Can nobody else give the folder's name to another one?  mpirun and the ranks use it
+ * again.  Asked of each folder above it, from the root down: who may not change the ones
+ * before can't exchange the next.  `path` has no links.
+ */
+static bool name_is_roots(const char *path, uid_t *owner)
+{
+	const char *slash;
+
+	for (slash = path; slash; slash = strchr(slash + 1, '/')) {
+		char folder[PATH_MAX];
+		struct stat st;
+
+		snprintf(folder, sizeof(folder), "%.*s/", (int)(slash - path), path);
+		if (lstat(folder, &st))
+			return false;
+		*owner = st.st_uid;
+		if (st.st_uid || (st.st_mode & 022 && !(st.st_mode & S_ISVTX)))
+			return false;
+	}
+	return true;
+}
+
+/* Is the folder, and all in it that is used by mpirun itself, as root has made it? */
+static bool holds_roots_word(int folder, const char *path, uid_t *owner)
+{
+	struct stat st;
+
+	return name_is_roots(path, owner) && is_roots(folder, ".", owner) &&
+	       is_roots(folder, SNAPSHOT_MANIFEST, owner) &&
+	       (fstatat(folder, SNAPSHOT_HOSTS, &st, AT_SYMLINK_NOFOLLOW) ||
+		is_roots(folder, SNAPSHOT_HOSTS, owner));
+}
+
 /* Loads it again from an open folder that is known to be root's. */
 static int load_as_root(const char *path, struct snapshot **s)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 	char link[PROC_PATH];
-	uid_t owner;
+	uid_t owner = 0;
 
 	if (folder < 0)
 		return report_errno(-errno, "%s", path);
-	if (!is_roots(folder, ".", &owner) || !is_roots(folder, SNAPSHOT_MANIFEST, &owner)) {
+	if (!holds_roots_word(folder, path, &owner)) {
 		err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, which "
-				  "belongs to user %u or which others may write to: restart it as "
-				  "that user", path, owner);
+				  "belongs to user %u or which others may write to, or a folder "
+				  "above it: restart it as that user, or a copy in root's own "
+				  "folders", path, owner);
 	} else {
 		snapshot_free(*s);
 		*s = NULL;
