@@ -514,7 +514,8 @@ int kcr_member_run(struct kcr_member *member, struct kcr_call *call)
 	lockdep_assert_held(&job->lock);
 	spin_lock(&job->list_lock);
 	list_for_each_entry(parked, &member->threads, node) {
-		if (parked->state == KCR_ARRIVED) {
+		/* One that has a call was left with it by a caller that was killed. */
+		if (parked->state == KCR_ARRIVED && !parked->call) {
 			kref_get(&call->ref);
 			WRITE_ONCE(parked->call, call);
 			wake_up(&parked->wake);

@@ -95,7 +95,7 @@ static int32_t rebuilt_clock(struct rebuild *r, const Kcr__Process *p, int32_t c
 
 	if (clock >= 0 || (clock & CPU_CLOCK_BITS) == CPU_CLOCK_BITS)
 		return clock;
-	/* As the kernel has it; GCC shifts the sign in.  cppcheck-suppress shiftNegativeLHS */
+	/* cppcheck-suppress shiftNegativeLHS ; as the kernel has it: GCC shifts the sign in */
 	tid = ~(clock >> 3);
 	if (!tid)		/* the caller's own */
 		return clock;

@@ -54,7 +54,7 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 		free(d->path);
 		return -ENOMEM;
 	}
-	for (int i = 0; arguments[i] && i < MAX_ARGUMENTS; i++)
+	for (int i = 0; i < MAX_ARGUMENTS && arguments[i]; i++)
 		argv[count++] = arguments[i];
 	snprintf(number, sizeof(number), "%d", top);
 	argv[count++] = "--file";
