@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "job.h"
+#include "tests/programs/job.h"
 
 #define STEP_NS		1000000
 #define STACK		16384
