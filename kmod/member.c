@@ -19,6 +19,7 @@
 
 #include "account.h"
 #include "compat/task.h"
+#include "compat/workqueue.h"
 #include "ioctl.h"
 #include "park.h"
 #include "policy.h"
@@ -42,7 +43,7 @@ int __init kcr_member_init(void)
 	}
 	mem_fops = file->f_op;
 	fput(file);
-	sweeps = alloc_workqueue("kcr_sweep", WQ_CPU_INTENSIVE, 0);
+	sweeps = alloc_workqueue("kcr_sweep", KCR_WQ_PERCPU | WQ_CPU_INTENSIVE, 0);
 	return sweeps ? 0 : -ENOMEM;
 }
 
