@@ -41,7 +41,6 @@ struct kcr_job *kcr_job_new(void)
 	init_waitqueue_head(&job->released);
 	job->owner_tgid = current->tgid;
 	job->owner = get_pid(task_tgid(current));
-	job->owner_files = current->files;
 	atomic_inc(&nr_jobs);
 	return job;
 }
@@ -86,12 +85,16 @@ void kcr_job_end(struct kcr_job *job)
 	wake_up_all(&job->arrived);
 
 	mutex_lock(&job->lock);
-	kcr_for_each_member(member, job)
+	kcr_for_each_member(member, job) {
 		kcr_fork_stop(&member->watch);
+		cond_resched();
+	}
 	kcr_parked_release_all(job);
 	kcr_snapshot_end(job);
-	list_for_each_entry_safe(member, next, &job->processes, node)
+	list_for_each_entry_safe(member, next, &job->processes, node) {
 		kcr_member_free(member);
+		cond_resched();
+	}
 	kcr_restart_abort(job);
 	kcr_clients_end(job);
 	mutex_unlock(&job->lock);

@@ -45,7 +45,6 @@ struct kcr_job {
 	spinlock_t list_lock;
 	pid_t owner_tgid;		/* its first close ends the job */
 	struct pid *owner;		/* the same, referenced */
-	void *owner_files;		/* its descriptor table; only compared */
 	struct kcr_account *account;	/* who pays for its processes */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
 	unsigned int nr_members;
@@ -82,6 +81,7 @@ struct kcr_member {
 	struct mm_struct *mm;		/* mm_count reference (mmgrab) */
 	struct mm_struct *snapshot;	/* mm_users reference, or NULL */
 	struct kcr_fork_watch watch;
+	bool shares_mm;			/* … with another member: a child of vfork(), say */
 	bool continued;			/* a stopped thread of it ran on while parked */
 	u32 flags;			/* KCR_PROCESS_FORKED */
 	struct rcu_head rcu;		/* for the watch, see fork.h */

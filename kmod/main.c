@@ -34,14 +34,16 @@ static int kcr_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Half-made processes inherit the descriptor: only the owner's close counts.
- * A fork of the owner's that fails closes the child's table in the owner's name.
+ * Half-made processes inherit the descriptor: only the owner's close counts, of
+ * any table that one of its threads has.  A fork of the owner's that fails
+ * closes the child's table in the owner's name: that one is none of them.
  */
 static int kcr_flush(struct file *file, fl_owner_t id)
 {
 	struct kcr_job *job = file->private_data;
 
-	if (current->tgid == job->owner_tgid && id == job->owner_files)
+	if (current->tgid == job->owner_tgid &&
+	    (id == current->files || current->flags & PF_EXITING))
 		kcr_job_end(job);
 	return 0;
 }

@@ -6,7 +6,9 @@
  * `segment` a file of memory that its caller may only read, `exec` the end of a process
  * that it has made and that is another program by now, `debugged` and `vforked` a member
  * that runs because a debugger, or who waits for it, lets it go on after it was stopped,
- * `entered` one that a debugger holds before a system call of its choice.
+ * `entered` one that a debugger holds before a system call of its choice, `unshared` a
+ * member that stands still after the end of an owner who took a descriptor table of his
+ * own, while another process has the one that the job is open in.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -314,6 +316,61 @@ static void vforked(void)
 	job_kill(stranger);
 }
 
+/* ---- its owner ------------------------------------------------------------------- */
+
+struct shared {
+	volatile unsigned long count;	/* of the member */
+	volatile pid_t holder;
+};
+
+/* Parks the member, leaves the table to another process, and ends. */
+static void own(struct shared *shared, pid_t member)
+{
+	int own_job = job_open();
+	pid_t holder;
+
+	NEED(own_job >= 0 && !job_add(own_job, member) && !job_park(own_job, 0, NULL));
+	holder = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	while (!holder)
+		pause();
+	shared->holder = holder;
+	NEED(holder > 0 && !unshare(CLONE_FILES));
+	_exit(0);
+}
+
+static void unshared(void)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned long before;
+	pid_t member, owner;
+	int status;
+
+	NEED(shared != MAP_FAILED);
+	member = fork();
+	while (!member)
+		shared->count++;
+	owner = fork();
+	if (!owner)
+		own(shared, member);
+	NEED(member > 0 && waitpid(owner, &status, 0) == owner && !status);
+	before = shared->count;
+	for (int i = 0; i < 100 && shared->count == before; i++)
+		check_sleep_ms(100);
+	CHECK(shared->count != before);
+	kill(shared->holder, SIGKILL);
+	job_kill(member);
+}
+
+static const struct part {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "child", child }, { "killed", killed }, { "secret", secret }, { "segment", segment },
+	{ "exec", execute }, { "debugged", debugged }, { "entered", entered },
+	{ "vforked", vforked }, { "other", other }, { "unshared", unshared },
+};
+
 int main(int argc, char **argv)
 {
 	NEED(argc == 2);
@@ -321,23 +378,11 @@ int main(int argc, char **argv)
 		live_again();
 	job = job_open();
 	NEED(job >= 0);
-	if (!strcmp(argv[1], "child"))
-		child();
-	else if (!strcmp(argv[1], "killed"))
-		killed();
-	else if (!strcmp(argv[1], "secret"))
-		secret();
-	else if (!strcmp(argv[1], "segment"))
-		segment();
-	else if (!strcmp(argv[1], "exec"))
-		execute();
-	else if (!strcmp(argv[1], "debugged"))
-		debugged();
-	else if (!strcmp(argv[1], "entered"))
-		entered();
-	else if (!strcmp(argv[1], "vforked"))
-		vforked();
-	else
-		other();
-	return !!check_failures;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!strcmp(argv[1], parts[i].name)) {
+			parts[i].run();
+			return !!check_failures;
+		}
+	}
+	return 2;
 }
