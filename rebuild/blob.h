@@ -8,6 +8,7 @@
 #ifndef KCR_REBUILD_BLOB_H
 #define KCR_REBUILD_BLOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rebuild/restorer.h"
@@ -40,7 +41,8 @@ uint64_t script_finish(struct script *s);
 
 /* What only the restart itself uses. */
 void script_copy(struct script *s, const char *label, uint64_t to, uint64_t from, uint64_t length);
-void script_clone(struct script *s, const char *label, int32_t expected_tid, long nr,
+/* A call that makes this thread; exact: with that very thread ID. */
+void script_clone(struct script *s, int32_t saved_tid, bool exact, long nr,
 		  uint64_t a0, uint64_t a1, uint64_t a2);
 void script_enter(struct script *s, const char *label, int job, uint64_t request, uint64_t xsave);
 uint64_t script_data_aligned(struct script *s, const void *data, size_t length, size_t align);

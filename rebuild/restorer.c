@@ -35,6 +35,7 @@ static void fail(const struct restorer_script *script, const struct restorer_op 
 
 	if (!__atomic_exchange_n(&status->taken, 1, __ATOMIC_ACQ_REL)) {
 		status->pid = (int32_t)arch_system_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+		status->tid = op->kind == RESTORER_CLONE ? (int32_t)op->expected : 0;
 		status->result = result;
 		for (; label && label[i] && i < RESTORER_LABEL - 1; i++)
 			*(volatile char *)&status->label[i] = label[i];

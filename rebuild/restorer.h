@@ -28,7 +28,7 @@ struct restorer_op {
 	uint32_t kind;
 	uint32_t check;
 	int64_t nr;
-	int64_t expected;
+	int64_t expected;	/* CLONE: the saved thread ID, whatever is checked */
 	uint64_t label;		/* address of a string */
 	uint64_t arg[6];
 };
@@ -40,7 +40,7 @@ struct restorer_status {
 	uint32_t taken;		/* somebody writes or wrote */
 	uint32_t written;
 	int32_t pid;
-	int32_t pad;
+	int32_t tid;		/* of the thread that could not be made, as saved; else 0 */
 	int64_t result;		/* what the call returned */
 	char label[RESTORER_LABEL];
 };

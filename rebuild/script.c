@@ -126,16 +126,16 @@ void script_copy(struct script *s, const char *label, uint64_t to, uint64_t from
 	op->arg[2] = length;
 }
 
-void script_clone(struct script *s, const char *label, int32_t expected_tid, long nr,
+void script_clone(struct script *s, int32_t saved_tid, bool exact, long nr,
 		  uint64_t a0, uint64_t a1, uint64_t a2)
 {
-	struct restorer_op *op = add(s, label, RESTORER_CLONE,
-				     expected_tid ? RESTORER_EQUALS : RESTORER_SUCCEEDS);
+	struct restorer_op *op = add(s, "a thread", RESTORER_CLONE,
+				     exact ? RESTORER_EQUALS : RESTORER_SUCCEEDS);
 
 	if (!op)
 		return;
 	op->nr = nr;
-	op->expected = expected_tid;
+	op->expected = saved_tid;
 	op->arg[0] = a0;
 	op->arg[1] = a1;
 	op->arg[2] = a2;

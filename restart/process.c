@@ -243,20 +243,18 @@ static int script_child(struct builder *b, struct script *s, int32_t saved_tid, 
 {
 	int32_t tid = b->how->rebuild->restore_ids ? saved_tid : 0;
 	uint64_t stack = blob_reserve(&b->blob, STACK_SIZE, 16), top;
-	char label[64];
 
 	if (!stack)
 		return b->blob.error;
 	top = stack + STACK_SIZE - 8;	/* the restorer pops its script from here */
 	*(uint64_t *)(uintptr_t)top = script;
-	snprintf(label, sizeof(label), PROCESS_THREAD_LABEL, saved_tid);
 	if (b->how->module_clones) {
 		struct kcr_clone clone = {
 			.size = sizeof(clone), .clone_flags = flags, .stack = top, .tid = tid,
 			.exit_signal = exit_signal,
 		};
 
-		script_clone(s, label, tid, SYS_ioctl, (uint64_t)b->how->rebuild->job,
+		script_clone(s, saved_tid, tid, SYS_ioctl, (uint64_t)b->how->rebuild->job,
 			     KCR_IOC_CLONE, script_data(s, &clone, sizeof(clone)));
 	} else {
 		struct clone_args clone = {
@@ -267,8 +265,8 @@ static int script_child(struct builder *b, struct script *s, int32_t saved_tid, 
 
 		if (!tid)
 			clone.set_tid = 0;
-		script_clone(s, label, tid, SYS_clone3, script_data(s, &clone, sizeof(clone)),
-			     sizeof(clone), 0);
+		script_clone(s, saved_tid, tid, SYS_clone3,
+			     script_data(s, &clone, sizeof(clone)), sizeof(clone), 0);
 	}
 	return b->blob.error;
 }

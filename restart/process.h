@@ -11,9 +11,6 @@
 #include "rebuild/restorer.h"
 #include "resource/resource.h"
 
-/* What a thread that could not be made is called in struct restorer_status. */
-#define PROCESS_THREAD_LABEL	"thread %d"
-
 struct process_exit {
 	struct rebuild *rebuild;
 	const Kcr__Process *process;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -196,13 +195,12 @@ static int explain(int err, const struct rebuild *r, const struct restorer_statu
 {
 	if (status->written) {
 		int result = (int)status->result;
-		pid_t tid;
 
 		report_clear();
 		if (result == -EDQUOT)
 			refused_process(status->pid, result);
-		else if (sscanf(status->label, PROCESS_THREAD_LABEL, &tid) == 1)
-			explain_thread(r, status->pid, tid, result);
+		else if (status->tid)
+			explain_thread(r, status->pid, status->tid, result);
 		report_errno(result == -EEXIST ? -EBUSY : result, "process %d cannot be rebuilt: %s",
 			     status->pid, status->label);
 	}
