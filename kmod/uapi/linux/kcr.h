@@ -12,14 +12,11 @@
  *
  * Every structure starts with `size` (sizeof as the caller knows it) and
  * `flags`; unknown flags are EINVAL.  It is copied in once and, where it has
- * results, out once, after an error too.  A structure may grow at its end, and
- * with it the size in the ioctl's number: what the caller does not know counts
- * as 0; what the module does not know must be 0, else E2BIG.  Records of arrays
- * do not grow.  KCR_ABI_VERSION changes if that is not enough: never for what a
- * saved program has in its memory (CLIENT and the calls of kcr_client.h).
+ * results, out once, after an error too.  It may grow at its end, and with it
+ * the ioctl's number: what the caller does not know counts as 0, what the
+ * module does not know must be 0 (else E2BIG).  Records of arrays never grow.
  * open: EPERM jobs are switched off; EDQUOT the user has max_jobs of them.
- * Process and thread numbers are those of the caller's pid namespace.
- * Addresses and lengths are bytes.  See kcr(4).
+ * PIDs are those of the caller's namespace, lengths are bytes.  See kcr(4).
  */
 #ifndef _UAPI_LINUX_KCR_H
 #define _UAPI_LINUX_KCR_H
@@ -169,9 +166,8 @@ struct kcr_thread {
 };
 
 /*
- * The threads of one process, the leader first unless it has ended: `count` records of `stride`
- * bytes, each a struct kcr_thread followed by its XSAVE area in the standard
- * (not compacted) format, as in NT_X86_XSTATE.
+ * The threads of a process, the leader first unless it has ended: `count` records
+ * of `stride` bytes, each a struct kcr_thread and its XSAVE area as in NT_X86_XSTATE.
  */
 struct kcr_threads {
 	__u32 size;

@@ -3,8 +3,9 @@
  * Clients of /dev/kcr: programs that are told of checkpoints before they are
  * stopped, and of restarts.  A client is an open file of its own, made by
  * CLIENT on any open /dev/kcr; it belongs to the process that made it.  libcr
- * is what uses this.  The requester's side and the rules for structures are in
- * kcr.h, which includes this file.  See kcr(4).
+ * is what uses this, and saved programs have it in their memory: these calls
+ * are served for ever.  The requester's side and the rules for structures are
+ * in kcr.h, which includes this file.  See kcr(4).
  */
 #ifndef _UAPI_LINUX_KCR_CLIENT_H
 #define _UAPI_LINUX_KCR_CLIENT_H
