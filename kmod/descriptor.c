@@ -114,7 +114,6 @@ long kcr_ioc_descriptor(struct kcr_job *job, void *request)
 	struct kcr_member *member;
 	long ret;
 
-	lockdep_assert_held(&job->lock);
 	if (descriptor->fd < 0)
 		return -EBADF;
 	member = kcr_job_find(job, descriptor->pid);

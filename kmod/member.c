@@ -183,14 +183,18 @@ static void sweep_if_many(struct kcr_job *job)
 /* ---- following forks ------------------------------------------------------------ */
 
 /* A process that a member has forked joins.  ERR_PTR: it does not. */
-static struct kcr_member *adopt(struct kcr_job *job, struct task_struct *child)
+static struct kcr_member *adopt(struct kcr_member *parent, struct task_struct *child)
 {
-	struct kcr_member *member = new_member(job, child, child->mm, GFP_ATOMIC | __GFP_NOWARN);
+	struct kcr_job *job = parent->job;
+	struct kcr_member *member;
 	int ret;
+
+	member = new_member(job, child, child->mm, GFP_ATOMIC | __GFP_NOWARN);
 
 	if (IS_ERR(member))
 		return member;
 	member->flags = KCR_PROCESS_FORKED;
+	member->shares_mm = parent->mm == member->mm;
 	ret = enlist(member);
 	if (ret) {
 		drop_member(member);
@@ -217,7 +221,7 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 	maker = kcr_parked_find(job, current);
 	if (job->dead || (maker && kcr_parked_rests(maker)) || child->flags & KCR_PF_WORKER)
 		goto out;
-	member = child->signal == current->signal ? parent : adopt(job, child);
+	member = child->signal == current->signal ? parent : adopt(parent, child);
 	if (IS_ERR(member))
 		ret = PTR_ERR(member);
 	else if (job->parking)
@@ -302,6 +306,22 @@ static int check_target(struct task_struct *leader, struct mm_struct *mm)
 	return kcr_policy_trace(leader, false);
 }
 
+/* Joins: which others have the same memory?  job->lock held. */
+static void note_sharing(struct kcr_member *member)
+{
+	struct kcr_job *job = member->job;
+	struct kcr_member *other;
+
+	kcr_for_each_member(other, job) {
+		if (other == member || other->mm != member->mm)
+			continue;
+		spin_lock(&job->list_lock);
+		member->shares_mm = true;
+		other->shares_mm = true;
+		spin_unlock(&job->list_lock);
+	}
+}
+
 static int add_task(struct kcr_job *job, struct task_struct *leader, struct mm_struct *mm)
 {
 	struct kcr_member *member;
@@ -315,11 +335,13 @@ static int add_task(struct kcr_job *job, struct task_struct *leader, struct mm_s
 	spin_lock(&job->list_lock);
 	ret = enlist(member);
 	spin_unlock(&job->list_lock);
-	if (ret)
+	if (ret) {
 		drop_member(member);
-	else
-		kcr_fork_start(&member->watch);
-	return ret;
+		return ret;
+	}
+	note_sharing(member);
+	kcr_fork_start(&member->watch);
+	return 0;
 }
 
 static struct task_struct *find_leader(pid_t nr)

@@ -373,7 +373,6 @@ long kcr_ioc_finish(struct kcr_job *job, void *request)
 	unsigned long timeout;
 	long ret;
 
-	lockdep_assert_held(&job->lock);
 	timeout = finish->timeout_ms ? msecs_to_jiffies(finish->timeout_ms) : MAX_SCHEDULE_TIMEOUT;
 	ret = wait_event_interruptible_timeout(job->arrived, all_done(job), timeout);
 	if (READ_ONCE(job->dead))

@@ -205,30 +205,41 @@ static int park_members(struct kcr_job *job, unsigned int timeout_ms, struct kcr
 	}
 }
 
-/* The member that called exec while it was to be stopped, or NULL. */
-static struct kcr_member *find_execed(struct kcr_job *job)
+static bool has_execed(struct kcr_member *member)
 {
-	struct kcr_member *member, *execed = NULL;
 	struct kcr_parked *parked;
+	bool execed = false;
 
-	spin_lock(&job->list_lock);
-	kcr_for_each_member(member, job)
-		list_for_each_entry(parked, &member->threads, node)
-			if (parked->state == KCR_EXECED)
-				execed = member;
-	spin_unlock(&job->list_lock);
+	spin_lock(&member->job->list_lock);
+	list_for_each_entry(parked, &member->threads, node)
+		execed |= parked->state == KCR_EXECED;
+	spin_unlock(&member->job->list_lock);
 	return execed;
 }
 
-static bool has_rest(struct kcr_job *job, struct kcr_member *member, u32 *nr_threads)
+/* The member that called exec while it was to be stopped, or NULL. */
+static struct kcr_member *find_execed(struct kcr_job *job)
+{
+	struct kcr_member *member;
+
+	kcr_for_each_member(member, job) {
+		if (has_execed(member))
+			return member;
+		cond_resched();
+	}
+	return NULL;
+}
+
+/* All rest: no one is put on the list nor taken off it while we hold job->lock. */
+static bool has_rest(struct kcr_member *member, u32 *nr_threads)
 {
 	struct kcr_parked *parked;
 	u32 nr = 0;
 
-	spin_lock(&job->list_lock);
-	list_for_each_entry(parked, &member->threads, node)
+	list_for_each_entry(parked, &member->threads, node) {
 		nr += kcr_parked_rests(parked);
-	spin_unlock(&job->list_lock);
+		cond_resched();
+	}
 	*nr_threads += nr;
 	return nr;
 }
@@ -241,10 +252,12 @@ static bool client_missed(struct kcr_job *job)
 
 	if (!job->notification)
 		return false;
-	spin_lock(&job->list_lock);
-	kcr_for_each_member(member, job)
+	kcr_for_each_member(member, job) {
+		spin_lock(&job->list_lock);
 		missed |= kcr_client_is_untold(job, member->pid);
-	spin_unlock(&job->list_lock);
+		spin_unlock(&job->list_lock);
+		cond_resched();
+	}
 	return missed;
 }
 
@@ -282,10 +295,11 @@ static int settle(struct kcr_job *job, struct kcr_park *request)
 	request->nr_processes = 0;
 	request->nr_threads = 0;
 	list_for_each_entry_safe(member, next, &job->processes, node) {
-		if (has_rest(job, member, &request->nr_threads))
+		if (has_rest(member, &request->nr_threads))
 			request->nr_processes++;
 		else
 			kcr_member_free(member);
+		cond_resched();
 	}
 	if (!request->nr_processes)
 		return -ESRCH;
@@ -373,7 +387,6 @@ long kcr_ioc_release(struct kcr_job *job, void *request)
 	bool torn = false;
 	int ret, err = 0;
 
-	lockdep_assert_held(&job->lock);
 	if (release->flags & KCR_RELEASE_HOLD)
 		return release_hold(job, release);
 	if (!(job->parked || job->held) || (release->signal && !valid_signal(release->signal)))

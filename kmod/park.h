@@ -56,7 +56,9 @@ void kcr_parked_check_stopped(struct kcr_parked *parked);
 
 static inline bool kcr_parked_rests(const struct kcr_parked *parked)
 {
-	return parked->state == KCR_ARRIVED || parked->state == KCR_STOPPED;
+	enum kcr_parked_state state = READ_ONCE(parked->state);
+
+	return state == KCR_ARRIVED || state == KCR_STOPPED;
 }
 
 /*

@@ -125,7 +125,7 @@ static void set_state(struct kcr_parked *parked, enum kcr_parked_state state)
 		job->nr_queued--;
 	if (state == KCR_QUEUED)
 		job->nr_queued++;
-	parked->state = state;
+	WRITE_ONCE(parked->state, state);
 	if (!job->nr_queued || state == KCR_EXECED || state == KCR_GONE)
 		wake_up(&job->arrived);
 }
@@ -146,15 +146,8 @@ static void fail_call(struct kcr_parked *parked)
 /* A vfork child whose parent waits for it must run: nothing else frees the parent. */
 static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
 {
-	struct kcr_member *other;
-
 	lockdep_assert_held(&member->job->list_lock);
-	if (!READ_ONCE(task->vfork_done))
-		return false;
-	kcr_for_each_member(other, member->job)
-		if (other != member && other->mm == member->mm)
-			return true;
-	return false;
+	return READ_ONCE(task->vfork_done) && member->shares_mm;
 }
 
 /*
@@ -388,7 +381,7 @@ static void release(struct kcr_parked *parked)
 	hash_del(&parked->hash);
 	if (parked->state == KCR_QUEUED)
 		parked->job->nr_queued--;
-	parked->state = KCR_GONE;
+	WRITE_ONCE(parked->state, KCR_GONE);
 	WRITE_ONCE(parked->member, NULL);
 	wake_up(&parked->wake);
 }

@@ -235,17 +235,18 @@ static unsigned int begin_stops(struct kcr_job *job)
 	unsigned int count = 0;
 
 	spin_lock(&job->list_lock);
-	rcu_read_lock();
 	list_for_each_entry(half, &job->restart->processes, node) {
 		if (!half->stopped)
 			continue;
 		count++;
+		rcu_read_lock();
 		set_dumpable_at_last(half);
 		parent = find_parent(job->restart, half);
 		if (parent)
 			hush(parent, true);
+		rcu_read_unlock();
+		cond_resched_lock(&job->list_lock);
 	}
-	rcu_read_unlock();
 	WRITE_ONCE(job->restart->stopping, count);
 	spin_unlock(&job->list_lock);
 	return count;
@@ -268,57 +269,74 @@ static bool stands_still(struct task_struct *leader)
 	return true;
 }
 
-/* 0: all stand still, or did; -EAGAIN: not yet; -ECHILD: one died. */
-static int look_stopped(struct kcr_job *job)
+/* 0: it stands still, or did; -EAGAIN: not yet; -ECHILD: it died.  list_lock held. */
+static int look_whether_stopped(struct kcr_half *half)
 {
 	struct sighand_struct *sighand;
 	struct task_struct *task;
-	struct kcr_half *half;
-	int ret = 0;
 
-	spin_lock(&job->list_lock);
+	if (!half->stopped || half->stood)
+		return 0;
+	if (has_died(half->pid))
+		return -ECHILD;
 	rcu_read_lock();
-	list_for_each_entry(half, &job->restart->processes, node) {
-		if (!half->stopped || half->stood || ret == -ECHILD)
-			continue;
-		if (has_died(half->pid)) {
-			ret = -ECHILD;
-			continue;
-		}
-		task = lock_signals(half->pid, &sighand);
-		if (!task)
-			continue;
+	task = lock_signals(half->pid, &sighand);
+	if (task) {
 		half->stood = stands_still(task);
-		if (!half->stood)
-			ret = -EAGAIN;
 		spin_unlock_irq(&sighand->siglock);
 	}
 	rcu_read_unlock();
+	return !task || half->stood ? 0 : -EAGAIN;
+}
+
+/* The same of all. */
+static int look_stopped(struct kcr_job *job)
+{
+	struct kcr_half *half;
+	int ret = 0, one;
+
+	spin_lock(&job->list_lock);
+	list_for_each_entry(half, &job->restart->processes, node) {
+		one = look_whether_stopped(half);
+		if (one)
+			ret = one;
+		if (ret == -ECHILD)
+			break;
+		cond_resched_lock(&job->list_lock);
+	}
 	spin_unlock(&job->list_lock);
 	return ret;
+}
+
+/* list_lock and RCU read lock held. */
+static void end_stop(struct kcr_restart *restart, struct kcr_half *half)
+{
+	struct sighand_struct *sighand;
+	struct task_struct *task;
+
+	hush(half, false);
+	if (!half->stopped || !find_parent(restart, half))
+		return;
+	task = lock_signals(half->pid, &sighand);
+	if (!task)
+		return;
+	if (task->signal->flags & SIGNAL_STOP_STOPPED)
+		task->signal->group_exit_code = half->stop_signal;
+	spin_unlock_irq(&sighand->siglock);
 }
 
 /* wait(2) will tell what it would have told; SIGCHLD works as it did. */
 static void end_stops(struct kcr_job *job)
 {
-	struct sighand_struct *sighand;
-	struct task_struct *task;
 	struct kcr_half *half;
 
 	spin_lock(&job->list_lock);
-	rcu_read_lock();
 	list_for_each_entry(half, &job->restart->processes, node) {
-		hush(half, false);
-		if (!half->stopped || !find_parent(job->restart, half))
-			continue;
-		task = lock_signals(half->pid, &sighand);
-		if (!task)
-			continue;
-		if (task->signal->flags & SIGNAL_STOP_STOPPED)
-			task->signal->group_exit_code = half->stop_signal;
-		spin_unlock_irq(&sighand->siglock);
+		rcu_read_lock();
+		end_stop(job->restart, half);
+		rcu_read_unlock();
+		cond_resched_lock(&job->list_lock);
 	}
-	rcu_read_unlock();
 	spin_unlock(&job->list_lock);
 }
 
@@ -449,8 +467,10 @@ void kcr_restart_abort(struct kcr_job *job)
 	job->dead = true;	/* from here on kcr_restart_get() makes none */
 	if (job->restart && !job->restart->resumed) {
 		WRITE_ONCE(job->restart->aborted, true);
-		list_for_each_entry(half, &job->restart->processes, node)
+		list_for_each_entry(half, &job->restart->processes, node) {
 			kill_half(half);
+			cond_resched_lock(&job->list_lock);
+		}
 	}
 	spin_unlock(&job->list_lock);
 	end_hold(job);

@@ -5,7 +5,8 @@
  *
  * job->list_lock guards everything here.  A half-made process is registered
  * before it is woken for the first time, so that kcr_restart_abort() misses
- * none; struct pid is referenced, so that a reused number is never hit.
+ * none, and stays until the job is freed, so that a walk may let go of the lock;
+ * struct pid is referenced, so that a reused number is never hit.
  */
 #ifndef KCR_RESTART_H
 #define KCR_RESTART_H

@@ -7,6 +7,8 @@
  * of one page table, under RCU, while its entries are read, so that a page
  * whose content is looked at cannot be reclaimed meanwhile.  An entry without
  * a page in memory (swapped out, being migrated) is always worth saving.
+ * Page tables that several mappings of a hugetlb file share are let go of under
+ * the file's i_mmap_rwsem alone.
  * See pages.c for the saving.
  */
 #include <linux/hugetlb.h>
@@ -25,6 +27,7 @@
 
 struct scan {
 	struct mm_struct *mm;
+	struct address_space *tables;	/* whose mappings may share page tables, or NULL */
 	struct kcr_run *runs;
 	u32 max_runs;
 	u32 nr_runs;
@@ -236,9 +239,13 @@ static int scan_range(struct scan *s, unsigned long address, unsigned long end)
 	bool room = true;
 
 	while (address < end && room) {
+		if (s->tables)
+			i_mmap_lock_read(s->tables);
 		rcu_read_lock();
 		address = scan_step(s, address, end, &room);
 		rcu_read_unlock();
+		if (s->tables)
+			i_mmap_unlock_read(s->tables);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -274,6 +281,8 @@ static int scan_vma(struct scan *s, const struct kcr_scan *req)
 	/* New since the bits were cleared, or of a kind that is never cleared. */
 	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
 		s->dirty_only = false;
+	if (vma->vm_flags & VM_HUGETLB && vma->vm_flags & VM_MAYSHARE)
+		s->tables = vma->vm_file->f_mapping;
 	return scan_range(s, req->start, req->end);
 }
 
