@@ -223,7 +223,8 @@ static struct file *get_exe(int fd)
 
 	if (!file)
 		return ERR_PTR(-EBADF);
-	if (!S_ISREG(file_inode(file)->i_mode) || !(file->f_mode & FMODE_READ) || (file->f_path.mnt->mnt_flags & MNT_NOEXEC) ||
+	if (!S_ISREG(file_inode(file)->i_mode) || !(file->f_mode & FMODE_READ) ||
+	    (file->f_path.mnt->mnt_flags & MNT_NOEXEC) ||
 	    (file->f_path.mnt->mnt_sb->s_iflags & SB_I_NOEXEC))
 		ret = -EACCES;
 	if (!ret)
