@@ -14,31 +14,22 @@
 #include <linux/err.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/mount.h>
-#include <linux/ptrace.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
-#include <linux/user.h>
-#include <asm/segment.h>
 
+#include "arch/x86/registers.h"
 #include "compat/exe.h"
-#include "compat/futex.h"
 #include "compat/rseq.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
 #include "restart.h"
-
-/* What a user program may carry in its flags register across a restart. */
-#define USER_FLAGS (X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF | X86_EFLAGS_ZF | \
-		    X86_EFLAGS_SF | X86_EFLAGS_DF | X86_EFLAGS_OF | X86_EFLAGS_AC | \
-		    X86_EFLAGS_ID)
+#include "syscall.h"
 
 /* A thread on its way back to user mode. */
 struct entrant {
@@ -48,72 +39,6 @@ struct entrant {
 };
 
 /* ---- the saved state, installed on the way to user mode -------------------- */
-
-static void set_registers(const u64 *saved)
-{
-	const struct user_regs_struct *regs = (const struct user_regs_struct *)saved;
-	struct pt_regs *to = current_pt_regs();
-
-	to->r15 = regs->r15;
-	to->r14 = regs->r14;
-	to->r13 = regs->r13;
-	to->r12 = regs->r12;
-	to->bp = regs->bp;
-	to->bx = regs->bx;
-	to->r11 = regs->r11;
-	to->r10 = regs->r10;
-	to->r9 = regs->r9;
-	to->r8 = regs->r8;
-	to->ax = regs->ax;
-	to->cx = regs->cx;
-	to->dx = regs->dx;
-	to->si = regs->si;
-	to->di = regs->di;
-	to->ip = regs->ip;
-	to->sp = regs->sp;
-	to->flags = (to->flags & ~USER_FLAGS) | (regs->flags & USER_FLAGS);
-	to->orig_ax = -1;	/* no system call to finish */
-}
-
-static ktime_t clock_now(clockid_t clock)
-{
-	switch (clock) {
-	case CLOCK_REALTIME:
-		return ktime_get_real();
-	case CLOCK_BOOTTIME:
-		return ktime_get_boottime();
-	case CLOCK_TAI:
-		return ktime_get_clocktai();
-	default:
-		return ktime_get();
-	}
-}
-
-static void set_restart_block(const struct kcr_restart_block *saved)
-{
-	struct restart_block *block = &current->restart_block;
-	u32 flags = saved->data[1] >> 32;
-
-	switch (saved->kind) {
-	case KCR_RESTART_NANOSLEEP:
-		block->nanosleep.clockid = saved->data[0];
-		block->nanosleep.type = saved->data[1];
-		block->nanosleep.rmtp = u64_to_user_ptr(saved->data[2]);
-		block->nanosleep.expires = ktime_add_ns(clock_now(saved->data[0]), saved->data[3]);
-		block->fn = (long (*)(struct restart_block *))kcr_nanosleep_restart();
-		break;
-	case KCR_RESTART_FUTEX:
-		block->futex.uaddr = u64_to_user_ptr(saved->data[0]);
-		block->futex.val = saved->data[1];
-		block->futex.flags = kcr_futex_flags_set(flags);
-		block->futex.bitset = saved->data[2];
-		block->futex.time = ktime_add_ns(clock_now(flags & KCR_FUTEX_REALTIME ?
-							   CLOCK_REALTIME : CLOCK_MONOTONIC),
-						 saved->data[3]);
-		block->fn = (long (*)(struct restart_block *))kcr_futex_wait_restart();
-		break;
-	}
-}
 
 /*
  * A stopped thread must stop again before it runs user code and before any
@@ -145,8 +70,8 @@ static void install(struct callback_head *work)
 	if (!(current->flags & PF_EXITING)) {
 		if (request->job_fd >= 0)
 			close_fd(request->job_fd);
-		set_restart_block(&request->restart);
-		set_registers(request->regs);
+		kcr_syscall_set_block(&request->restart);
+		kcr_registers_set(request->regs);
 		set_signal_mask(request->sigmask, request->flags & KCR_ENTER_STOPPED);
 		kcr_rseq_renew();
 	}
@@ -164,33 +89,8 @@ bool kcr_enter_follows(const struct callback_head *work)
 
 /* ---- validation -------------------------------------------------------------- */
 
-static int check_restart_block(const struct kcr_restart_block *block)
-{
-	switch (block->kind) {
-	case KCR_RESTART_NONE:
-		return 0;
-	case KCR_RESTART_NANOSLEEP:
-		if (block->data[0] != CLOCK_REALTIME && block->data[0] != CLOCK_MONOTONIC &&
-		    block->data[0] != CLOCK_BOOTTIME && block->data[0] != CLOCK_TAI)
-			return -EINVAL;
-		if (block->data[1] != TT_NONE && block->data[1] != TT_NATIVE)
-			return -EINVAL;
-		return kcr_nanosleep_restart() ? 0 : -EOPNOTSUPP;
-	case KCR_RESTART_FUTEX:
-		if (block->data[1] >> 32 & ~(u64)(KCR_FUTEX_SHARED | KCR_FUTEX_REALTIME |
-						  KCR_FUTEX_TIMEOUT))
-			return -EINVAL;
-		return kcr_futex_wait_restart() ? 0 : -EOPNOTSUPP;
-	}
-	return -EINVAL;
-}
-
 static int check_request(const struct kcr_enter *request)
 {
-	const struct user_regs_struct *regs = (const struct user_regs_struct *)request->regs;
-
-	BUILD_BUG_ON(sizeof(*regs) != sizeof(request->regs));
-
 	if (request->flags & KCR_ENTER_LEADERLESS && thread_group_leader(current))
 		return -EINVAL;
 	if (!request->nr_threads || !valid_signal(request->stop_signal) ||
@@ -198,17 +98,12 @@ static int check_request(const struct kcr_enter *request)
 		return -EINVAL;
 	if (request->dumpable < -1 || request->dumpable > 1 || request->pad)
 		return -EINVAL;
-	/* Code and stack segments are the caller's own: those of 64-bit programs. */
-	if (current_pt_regs()->cs != __USER_CS)
-		return -EINVAL;
-	if (regs->ip >= TASK_SIZE_MAX || regs->sp >= TASK_SIZE_MAX)
-		return -EINVAL;
 	if (!PAGE_ALIGNED(request->unmap_start) || !PAGE_ALIGNED(request->unmap_len))
 		return -EINVAL;
 	if (request->unmap_len > TASK_SIZE_MAX ||
 	    request->unmap_start > TASK_SIZE_MAX - request->unmap_len)
 		return -EINVAL;
-	return check_restart_block(&request->restart);
+	return kcr_registers_check(request->regs) ?: kcr_syscall_check_block(&request->restart);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #include <linux/mutex.h>
 
+#include "arch/x86/registers.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"

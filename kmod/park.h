@@ -95,9 +95,4 @@ struct kcr_parked *kcr_member_thread(struct kcr_member *member);
 /* Takes the member out of its job and frees it.  job->lock held. */
 void kcr_member_free(struct kcr_member *member);
 
-/* ---- kmod/thread.c -------------------------------------------------------- */
-
-/* Bytes of a thread's XSAVE area as THREADS gives it. */
-u32 kcr_xstate_size(void);
-
 #endif /* KCR_PARK_H */

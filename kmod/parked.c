@@ -22,6 +22,7 @@
 #include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <asm/syscall.h>
 
 #include "client.h"
 #include "compat/task.h"
@@ -154,9 +155,9 @@ static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
  * System calls return through here with a result; one that still runs shows
  * -ENOSYS and reached us from inside (a ptrace stop, an io_uring wait).
  */
-static bool inside_system_call(struct pt_regs *regs)
+static bool inside_system_call(struct task_struct *task, struct pt_regs *regs)
 {
-	return (int)regs->orig_ax >= 0 && (long)regs->ax == -ENOSYS;
+	return syscall_get_nr(task, regs) >= 0 && syscall_get_return_value(task, regs) == -ENOSYS;
 }
 
 /*
@@ -179,7 +180,7 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 		job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
 	} else if (parked->state != KCR_STOPPED &&
-		   (entering || inside_system_call(current_pt_regs()) ||
+		   (entering || inside_system_call(current, current_pt_regs()) ||
 		    runs_for_parent(member, current))) {
 		set_state(parked, KCR_RETRY);
 	} else {
@@ -330,7 +331,7 @@ void kcr_parked_retry(struct kcr_parked *parked)
  */
 static bool may_be_inside(struct task_struct *task)
 {
-	return inside_system_call(task_pt_regs(task)) || kcr_task_stops_at_calls(task) ||
+	return inside_system_call(task, task_pt_regs(task)) || kcr_task_stops_at_calls(task) ||
 	       seccomp_mode(&task->seccomp) != SECCOMP_MODE_DISABLED;
 }
 

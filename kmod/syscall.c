@@ -6,19 +6,21 @@
  * code in ax; the kernel's own fix-up comes after the work.
  */
 #include <linux/errno.h>
+#include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/ptrace.h>
+#include <linux/sched/signal.h>
 #include <linux/termios.h>
 #include <linux/timekeeping.h>
+#include <asm/syscall.h>
 
+#include "arch/x86/call.h"
 #include "compat/futex.h"
 #include "compat/syscall.h"
 #include "compat/task.h"
 #include "lookup.h"
 #include "syscall.h"
-
-#define SYSCALL_INSN_BYTES	2
 
 /*
  * Calls that return a plain EINTR for a pending signal even if no handler
@@ -75,10 +77,15 @@ static bool returns_plain_eintr(long nr, unsigned long second)
 
 void kcr_hide_eintr(struct pt_regs *regs)
 {
+	unsigned long arguments[6];
+	int nr = syscall_get_nr(current, regs);
+
+	if (nr < 0 || syscall_get_return_value(current, regs) != -EINTR)
+		return;
 	/* A handler that is really due still makes it EINTR. */
-	if ((long)regs->ax == -EINTR && (int)regs->orig_ax >= 0 &&
-	    returns_plain_eintr(regs->orig_ax, regs->si))
-		regs->ax = -ERESTARTNOHAND;
+	syscall_get_arguments(current, regs, arguments);
+	if (returns_plain_eintr(nr, arguments[1]))
+		syscall_set_return_value(current, regs, -ERESTARTNOHAND, 0);
 }
 
 static ktime_t clock_now(clockid_t clock)
@@ -133,11 +140,11 @@ static void restart_poll(const struct restart_block *block, struct user_regs_str
 {
 	u64 left;
 
-	regs->ax = __NR_poll;
+	kcr_call_again(regs, __NR_poll);
 	if (!kcr_poll_has_timeout(block))
 		return;
 	left = time_left(kcr_poll_end(block), CLOCK_MONOTONIC);
-	regs->dx = div_u64(left + NSEC_PER_MSEC - 1, NSEC_PER_MSEC);
+	kcr_call_set_third_argument(regs, div_u64(left + NSEC_PER_MSEC - 1, NSEC_PER_MSEC));
 }
 
 /* What restart_syscall(2) will need to go on; false: not to be saved. */
@@ -161,20 +168,15 @@ static void restart_by_block(const struct task_struct *task, struct user_regs_st
 	const struct restart_block *block = &task->restart_block;
 	unsigned long fn = (unsigned long)block->fn;
 
-	regs->ax = __NR_restart_syscall;
 	if (save_block(task, saved))
-		return;
-	if (fn && fn == kcr_poll_restart()) {
+		kcr_call_again(regs, __NR_restart_syscall);
+	else if (fn && fn == kcr_poll_restart())
 		restart_poll(block, regs);
-		return;
-	}
 	/* Another: from its beginning, if this was not a restart already. */
-	if (regs->orig_ax != __NR_restart_syscall) {
-		regs->ax = regs->orig_ax;
-	} else {
-		regs->ax = -EINTR;
-		regs->ip += SYSCALL_INSN_BYTES;
-	}
+	else if (kcr_call_nr(regs) != __NR_restart_syscall)
+		kcr_call_again(regs, kcr_call_nr(regs));
+	else
+		kcr_call_return(regs, -EINTR);
 }
 
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
@@ -184,25 +186,72 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 	 * About to go on already: after the kernel's fix-up, or restarted and stopped.
 	 * (If it is but a number of the program's, nobody will look at the block.)
 	 */
-	if (regs->ax == __NR_restart_syscall)
+	if (kcr_call_result(regs) == __NR_restart_syscall)
 		save_block(task, saved);
-	if ((int)regs->orig_ax < 0)
+	if (kcr_call_nr(regs) < 0)
 		return;
-	switch ((long)regs->ax) {
+	switch (kcr_call_result(regs)) {
 	case -EINTR:
-		if (!returns_plain_eintr(regs->orig_ax, regs->si))
+		if (!returns_plain_eintr(kcr_call_nr(regs), kcr_call_second_argument(regs)))
 			break;
 		fallthrough;
 	case -ERESTARTSYS:
 	case -ERESTARTNOINTR:
 	case -ERESTARTNOHAND:
-		regs->ax = regs->orig_ax;
-		regs->ip -= SYSCALL_INSN_BYTES;
+		kcr_call_again(regs, kcr_call_nr(regs));
 		break;
 	case -ERESTART_RESTARTBLOCK:
-		regs->ip -= SYSCALL_INSN_BYTES;
 		restart_by_block(task, regs, saved);
 		break;
 	}
-	regs->orig_ax = -1;
+	kcr_call_forget(regs);
+}
+
+/* ---- at the restart ---------------------------------------------------------------- */
+
+int kcr_syscall_check_block(const struct kcr_restart_block *block)
+{
+	switch (block->kind) {
+	case KCR_RESTART_NONE:
+		return 0;
+	case KCR_RESTART_NANOSLEEP:
+		if (block->data[0] != CLOCK_REALTIME && block->data[0] != CLOCK_MONOTONIC &&
+		    block->data[0] != CLOCK_BOOTTIME && block->data[0] != CLOCK_TAI)
+			return -EINVAL;
+		if (block->data[1] != TT_NONE && block->data[1] != TT_NATIVE)
+			return -EINVAL;
+		return kcr_nanosleep_restart() ? 0 : -EOPNOTSUPP;
+	case KCR_RESTART_FUTEX:
+		if (block->data[1] >> 32 & ~(u64)(KCR_FUTEX_SHARED | KCR_FUTEX_REALTIME |
+						  KCR_FUTEX_TIMEOUT))
+			return -EINVAL;
+		return kcr_futex_wait_restart() ? 0 : -EOPNOTSUPP;
+	}
+	return -EINVAL;
+}
+
+void kcr_syscall_set_block(const struct kcr_restart_block *saved)
+{
+	struct restart_block *block = &current->restart_block;
+	u32 flags = saved->data[1] >> 32;
+
+	switch (saved->kind) {
+	case KCR_RESTART_NANOSLEEP:
+		block->nanosleep.clockid = saved->data[0];
+		block->nanosleep.type = saved->data[1];
+		block->nanosleep.rmtp = u64_to_user_ptr(saved->data[2]);
+		block->nanosleep.expires = ktime_add_ns(clock_now(saved->data[0]), saved->data[3]);
+		block->fn = (long (*)(struct restart_block *))kcr_nanosleep_restart();
+		break;
+	case KCR_RESTART_FUTEX:
+		block->futex.uaddr = u64_to_user_ptr(saved->data[0]);
+		block->futex.val = saved->data[1];
+		block->futex.flags = kcr_futex_flags_set(flags);
+		block->futex.bitset = saved->data[2];
+		block->futex.time = ktime_add_ns(clock_now(flags & KCR_FUTEX_REALTIME ?
+							   CLOCK_REALTIME : CLOCK_MONOTONIC),
+						 saved->data[3]);
+		block->fn = (long (*)(struct restart_block *))kcr_futex_wait_restart();
+		break;
+	}
 }

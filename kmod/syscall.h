@@ -25,4 +25,9 @@ void kcr_hide_eintr(struct pt_regs *regs);
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
 			 struct kcr_restart_block *saved);
 
+/* What a saved thread shall go on with: 0, -EINVAL, -EOPNOTSUPP (not on this kernel). */
+int kcr_syscall_check_block(const struct kcr_restart_block *saved);
+/* Gives it, checked, to the calling thread. */
+void kcr_syscall_set_block(const struct kcr_restart_block *saved);
+
 #endif /* KCR_SYSCALL_H */

@@ -6,14 +6,13 @@
  */
 #include <linux/cred.h>
 #include <linux/delay.h>
-#include <linux/elf.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
-#include <linux/regset.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "arch/x86/registers.h"
 #include "client.h"
 #include "compat/task.h"
 #include "ioctl.h"
@@ -22,53 +21,15 @@
 
 #define MAX_STRIDE	(1 << 20)
 
-static const struct user_regset *find_regset(unsigned int note)
-{
-	/* The caller is a 64-bit program: there is no compat ioctl. */
-	const struct user_regset_view *view = task_user_regset_view(current);
-	unsigned int i;
-
-	for (i = 0; i < view->n; i++)
-		if (view->regsets[i].core_note_type == note)
-			return &view->regsets[i];
-	return NULL;
-}
-
-u32 kcr_xstate_size(void)
-{
-	const struct user_regset *xstate = find_regset(NT_X86_XSTATE);
-
-	return xstate ? xstate->n * xstate->size : 0;
-}
-
-static int get_regset(struct task_struct *task, const struct user_regset *regset,
-		      void *buffer, size_t size)
-{
-	return regset->regset_get(task, regset, (struct membuf){ buffer, size });
-}
-
-/* Without FSGSBASE the base of an LDT segment is looked up under a mutex. */
-static bool bases_are_in_memory(const struct task_struct *task)
-{
-	return boot_cpu_has(X86_FEATURE_FSGSBASE) ||
-	       !((task->thread.fsindex | task->thread.gsindex) & SEGMENT_TI_MASK);
-}
-
 static int read_registers(struct task_struct *task, struct kcr_thread *record)
 {
-	const struct user_regset *general = find_regset(NT_PRSTATUS);
-	const struct user_regset *xstate = find_regset(NT_X86_XSTATE);
-	int ret;
+	int ret = kcr_registers_read(task, record->regs);
 
-	BUILD_BUG_ON(sizeof(record->regs) != sizeof(struct user_regs_struct));
-	if (!general || !xstate || !bases_are_in_memory(task))
-		return -EOPNOTSUPP;
-	ret = get_regset(task, general, record->regs, sizeof(record->regs));
 	if (ret)
 		return ret;
 	kcr_syscall_restart(task, (struct user_regs_struct *)record->regs, &record->restart);
-	record->xstate_size = xstate->n * xstate->size;
-	return get_regset(task, xstate, record + 1, record->xstate_size);
+	record->xstate_size = kcr_xstate_size();
+	return kcr_xstate_read(task, record + 1);
 }
 
 static u32 read_securebits(struct task_struct *task)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * System calls in the saved registers of a thread.  (For those of a thread that runs
+ * the kernel has asm/syscall.h.)
+ */
+#ifndef KCR_ARCH_CALL_H
+#define KCR_ARCH_CALL_H
+
+#include <linux/types.h>
+#include <asm/user.h>
+
+#define KCR_CALL_BYTES	2	/* of the instruction */
+
+/* The call that was interrupted; negative: none. */
+static inline int kcr_call_nr(const struct user_regs_struct *regs)
+{
+	return regs->orig_ax;
+}
+
+/* What it returns, or the number of the call that the next instruction would make. */
+static inline long kcr_call_result(const struct user_regs_struct *regs)
+{
+	return regs->ax;
+}
+
+static inline unsigned long kcr_call_second_argument(const struct user_regs_struct *regs)
+{
+	return regs->si;
+}
+
+static inline void kcr_call_set_third_argument(struct user_regs_struct *regs, u64 value)
+{
+	regs->dx = value;
+}
+
+static inline void kcr_call_return(struct user_regs_struct *regs, long result)
+{
+	regs->ax = result;
+}
+
+/* Back to the instruction, for a call of this number with the arguments that it had. */
+static inline void kcr_call_again(struct user_regs_struct *regs, long nr)
+{
+	regs->ax = nr;
+	regs->ip -= KCR_CALL_BYTES;
+}
+
+/* From here on it is no call for the kernel, which would restart it once more. */
+static inline void kcr_call_forget(struct user_regs_struct *regs)
+{
+	regs->orig_ax = -1;
+}
+
+#endif /* KCR_ARCH_CALL_H */

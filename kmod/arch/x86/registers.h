@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The registers of a thread.  The general ones are an array of KCR_NR_REGS, in the
+ * order of struct user_regs_struct; the others are a block of kcr_xstate_size()
+ * bytes, as debuggers see it.
+ */
+#ifndef KCR_ARCH_REGISTERS_H
+#define KCR_ARCH_REGISTERS_H
+
+#include <linux/sched.h>
+#include <linux/types.h>
+
+u32 kcr_xstate_size(void);
+
+/*
+ * Of a thread that rests, whose state is in memory (it is on no processor).  Does not
+ * sleep.  -EOPNOTSUPP: they cannot be read here; -errno of the kernel's.
+ */
+int kcr_registers_read(struct task_struct *task, u64 *regs);
+int kcr_xstate_read(struct task_struct *task, void *xstate);
+
+/* May the calling thread run on with these?  0 or -EINVAL. */
+int kcr_registers_check(const u64 *regs);
+/* It will, on its way to user mode; xstate is what it has. */
+void kcr_registers_set(const u64 *regs);
+
+#endif /* KCR_ARCH_REGISTERS_H */
