@@ -191,21 +191,10 @@ void opened_prepare(struct checkpoint *c, const char *path);
 int opened_take(struct checkpoint *c, const struct kcr_vma *v, const char *path);
 void opened_free(struct checkpoint *c);
 
-/* ---- memory.c, pack.c ---- */
+/* ---- memory.c ---- */
 
 /* Writes the regions that are early, or the others; from the snapshot or not. */
 int memory_write(struct checkpoint *c, bool early, bool snapshot);
 bool memory_has_early(const struct checkpoint *c);
-
-/*
- * Compresses chunks in worker threads and writes them in order.  pack_put()
- * reads the pages of a chunk, waiting until a worker is free; pack_finish()
- * waits for all and frees everything.
- */
-struct pack;
-int pack_new(struct pack **out, struct checkpoint *c, bool snapshot);
-int pack_put(struct pack *pack, pid_t pid, const struct kcr_run *runs, size_t count,
-	     uint64_t nr_pages);
-int pack_finish(struct pack *pack);
 
 #endif /* KCR_CHECKPOINT_INTERNAL_H */

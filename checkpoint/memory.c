@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Saves the pages: finds those worth saving, gathers them in chunks across
- * mappings, and has the module write each chunk straight into the context
- * file (or, to compress it, into a buffer: pack.c).
+ * The pages of the processes, as a source of the page pipeline: finds those worth
+ * saving and gathers them in chunks across mappings.  The module reads them, into
+ * the file or into a buffer.
  */
 #include "checkpoint/internal.h"
 
@@ -10,51 +10,29 @@
 #include <stdlib.h>
 
 #include "device/device.h"
+#include "image/pages.h"
 #include "report/report.h"
 
-struct chunk {
+struct process_pages {
+	struct page_source source;
 	struct checkpoint *c;
-	struct pack *pack;		/* NULL: not compressed */
+	bool early;			/* these regions, or the others */
 	bool snapshot;
-	pid_t pid;
-	uint64_t nr_pages;
+	size_t space, region;		/* where the search goes on: in c->space */
+	uint64_t address;		/* … 0: at the region's start */
 	size_t nr_runs;
+	uint64_t nr_pages;
 	struct kcr_run run[CONTEXT_CHUNK_RUNS];
 };
 
-static int write_raw(struct chunk *chunk)
+static struct process_pages *process_pages(struct page_source *source)
 {
-	struct context_writer *w = chunk->c->writer;
-	uint64_t sum;
-	int err = context_memory_begin(w, chunk->pid, chunk->run, chunk->nr_runs);
-
-	if (!err)
-		err = device_write(chunk->c->job, chunk->pid,
-				   chunk->snapshot ? KCR_PAGES_SNAPSHOT : 0,
-				   context_writer_fd(w), chunk->run, chunk->nr_runs, &sum);
-	return err ? err : context_memory_end(w, sum);
+	return (struct process_pages *)source;
 }
 
-static int flush(struct chunk *chunk)
+static uint32_t scan_flags(const struct process_pages *s, enum save_pages how)
 {
-	const struct checkpoint_options *o = chunk->c->options;
-	int err;
-
-	if (!chunk->nr_runs)
-		return 0;
-	err = chunk->pack ? pack_put(chunk->pack, chunk->pid, chunk->run, chunk->nr_runs,
-				     chunk->nr_pages) : write_raw(chunk);
-	chunk->c->result->nr_pages += chunk->nr_pages;
-	chunk->c->written_bytes += chunk->nr_pages * CONTEXT_PAGE;
-	chunk->nr_runs = chunk->nr_pages = 0;
-	if (!err && o->progress)
-		o->progress(o->progress_arg, chunk->c->written_bytes, chunk->c->expected_bytes);
-	return err;
-}
-
-static uint32_t scan_flags(const struct chunk *chunk, enum save_pages how)
-{
-	uint32_t flags = chunk->snapshot ? KCR_SCAN_SNAPSHOT : 0;
+	uint32_t flags = s->snapshot ? KCR_SCAN_SNAPSHOT : 0;
 
 	if (how == SAVE_COPIED)
 		flags |= KCR_SCAN_PRIVATE | KCR_SCAN_KEEP_ZERO;
@@ -63,44 +41,109 @@ static uint32_t scan_flags(const struct chunk *chunk, enum save_pages how)
 	return flags;
 }
 
-static int save_region(struct chunk *chunk, const struct region *r)
+static void next_region(struct process_pages *s)
 {
-	struct kcr_scan scan = {
-		.flags = scan_flags(chunk, r->how), .pid = chunk->pid,
-		.start = r->start, .end = r->end,
-	};
-
-	while (scan.start < r->end) {
-		int err;
-
-		scan.count = CONTEXT_CHUNK_RUNS - chunk->nr_runs;
-		scan.max_pages = CONTEXT_CHUNK_PAGES - chunk->nr_pages;
-		scan.runs = (uintptr_t)&chunk->run[chunk->nr_runs];
-		err = device_scan(chunk->c->job, &scan);
-		if (err)
-			return err;
-		chunk->nr_runs += scan.count;
-		chunk->nr_pages += scan.nr_pages;
-		scan.start = scan.next;
-		if (chunk->nr_pages == CONTEXT_CHUNK_PAGES ||
-		    chunk->nr_runs == CONTEXT_CHUNK_RUNS || scan.next < r->end) {
-			err = flush(chunk);
-			if (err)
-				return err;
-		}
-	}
-	return 0;
+	s->region++;
+	s->address = 0;
 }
 
-static int save_space(struct chunk *chunk, const struct address_space *space, bool early)
+/* Adds what the region has to the chunk; 1: the chunk is full, 0, or -errno. */
+static int scan_region(struct process_pages *s, pid_t pid, const struct region *r)
 {
-	int err = 0;
+	struct kcr_scan scan = {
+		.flags = scan_flags(s, r->how), .pid = pid,
+		.start = s->address ?: r->start, .end = r->end,
+		.count = CONTEXT_CHUNK_RUNS - s->nr_runs,
+		.max_pages = CONTEXT_CHUNK_PAGES - s->nr_pages,
+		.runs = (uintptr_t)&s->run[s->nr_runs],
+	};
+	int err = device_scan(s->c->job, &scan);
 
-	chunk->pid = space->pid;
-	for (size_t i = 0; !err && i < space->nr_regions; i++)
-		if (space->region[i].early == early)
-			err = save_region(chunk, &space->region[i]);
-	return err ? err : flush(chunk);
+	if (err)
+		return err;
+	s->nr_runs += scan.count;
+	s->nr_pages += scan.nr_pages;
+	s->address = scan.next;
+	if (scan.next < r->end)
+		return 1;
+	next_region(s);
+	return s->nr_pages == CONTEXT_CHUNK_PAGES || s->nr_runs == CONTEXT_CHUNK_RUNS;
+}
+
+/* Fills the chunk from the address space; 1: it is full, 0: nothing is left there. */
+static int scan_space(struct process_pages *s, const struct address_space *space)
+{
+	int full = 0;
+
+	while (!full && s->region < space->nr_regions) {
+		const struct region *r = &space->region[s->region];
+
+		if (r->early == s->early)
+			full = scan_region(s, space->pid, r);
+		else
+			next_region(s);
+	}
+	return full;
+}
+
+static int next(struct page_source *source, struct context_chunk *chunk)
+{
+	struct process_pages *s = process_pages(source);
+
+	s->nr_runs = s->nr_pages = 0;
+	while (!s->nr_runs && s->space < s->c->nr_spaces) {
+		const struct address_space *space = &s->c->space[s->space];
+		int full = scan_space(s, space);
+
+		if (full < 0)
+			return full;
+		chunk->pid = space->pid;
+		if (!full) {
+			s->space++;
+			s->region = 0;
+		}
+	}
+	chunk->runs = s->run;
+	chunk->nr_runs = s->nr_runs;
+	chunk->nr_pages = s->nr_pages;
+	chunk->length = s->nr_pages * CONTEXT_PAGE;
+	return s->nr_runs > 0;
+}
+
+static uint32_t page_flags(const struct process_pages *s)
+{
+	return s->snapshot ? KCR_PAGES_SNAPSHOT : 0;
+}
+
+static int load(struct page_source *source, const struct context_chunk *chunk, void *buffer,
+		uint64_t *sum)
+{
+	struct process_pages *s = process_pages(source);
+
+	(void)sum;
+	return device_read(s->c->job, chunk->pid, page_flags(s), buffer, chunk->runs,
+			   chunk->nr_runs, NULL);
+}
+
+static int send(struct page_source *source, const struct context_chunk *chunk, int fd,
+		uint64_t *sum)
+{
+	struct process_pages *s = process_pages(source);
+
+	return device_write(s->c->job, chunk->pid, page_flags(s), fd, chunk->runs,
+			    chunk->nr_runs, sum);
+}
+
+static void progress(void *arg, uint64_t nr_pages)
+{
+	const struct checkpoint_options *o;
+	struct checkpoint *c = arg;
+
+	o = c->options;
+	c->result->nr_pages += nr_pages;
+	c->written_bytes += nr_pages * CONTEXT_PAGE;
+	if (o->progress)
+		o->progress(o->progress_arg, c->written_bytes, c->expected_bytes);
 }
 
 bool memory_has_early(const struct checkpoint *c)
@@ -114,18 +157,23 @@ bool memory_has_early(const struct checkpoint *c)
 
 int memory_write(struct checkpoint *c, bool early, bool snapshot)
 {
-	struct chunk *chunk = calloc(1, sizeof(*chunk));
-	int err = 0, end;
+	static const struct page_source_ops ops = { .next = next, .load = load, .send = send };
+	struct process_pages *pages = calloc(1, sizeof(*pages));
+	struct context_page_sink sink;
+	int err;
 
-	if (!chunk)
+	if (!pages)
 		return report_errno(-ENOMEM, "writing memory");
-	chunk->c = c;
-	chunk->snapshot = snapshot;
-	if (c->options->compression != CONTEXT_RAW)
-		err = pack_new(&chunk->pack, c, snapshot);
-	for (size_t i = 0; !err && i < c->nr_spaces; i++)
-		err = save_space(chunk, &c->space[i], early);
-	end = chunk->pack ? pack_finish(chunk->pack) : 0;
-	free(chunk);
-	return err ? err : end;
+	pages->source.ops = &ops;
+	pages->c = c;
+	pages->early = early;
+	pages->snapshot = snapshot;
+	context_page_sink(&sink, c->writer);
+	err = pages_move(&(struct pages_flow) {
+		.source = &pages->source, .sink = &sink.sink, .work = PAGES_ENCODE,
+		.compression = c->options->compression,
+		.progress = progress, .progress_arg = c,
+	});
+	free(pages);
+	return err;
 }

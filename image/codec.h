@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Compression of memory chunks (compress.c).  Used by writer and reader, and
- * by the threads of checkpoint/pack.c, each with a codec of its own.
+ * by the threads of pipeline.c, each chunk with a codec of its own.
  */
 #ifndef KCR_IMAGE_CODEC_H
 #define KCR_IMAGE_CODEC_H
@@ -11,18 +11,17 @@
 
 #include "context.h"
 
-struct codec;			/* contexts and one buffer; of one thread */
+struct codec;			/* the libraries' contexts; of one thread at a time */
 
 struct codec *codec_new(void);
 void codec_free(struct codec *c);
 
 /*
- * Compresses `length` bytes; *out stays valid until the next call.  Returns
- * the length of the result, or 0 if it would not be shorter (store it raw), or
- * -errno.
+ * Compresses `length` bytes into `out`, which has as many.  Returns the length of the
+ * result, or 0 if it would not be shorter (store it raw), or -errno.
  */
 ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,
-		       size_t length, const void **out);
+		       size_t length, void *out);
 /* -EINVAL unless the result is exactly `length` bytes. */
 int codec_decompress(struct codec *c, enum context_compression how, const void *data,
 		     size_t stored, void *out, size_t length);

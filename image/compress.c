@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * LZ4 and Zstandard behind one function each way.  A codec keeps the
- * libraries' contexts and one output buffer, so that a chunk costs no
- * allocation.  Not shared between threads.
+ * libraries' contexts, so that a chunk costs no allocation.
  */
 #include <errno.h>
 #include <lz4.h>
@@ -17,8 +16,6 @@
 struct codec {
 	ZSTD_CCtx *zstd_out;
 	ZSTD_DCtx *zstd_in;
-	void *buffer;
-	size_t capacity;
 };
 
 struct codec *codec_new(void)
@@ -32,25 +29,10 @@ void codec_free(struct codec *c)
 		return;
 	ZSTD_freeCCtx(c->zstd_out);
 	ZSTD_freeDCtx(c->zstd_in);
-	free(c->buffer);
 	free(c);
 }
 
-static int reserve(struct codec *c, size_t length)
-{
-	void *bigger;
-
-	if (length <= c->capacity)
-		return 0;
-	bigger = realloc(c->buffer, length);
-	if (!bigger)
-		return -ENOMEM;
-	c->buffer = bigger;
-	c->capacity = length;
-	return 0;
-}
-
-static ssize_t compress_zstd(struct codec *c, const void *data, size_t length)
+static ssize_t compress_zstd(struct codec *c, const void *data, size_t length, void *out)
 {
 	size_t got;
 
@@ -58,30 +40,28 @@ static ssize_t compress_zstd(struct codec *c, const void *data, size_t length)
 		c->zstd_out = ZSTD_createCCtx();
 	if (!c->zstd_out)
 		return -ENOMEM;
-	got = ZSTD_compressCCtx(c->zstd_out, c->buffer, c->capacity, data, length, ZSTD_LEVEL);
+	got = ZSTD_compressCCtx(c->zstd_out, out, length, data, length, ZSTD_LEVEL);
 	return ZSTD_isError(got) ? 0 : (ssize_t)got;
 }
 
 ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,
-		       size_t length, const void **out)
+		       size_t length, void *out)
 {
 	ssize_t got;
-	int err = reserve(c, length);
 
-	if (err)
-		return err;
 	switch (how) {
 	case CONTEXT_LZ4:
 		/* 0 when the buffer, as long as the input, is too short. */
-		got = LZ4_compress_default(data, c->buffer, length, length);
+		got = LZ4_compress_default(data, out, length, length);
 		break;
 	case CONTEXT_ZSTD:
-		got = compress_zstd(c, data, length);
+		got = compress_zstd(c, data, length, out);
+		if (got < 0)
+			return got;
 		break;
 	default:
 		return -EINVAL;
 	}
-	*out = c->buffer;
 	return got < (ssize_t)length ? got : 0;
 }
 

@@ -23,6 +23,7 @@
 #define CONTEXT_PAGE		4096u
 #define CONTEXT_CHUNK_PAGES	1024u	/* most pages in one MEMORY section */
 #define CONTEXT_CHUNK_RUNS	1024u	/* most runs in one MEMORY section */
+#define CONTEXT_CHUNK_BYTES	((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
 #define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
 #define CONTEXT_EXIT_STATUS	0xff00u	/* leader_exit_code of a thread that called exit(2) */
 
@@ -36,6 +37,19 @@ enum context_section {
 };
 
 enum context_compression { CONTEXT_RAW = 0, CONTEXT_LZ4 = 1, CONTEXT_ZSTD = 2 };
+
+/* Pages of one process: what a MEMORY section holds. */
+struct context_chunk {
+	int32_t pid;
+	const struct kcr_run *runs;	/* sorted, not overlapping */
+	size_t nr_runs;
+	uint64_t nr_pages;
+	enum context_compression compression;	/* of the data */
+	const void *data;
+	size_t length;			/* bytes of data */
+	uint64_t sum;			/* XXH64, seed 0, of data */
+	uint64_t position;		/* of the section in its file, for messages */
+};
 
 /* ---- writing ---------------------------------------------------------------- */
 
@@ -68,14 +82,8 @@ int context_memory_begin(struct context_writer *w, int32_t pid,
 int context_writer_fd(const struct context_writer *w);
 int context_memory_end(struct context_writer *w, uint64_t sum);
 
-/* Memory whose pages are in `data` (nr_pages × 4096 bytes), compressed or not. */
-int context_write_memory(struct context_writer *w, int32_t pid,
-			 const struct kcr_run *runs, size_t nr_runs,
-			 const void *data, enum context_compression how);
-/* Likewise, with the result of codec_compress(), done elsewhere. */
-int context_write_packed(struct context_writer *w, int32_t pid,
-			 const struct kcr_run *runs, size_t nr_runs,
-			 const void *packed, size_t length, enum context_compression how);
+/* Memory whose data are here, compressed (or not) and summed. */
+int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk);
 
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);
@@ -93,13 +101,14 @@ struct context_item {
 	uint32_t file_id;
 	uint64_t offset;
 	const void *data;		/* valid until the next call */
-	size_t length;
+	size_t length;			/* also of what a MEMORY section stores */
 	/* MEMORY: sorted, non-overlapping, valid until the next call */
 	int32_t pid;
 	const struct kcr_run *runs;
 	size_t nr_runs;
 	uint64_t nr_pages;
 	enum context_compression compression;
+	uint64_t position;		/* of the section, in bytes */
 };
 
 /* `name` is for messages. Checks magic, version and required feature bits. */
@@ -110,10 +119,12 @@ void context_reader_free(struct context_reader *r);
  * The next section: 1, or 0 after a valid trailer, or -errno (EINVAL: not a
  * context file or damaged; the message says which and where).  Metadata and
  * contents are verified before they are handed out.  A MEMORY section's pages
- * follow in the file: the caller takes them with one of the two calls below
- * (or neither: the next call skips them, verifying the sum).
+ * follow in the file: the caller takes them with one of the calls below
+ * (or none: the next call skips them, verifying the sum).
  */
 int context_read(struct context_reader *r, struct context_item *item);
+/* The next call gives once more what the last one gave; at most once in a row. */
+void context_unread(struct context_reader *r);
 
 /* Raw pages straight from context_reader_fd(), by the module: then confirm their XXH64. */
 int context_reader_fd(const struct context_reader *r);
@@ -122,6 +133,13 @@ int context_memory_taken(struct context_reader *r, uint64_t sum);
 int context_memory_missing(struct context_reader *r);
 /* Pages into `buffer` (nr_pages × 4096 bytes), decompressed and verified. */
 int context_memory_read(struct context_reader *r, void *buffer);
+/*
+ * What is stored, of `length` bytes (≤ CONTEXT_CHUNK_BYTES), not verified yet: *sum is
+ * the XXH64 that it must have.
+ */
+int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum);
+/* The section there is not what it should be: -EINVAL, with a message. */
+int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what);
 
 /* Everything before the first CONTENT or MEMORY section, checked for sense. */
 struct context {

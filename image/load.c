@@ -138,7 +138,7 @@ int context_load(struct context_reader *r, struct context **out)
 		return err;
 	}
 	r->held = true;
-	r->held_result = result;
+	r->last_result = result;
 	r->context = c;
 	*out = c;
 	return 0;

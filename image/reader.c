@@ -38,6 +38,14 @@ int reader_damaged(struct context_reader *r, const char *what)
 	return r->error;
 }
 
+int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what)
+{
+	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (%s at byte %llu)",
+			       r->name, what, section_names[CONTEXT_MEMORY],
+			       (unsigned long long)position);
+	return r->error;
+}
+
 static int no_memory(struct context_reader *r)
 {
 	r->error = report_errno(-ENOMEM, "%s: cannot read the context file", r->name);
@@ -278,10 +286,10 @@ static int read_meta(struct context_reader *r)
 }
 
 /*
- * The data have passed and their sum is `sum`: checks the tail.  The next
- * section's head is read along with it: there always is one.
+ * The data have passed: *sum is what they must have.  The next section's head
+ * is read along with the tail: there always is one.
  */
-static int read_tail(struct context_reader *r, uint64_t sum)
+static int read_tail(struct context_reader *r, uint64_t *sum)
 {
 	struct {
 		struct section_tail tail;
@@ -293,12 +301,23 @@ static int read_tail(struct context_reader *r, uint64_t sum)
 	err = read_exactly(r, &next, sizeof(next));
 	if (err)
 		return err;
-	if (next.tail.sum != section_tail_sum(&next.tail, r->id, r->head.position) ||
-	    next.tail.data_sum != sum)
+	if (next.tail.sum != section_tail_sum(&next.tail, r->id, r->head.position))
 		return reader_damaged(r, "wrong checksum of the data");
+	*sum = next.tail.data_sum;
 	r->next_head = next.head;
 	r->next_read = true;
 	return 0;
+}
+
+/* The same, of data whose sum is `sum`. */
+static int check_tail(struct context_reader *r, uint64_t sum)
+{
+	uint64_t expected;
+	int err = read_tail(r, &expected);
+
+	if (err || sum == expected)
+		return err;
+	return reader_damaged(r, "wrong checksum of the data");
 }
 
 /* ---- sections ---------------------------------------------------------------- */
@@ -373,7 +392,7 @@ static int take_content(struct context_reader *r, struct context_item *item)
 	if (err)
 		return err;
 	item->data = r->data.data;
-	return read_tail(r, XXH64(item->data, item->length, 0));
+	return check_tail(r, XXH64(item->data, item->length, 0));
 }
 
 static int check_runs(struct context_reader *r, const struct context_item *item)
@@ -408,6 +427,8 @@ static int take_memory(struct context_reader *r, struct context_item *item)
 	item->nr_pages = meta->nr_pages;
 	item->runs = (const struct kcr_run *)(meta + 1);
 	item->compression = r->head.compression;
+	item->length = stored;
+	item->position = r->start;
 	if (r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run))
 		return reader_damaged(r, "malformed memory runs");
 	err = check_runs(r, item);
@@ -459,7 +480,7 @@ static int skip_data(struct context_reader *r)
 		left -= step;
 	}
 	if (!err)
-		err = read_tail(r, XXH64_digest(state));
+		err = check_tail(r, XXH64_digest(state));
 	XXH64_freeState(state);
 	return err;
 }
@@ -494,12 +515,17 @@ int reader_next(struct context_reader *r)
 
 int context_read(struct context_reader *r, struct context_item *item)
 {
-	int ret = r->held ? r->held_result : reader_next(r);
-
+	if (!r->held)
+		r->last_result = reader_next(r);
 	r->held = false;
 	*item = r->item;
 	r->item.message = NULL;
-	return ret;
+	return r->last_result;
+}
+
+void context_unread(struct context_reader *r)
+{
+	r->held = true;
 }
 
 int context_reader_fd(const struct context_reader *r)
@@ -514,7 +540,7 @@ int context_memory_taken(struct context_reader *r, uint64_t sum)
 	if (!r->data_follow || r->head.compression)
 		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
 	r->position += r->head.data_length;
-	return read_tail(r, sum);
+	return check_tail(r, sum);
 }
 
 int context_memory_missing(struct context_reader *r)
@@ -522,16 +548,33 @@ int context_memory_missing(struct context_reader *r)
 	return truncated(r, "after");
 }
 
+/* May the pages of the section be taken? */
+static int check_taking(const struct context_reader *r)
+{
+	if (r->error)
+		return r->error;
+	if (!r->data_follow)
+		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
+	return 0;
+}
+
+int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum)
+{
+	int err = check_taking(r);
+
+	if (!err)
+		err = read_exactly(r, buffer, r->head.data_length);
+	return err ? err : read_tail(r, sum);
+}
+
 int context_memory_read(struct context_reader *r, void *buffer)
 {
 	const size_t stored = r->head.data_length;
 	const void *data = buffer;
-	int err = r->error;
+	int err = check_taking(r);
 
 	if (err)
 		return err;
-	if (!r->data_follow)
-		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
 	if (!r->head.compression) {
 		err = read_exactly(r, buffer, stored);
 	} else {
@@ -539,7 +582,7 @@ int context_memory_read(struct context_reader *r, void *buffer)
 		data = r->data.data;
 	}
 	if (!err)
-		err = read_tail(r, XXH64(data, stored, 0));
+		err = check_tail(r, XXH64(data, stored, 0));
 	if (err || !r->head.compression)
 		return err;
 	err = codec_decompress(r->codec, r->head.compression, data, stored, buffer,

@@ -23,8 +23,8 @@ struct context_reader {
 	bool head_valid;		/* for messages */
 	bool next_read;			/* next_head was read along with a tail */
 	bool data_follow;		/* pages of a memory section not taken yet */
-	bool held;			/* item was read ahead by context_load() … */
-	int held_result;		/* … with this result */
+	bool held;			/* item is handed out (once more) by the next context_read() */
+	int last_result;		/* that reader_next() gave with it */
 	struct section_head head;	/* of the current section */
 	struct section_head next_head;
 	struct reader_buffer meta;	/* and its padding */

@@ -33,7 +33,6 @@ struct context_writer {
 	struct section_head head;	/* of the current section */
 	struct section_tail tail;	/* of the last section, if tail_waits */
 	struct section_tail going;	/* on its way out with the current section */
-	struct codec *codec;
 	uint8_t *message;		/* packed */
 	size_t message_capacity;
 	XXH64_state_t *sum;
@@ -179,8 +178,7 @@ int context_writer_new(struct context_writer **out, int fd)
 		return report_errno(err, "cannot write the context file");
 	w->fd = fd;
 	w->sum = XXH64_createState();
-	w->codec = codec_new();
-	if (!w->sum || !w->codec) {
+	if (!w->sum) {
 		report_errno(err, "cannot write the context file");
 		goto err_free;
 	}
@@ -208,7 +206,6 @@ void context_writer_free(struct context_writer *w)
 	if (!w)
 		return;
 	XXH64_freeState(w->sum);
-	codec_free(w->codec);
 	free(w->message);
 	free(w);
 }
@@ -327,42 +324,19 @@ int context_memory_end(struct context_writer *w, uint64_t sum)
 	return 0;
 }
 
-int context_write_packed(struct context_writer *w, int32_t pid,
-			 const struct kcr_run *runs, size_t nr_runs,
-			 const void *packed, size_t length, enum context_compression how)
+int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk)
 {
 	struct memory_meta meta;
 	struct parts p;
-	int err = begin_memory(w, &p, &meta, pid, runs, nr_runs);
+	int err = begin_memory(w, &p, &meta, chunk->pid, chunk->runs, chunk->nr_runs);
 
 	if (err)
 		return err;
-	w->head.compression = how;
-	end_meta(w, &p, length);
-	add_data(w, &p, packed);
+	w->head.compression = chunk->compression;
+	end_meta(w, &p, chunk->length);
+	add(&p, chunk->data, chunk->length);
+	end_data(w, chunk->sum);
 	return write_parts(w, &p);
-}
-
-int context_write_memory(struct context_writer *w, int32_t pid,
-			 const struct kcr_run *runs, size_t nr_runs,
-			 const void *data, enum context_compression how)
-{
-	uint64_t pages;
-	ssize_t length = 0;
-	int err = count_pages(runs, nr_runs, &pages);
-
-	if (err)
-		return err;
-	if (how != CONTEXT_RAW) {
-		length = codec_compress(w->codec, how, data, pages * CONTEXT_PAGE, &data);
-		if (length < 0) {
-			w->error = length;
-			return report_errno(length, "cannot compress memory");
-		}
-	}
-	return context_write_packed(w, pid, runs, nr_runs, data,
-				    length ? (size_t)length : pages * CONTEXT_PAGE,
-				    length ? how : CONTEXT_RAW);
 }
 
 int context_writer_finish(struct context_writer *w)

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of rebuilt processes comes straight from the context file: the
- * module reads raw pages into place; compressed ones, and those that cannot be
- * read a second time, pass through a buffer of one chunk here.  No process runs
- * before all of it has been verified.
+ * The memory of rebuilt processes, as a sink of the page pipeline: the module
+ * reads raw pages from the context file into place, and takes from a buffer what
+ * had to be decompressed or came from a pipe.  No process runs before all of it
+ * has been verified.
  */
 #include "restart/fill.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "device/device.h"
-#include "report/report.h"
+#include "image/pages.h"
+
+struct filling {
+	struct page_sink sink;
+	const struct rebuild *rebuild;
+	const struct restart_options *options;
+	struct restart_result *result;
+};
+
+static struct filling *filling(struct page_sink *sink)
+{
+	return (struct filling *)sink;
+}
 
 static pid_t current_pid(const struct rebuild *r, int32_t saved)
 {
@@ -22,78 +30,47 @@ static pid_t current_pid(const struct rebuild *r, int32_t saved)
 	return -1;
 }
 
-static int fill_raw(struct rebuild *r, struct context_reader *reader,
-		    const struct context_item *item, pid_t pid)
+static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
+	const struct rebuild *r = filling(sink)->rebuild;
 	uint64_t sum;
-	int err = device_fill(r->job, pid, context_reader_fd(reader), item->runs, item->nr_runs,
-			      &sum);
 
-	if (err == -ENODATA) {
-		/* The file is to blame, not the process. */
-		report_clear();
-		return context_memory_missing(reader);
-	}
-	return err ? err : context_memory_taken(reader, sum);
+	return device_store(r->job, current_pid(r, chunk->pid), chunk->data, chunk->runs,
+			    chunk->nr_runs, &sum);
 }
 
-static int fill_decoded(struct rebuild *r, struct context_reader *reader,
-			const struct context_item *item, pid_t pid, void *buffer)
+static int fill(struct page_sink *sink, const struct context_chunk *chunk, int fd, uint64_t *sum)
 {
-	uint64_t sum;
-	int err = context_memory_read(reader, buffer);
+	const struct rebuild *r = filling(sink)->rebuild;
 
-	return err ? err : device_store(r->job, pid, buffer, item->runs, item->nr_runs, &sum);
+	return device_fill(r->job, current_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs,
+			   sum);
 }
 
-/*
- * Only a file has its pages at once.  When the module waits for a pipe, it is
- * interrupted as soon as we are stopped, and what it has read is lost.
- */
-static bool module_reads(const struct context_reader *reader, const struct context_item *item)
+static void progress(void *arg, uint64_t nr_pages)
 {
-	return item->compression == CONTEXT_RAW &&
-	       lseek(context_reader_fd(reader), 0, SEEK_CUR) >= 0;
+	const struct filling *f = arg;
+	const Kcr__Preamble *preamble = f->rebuild->context->preamble;
+
+	f->result->nr_pages += nr_pages;
+	if (f->options->progress)
+		f->options->progress(f->options->progress_arg, f->result->nr_pages * CONTEXT_PAGE,
+				     preamble->has_image_bytes_hint ?
+				     preamble->image_bytes_hint : 0);
 }
 
-static int fill_one(struct rebuild *r, struct context_reader *reader,
-		    const struct context_item *item, void **buffer)
+int fill_memory(struct rebuild *r, struct context_reader *reader,
+		const struct restart_options *options, struct restart_result *result)
 {
-	pid_t pid = current_pid(r, item->pid);
+	static const struct page_sink_ops ops = { .store = store, .fill = fill };
+	struct filling f = {
+		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
+	};
+	struct context_page_source source;
 
-	if (module_reads(reader, item))
-		return fill_raw(r, reader, item, pid);
-	if (!*buffer)
-		*buffer = malloc((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE);
-	if (!*buffer)
-		return report_errno(-ENOMEM, "restart");
-	return fill_decoded(r, reader, item, pid, *buffer);
-}
-
-int fill_memory(struct rebuild *r, struct context_reader *reader, struct context_item *item,
-		int more, const struct restart_options *options, struct restart_result *result)
-{
-	const Kcr__Preamble *preamble = r->context->preamble;
-	uint64_t total = preamble->has_image_bytes_hint ? preamble->image_bytes_hint : 0;
-	void *buffer = NULL;
-	int err = 0;
-
-	while (more > 0 && item->type == CONTEXT_MEMORY) {
-		err = fill_one(r, reader, item, &buffer);
-		if (err)
-			break;
-		result->nr_pages += item->nr_pages;
-		if (options->progress)
-			options->progress(options->progress_arg, result->nr_pages * CONTEXT_PAGE,
-					  total);
-		more = context_read(reader, item);
-	}
-	free(buffer);
-	if (err)
-		return err;
-	if (more < 0)
-		return more;
-	if (more > 0)
-		return report_fail(-EINVAL, "the context file is damaged: its sections are out of order");
-	return 0;
+	context_page_source(&source, reader);
+	return pages_move(&(struct pages_flow) {
+		.source = &source.source, .sink = &f.sink, .work = PAGES_DECODE,
+		.progress = progress, .progress_arg = &f,
+	});
 }

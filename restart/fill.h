@@ -7,11 +7,10 @@
 #include "restart/restart.h"
 
 /*
- * Moves every MEMORY section into its process and verifies the sums and the
- * trailer.  *item and `more` are what context_read() gave last (no MEMORY at
- * all: more is 0).  0 or -errno with a message.
+ * Moves every MEMORY section that follows into its process, and verifies the sums
+ * and the trailer.  0 or -errno with a message.
  */
-int fill_memory(struct rebuild *r, struct context_reader *reader, struct context_item *item,
-		int more, const struct restart_options *options, struct restart_result *result);
+int fill_memory(struct rebuild *r, struct context_reader *reader,
+		const struct restart_options *options, struct restart_result *result);
 
 #endif /* KCR_RESTART_FILL_H */

@@ -100,24 +100,23 @@ static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
 	return err;
 }
 
-/* Opens files and takes their contents; *item becomes the first other section. */
-static int open_files(struct rebuild *r, struct context_reader *reader, struct context_item *item)
+/* Opens files and takes their contents. */
+static int open_files(struct rebuild *r, struct context_reader *reader)
 {
 	int err = undisturbed(files_open, r), more;
+	struct context_item item;
 
 	if (err)
 		return err;
-	more = context_read(reader, item);
-	while (more > 0 && item->type == CONTEXT_CONTENT) {
-		err = files_content(r, item);
+	while ((more = context_read(reader, &item)) > 0 && item.type == CONTEXT_CONTENT) {
+		err = files_content(r, &item);
 		if (err)
 			return err;
-		more = context_read(reader, item);
 	}
 	if (more < 0)
 		return more;
-	err = undisturbed(files_complete, r);
-	return err ? err : more;
+	context_unread(reader);
+	return undisturbed(files_complete, r);
 }
 
 /*
@@ -340,21 +339,19 @@ static pid_t foreground_group(const struct rebuild *r, const Kcr__Process *leade
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
-	struct context_item item = { 0 };
 	uint64_t start = now_ns(), opened, made;
 	size_t leader = leader_index(r->context);
-	int err, more;
+	int err = open_files(r, reader);
 
-	more = open_files(r, reader, &item);
-	if (more < 0)
-		return more;
+	if (err)
+		return err;
 	opened = now_ns();
 	err = make_processes(r, options, module_clones, result);
 	if (err)
 		return err;
 	made = now_ns();
 	files_close(r);			/* the programs alone hold them from here on */
-	err = fill_memory(r, reader, &item, more, options, result);
+	err = fill_memory(r, reader, options, result);
 	if (!err)
 		err = record_restart(r);
 	if (err)

@@ -15,6 +15,7 @@
 
 #include "image/context.h"
 #include "report/report.h"
+#include "tests/memory_section.h"
 
 #define NOFILE	7
 
@@ -103,7 +104,7 @@ static int copy_memory(struct context_reader *r, struct context_writer *w,
 		err = context_memory_read(r, pages);
 	}
 	if (!err)
-		err = context_write_memory(w, item->pid, runs, item->nr_runs, pages, CONTEXT_RAW);
+		err = section_write(w, item->pid, runs, item->nr_runs, pages, CONTEXT_RAW);
 	free(pages);
 	free(runs);
 	return err;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See sample.h. */
 #include "sample.h"
+#include "tests/memory_section.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -317,10 +318,10 @@ static int write_memory(struct context_writer *w)
 		err = write_directly(w, (const char *)data, length);
 	fill(data, heap, 2);
 	if (!err)
-		err = context_write_memory(w, SAMPLE_PID, heap, 2, data, CONTEXT_LZ4);
+		err = section_write(w, SAMPLE_PID, heap, 2, data, CONTEXT_LZ4);
 	fill(data, &more_heap, 1);
 	if (!err)
-		err = context_write_memory(w, SAMPLE_PID, &more_heap, 1, data, CONTEXT_ZSTD);
+		err = section_write(w, SAMPLE_PID, &more_heap, 1, data, CONTEXT_ZSTD);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 
 #include "image/context.h"
 #include "images.h"
+#include "tests/memory_section.h"
 
 #define SECTIONS 4096
 
@@ -159,8 +160,8 @@ static int write_section(struct context_writer *writer, const struct section *se
 		return context_write_content(writer, item->file_id, item->offset, section->data,
 					     item->length);
 	case CONTEXT_MEMORY:
-		return context_write_memory(writer, item->pid, section->runs, item->nr_runs,
-					    section->data, item->compression);
+		return section_write(writer, item->pid, section->runs, item->nr_runs,
+				     section->data, item->compression);
 	default:
 		return 0;
 	}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ends of the page pipeline at a context file.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "image/pages.h"
+#include "report/report.h"
+
+/* ---- from a file ----------------------------------------------------------------- */
+
+static struct context_reader *reader(struct page_source *source)
+{
+	return ((struct context_page_source *)source)->reader;
+}
+
+static int next(struct page_source *source, struct context_chunk *chunk)
+{
+	struct context_item item;
+	int more = context_read(reader(source), &item);
+
+	if (more <= 0)
+		return more;
+	if (item.type != CONTEXT_MEMORY)
+		return report_fail(-EINVAL,
+				   "the context file is damaged: its sections are out of order");
+	*chunk = (struct context_chunk) {
+		.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,
+		.nr_pages = item.nr_pages, .compression = item.compression,
+		.length = item.length, .position = item.position,
+	};
+	return 1;
+}
+
+static int load(struct page_source *source, const struct context_chunk *chunk, void *buffer,
+		uint64_t *sum)
+{
+	(void)chunk;
+	return context_memory_stored(reader(source), buffer, sum);
+}
+
+/*
+ * Only a file has its pages at once.  When the module waits for a pipe, it is
+ * interrupted as soon as we are stopped, and what it has read is lost.
+ */
+static int begin_read(struct page_source *source)
+{
+	int fd = context_reader_fd(reader(source));
+
+	return lseek(fd, 0, SEEK_CUR) < 0 ? -1 : fd;
+}
+
+static int end_read(struct page_source *source, int result, uint64_t sum)
+{
+	if (result != -ENODATA)
+		return context_memory_taken(reader(source), sum);
+	/* The file is to blame, not the process. */
+	report_clear();
+	return context_memory_missing(reader(source));
+}
+
+static int damaged(struct page_source *source, const struct context_chunk *chunk, const char *what)
+{
+	return context_memory_damaged(reader(source), chunk->position, what);
+}
+
+void context_page_source(struct context_page_source *s, struct context_reader *r)
+{
+	static const struct page_source_ops ops = {
+		.next = next, .load = load, .begin = begin_read, .end = end_read,
+		.damaged = damaged,
+	};
+
+	s->source.ops = &ops;
+	s->reader = r;
+}
+
+/* ---- to a file --------------------------------------------------------------------- */
+
+static struct context_writer *writer(struct page_sink *sink)
+{
+	return ((struct context_page_sink *)sink)->writer;
+}
+
+static int store(struct page_sink *sink, const struct context_chunk *chunk)
+{
+	return context_write_chunk(writer(sink), chunk);
+}
+
+static int begin_write(struct page_sink *sink, const struct context_chunk *chunk)
+{
+	int err = context_memory_begin(writer(sink), chunk->pid, chunk->runs, chunk->nr_runs);
+
+	return err ? err : context_writer_fd(writer(sink));
+}
+
+static int end_write(struct page_sink *sink, uint64_t sum)
+{
+	return context_memory_end(writer(sink), sum);
+}
+
+void context_page_sink(struct context_page_sink *s, struct context_writer *w)
+{
+	static const struct page_sink_ops ops = {
+		.store = store, .begin = begin_write, .end = end_write,
+	};
+
+	s->sink.ops = &ops;
+	s->writer = w;
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The page pipeline.  A ring of slots, each with one chunk: the caller's thread
+ * loads them from the source, workers encode or decode them, and the caller's
+ * thread gives the oldest one to the sink when it needs a slot or finishes.  So
+ * memory is bounded by the number of slots, and the sink gets the chunks in the
+ * order of the source.  The threads are made when a chunk needs them.
+ */
+#include "image/pages.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "image/codec.h"
+#include "report/report.h"
+
+#define MAX_WORKERS	4
+
+enum slot_state { SLOT_FREE, SLOT_FULL, SLOT_TAKEN, SLOT_DONE };
+
+struct slot {
+	enum slot_state state;
+	struct context_chunk chunk;
+	struct kcr_run run[CONTEXT_CHUNK_RUNS];
+	void *loaded, *worked;		/* CONTEXT_CHUNK_BYTES each */
+	struct codec *codec;
+	int error;
+	const char *wrong;		/* … of the data, or NULL */
+};
+
+struct pipeline {
+	const struct pages_flow *flow;
+	pthread_mutex_t lock;		/* guards what follows */
+	pthread_cond_t changed;
+	bool end;
+	unsigned int next_put, next_store;	/* count chunks; slot = count % nr_slots */
+	unsigned int nr_slots, nr_workers;
+	struct slot slot[MAX_WORKERS + 1];
+	pthread_t worker[MAX_WORKERS];
+};
+
+/* ---- workers ----------------------------------------------------------------------- */
+
+static int encode(const struct pages_flow *flow, struct slot *slot)
+{
+	struct context_chunk *chunk = &slot->chunk;
+	ssize_t length = codec_compress(slot->codec, flow->compression, chunk->data, chunk->length,
+					slot->worked);
+
+	if (length < 0)
+		return length;
+	if (length) {
+		chunk->compression = flow->compression;
+		chunk->data = slot->worked;
+		chunk->length = length;
+	}
+	chunk->sum = XXH64(chunk->data, chunk->length, 0);
+	return 0;
+}
+
+static int decode(struct slot *slot)
+{
+	struct context_chunk *chunk = &slot->chunk;
+	size_t length = chunk->nr_pages * CONTEXT_PAGE;
+	int err;
+
+	if (XXH64(chunk->data, chunk->length, 0) != chunk->sum) {
+		slot->wrong = "wrong checksum of the data";
+		return -EINVAL;
+	}
+	if (chunk->compression == CONTEXT_RAW)
+		return 0;
+	err = codec_decompress(slot->codec, chunk->compression, chunk->data, chunk->length,
+			       slot->worked, length);
+	if (err == -EINVAL)
+		slot->wrong = "malformed compression";
+	chunk->compression = CONTEXT_RAW;
+	chunk->data = slot->worked;
+	chunk->length = length;
+	return err;
+}
+
+/* The oldest slot that waits for a worker, or NULL. */
+static struct slot *find_full(struct pipeline *p)
+{
+	for (unsigned int i = p->next_store; i != p->next_put; i++) {
+		struct slot *slot = &p->slot[i % p->nr_slots];
+
+		if (slot->state == SLOT_FULL)
+			return slot;
+	}
+	return NULL;
+}
+
+static void *work(void *arg)
+{
+	struct pipeline *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct slot *slot = find_full(p);
+
+		if (!slot && p->end)
+			break;
+		if (!slot) {
+			pthread_cond_wait(&p->changed, &p->lock);
+			continue;
+		}
+		slot->state = SLOT_TAKEN;
+		pthread_mutex_unlock(&p->lock);
+		slot->error = p->flow->work == PAGES_ENCODE ? encode(p->flow, slot) : decode(slot);
+		pthread_mutex_lock(&p->lock);
+		slot->state = SLOT_DONE;
+		pthread_cond_broadcast(&p->changed);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static unsigned int usable_processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	return CPU_COUNT(&set) < MAX_WORKERS ? CPU_COUNT(&set) : MAX_WORKERS;
+}
+
+static int start_threads(struct pipeline *p)
+{
+	sigset_t all, old;
+	int err = 0;
+
+	/* Signals go to the main thread, whose handlers clean up. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (!err && p->nr_workers < p->nr_slots - 1) {
+		err = -pthread_create(&p->worker[p->nr_workers], NULL, work, p);
+		if (!err)
+			p->nr_workers++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return p->nr_workers ? 0 : err;
+}
+
+static int start_workers(struct pipeline *p)
+{
+	int err = 0;
+
+	p->nr_slots = usable_processors() + 1;
+	for (unsigned int i = 0; i < p->nr_slots; i++) {
+		struct slot *slot = &p->slot[i];
+
+		slot->codec = codec_new();
+		slot->loaded = malloc(CONTEXT_CHUNK_BYTES);
+		slot->worked = malloc(CONTEXT_CHUNK_BYTES);
+		if (!slot->codec || !slot->loaded || !slot->worked)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = start_threads(p);
+	return err ? report_errno(err, "worker threads for memory") : 0;
+}
+
+static void stop_workers(struct pipeline *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->end = true;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned int i = 0; i < p->nr_workers; i++)
+		pthread_join(p->worker[i], NULL);
+	for (unsigned int i = 0; i < p->nr_slots; i++) {
+		codec_free(p->slot[i].codec);
+		free(p->slot[i].loaded);
+		free(p->slot[i].worked);
+	}
+}
+
+/* ---- the caller's thread ----------------------------------------------------------- */
+
+static int explain(const struct pages_flow *flow, const struct slot *slot)
+{
+	if (slot->wrong && flow->source->ops->damaged)
+		return flow->source->ops->damaged(flow->source, &slot->chunk, slot->wrong);
+	return report_errno(slot->error, flow->work == PAGES_ENCODE ? "cannot compress memory" :
+			    "cannot decompress memory");
+}
+
+/* Waits for the oldest chunk and gives it to the sink. */
+static int store_oldest(struct pipeline *p)
+{
+	struct slot *slot = &p->slot[p->next_store % p->nr_slots];
+	struct page_sink *sink = p->flow->sink;
+	int err;
+
+	pthread_mutex_lock(&p->lock);
+	while (slot->state != SLOT_DONE)
+		pthread_cond_wait(&p->changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+	err = slot->error ? explain(p->flow, slot) : sink->ops->store(sink, &slot->chunk);
+	pthread_mutex_lock(&p->lock);
+	slot->state = SLOT_FREE;
+	p->next_store++;
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+/* The slot gets a copy of the chunk that the source has given, and its data. */
+static int load(struct page_source *source, const struct context_chunk *chunk, struct slot *slot)
+{
+	slot->chunk = *chunk;
+	slot->chunk.runs = memcpy(slot->run, chunk->runs, chunk->nr_runs * sizeof(*chunk->runs));
+	slot->chunk.data = slot->loaded;
+	slot->error = 0;
+	slot->wrong = NULL;
+	return source->ops->load(source, chunk, slot->loaded, &slot->chunk.sum);
+}
+
+static int put(struct pipeline *p, const struct context_chunk *chunk)
+{
+	struct slot *slot;
+	int err = p->nr_slots ? 0 : start_workers(p);
+
+	if (!err && p->next_put - p->next_store == p->nr_slots)
+		err = store_oldest(p);
+	if (err)
+		return err;
+	slot = &p->slot[p->next_put % p->nr_slots];
+	err = load(p->flow->source, chunk, slot);
+	if (err)
+		return err;
+	pthread_mutex_lock(&p->lock);
+	slot->state = SLOT_FULL;
+	p->next_put++;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+/* The module writes the pages to the sink's descriptor. */
+static int send(const struct pages_flow *flow, const struct context_chunk *chunk)
+{
+	int fd = flow->sink->ops->begin(flow->sink, chunk), err;
+	uint64_t sum;
+
+	if (fd < 0)
+		return fd;
+	err = flow->source->ops->send(flow->source, chunk, fd, &sum);
+	return err ? err : flow->sink->ops->end(flow->sink, sum);
+}
+
+/* It reads them from the source's. */
+static int fill(const struct pages_flow *flow, const struct context_chunk *chunk, int fd)
+{
+	uint64_t sum = 0;
+	int err = flow->sink->ops->fill(flow->sink, chunk, fd, &sum);
+
+	if (err && err != -ENODATA)
+		return err;
+	return flow->source->ops->end(flow->source, err, sum);
+}
+
+/* The route of a chunk: nothing to work at need not pass through this program. */
+static int move(struct pipeline *p, const struct context_chunk *chunk)
+{
+	const struct pages_flow *flow = p->flow;
+	int fd;
+
+	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW)
+		return send(flow, chunk);
+	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW) {
+		fd = flow->source->ops->begin(flow->source);
+		if (fd >= 0)
+			return fill(flow, chunk, fd);
+	}
+	return put(p, chunk);
+}
+
+static int move_all(struct pipeline *p)
+{
+	const struct pages_flow *flow = p->flow;
+	struct context_chunk chunk;
+	int more, err;
+
+	for (;;) {
+		chunk = (struct context_chunk) { .compression = CONTEXT_RAW };
+		more = flow->source->ops->next(flow->source, &chunk);
+		if (more <= 0)
+			break;
+		err = move(p, &chunk);
+		if (err)
+			return err;
+		if (flow->progress)
+			flow->progress(flow->progress_arg, chunk.nr_pages);
+	}
+	while (!more && p->next_store != p->next_put)
+		more = store_oldest(p);
+	return more;
+}
+
+int pages_move(const struct pages_flow *flow)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return report_errno(-ENOMEM, "pages");
+	p->flow = flow;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, NULL);
+	err = move_all(p);
+	stop_workers(p);
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+	return err;
+}
