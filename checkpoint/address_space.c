@@ -41,23 +41,24 @@ static enum file_mapping mapping_use(const struct checkpoint *c, const struct kc
 static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 					  const struct kcr_vma *v, const char *path, int *err)
 {
+	struct description *d = &c->attempt.description;
 	struct mapped_file *m, *larger;
 	int fd;
 
-	for (size_t i = 0; i < c->nr_mapped; i++) {
-		m = &c->mapped[i];
+	for (size_t i = 0; i < d->nr_mapped; i++) {
+		m = &d->mapped[i];
 		if (m->ino == v->ino && m->dev_major == v->dev_major &&
 		    m->dev_minor == v->dev_minor && m->kind == mapping_kind(v) &&
 		    !strcmp(m->path, path))
 			return m;
 	}
-	larger = realloc(c->mapped, (c->nr_mapped + 1) * sizeof(*larger));
+	larger = realloc(d->mapped, (d->nr_mapped + 1) * sizeof(*larger));
 	if (!larger) {
 		*err = report_errno(-ENOMEM, "process %d: mapped files", pid);
 		return NULL;
 	}
-	c->mapped = larger;
-	m = &larger[c->nr_mapped];
+	d->mapped = larger;
+	m = &larger[d->nr_mapped];
 	*m = (struct mapped_file) {
 		.ino = v->ino, .dev_major = v->dev_major, .dev_minor = v->dev_minor,
 		.kind = mapping_kind(v), .path = strdup(path),
@@ -66,25 +67,23 @@ static const struct mapped_file *map_file(struct checkpoint *c, pid_t pid,
 		*err = report_errno(-ENOMEM, "process %d: mapped files", pid);
 		return NULL;
 	}
-	c->nr_mapped++;
+	d->nr_mapped++;
 	fd = mapping_kind(v) ? -1 : opened_take(c, v, path);
 	if (fd < 0)
-		fd = device_mapped_file(c->job, pid, v->start);
+		fd = device_mapped_file(c->attempt.job, pid, v->start);
 	if (fd < 0) {
 		*err = fd;
 		return NULL;
 	}
-	*err = file_table_add(c->files, fd, pid, pid, -1, mapping_use(c, v), &m->id);
+	*err = file_table_add(d->files, fd, pid, pid, -1, mapping_use(c, v), &m->id);
 	return *err ? NULL : m;
 }
 
-void mapped_free(struct checkpoint *c)
+void mapped_free(struct description *d)
 {
-	for (size_t i = 0; i < c->nr_mapped; i++)
-		free(c->mapped[i].path);
-	free(c->mapped);
-	c->mapped = NULL;
-	c->nr_mapped = 0;
+	for (size_t i = 0; i < d->nr_mapped; i++)
+		free(d->mapped[i].path);
+	free(d->mapped);
 }
 
 static const char *vma_path(const struct kcr_vma *v, const char *strings)
@@ -166,7 +165,7 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const Kcr__Mm *mm,
 		struct address_space *space)
 {
-	int fd = device_mapped_file(c->job, pid, v->start);
+	int fd = device_mapped_file(c->attempt.job, pid, v->start);
 	uint64_t length = 0;
 	struct stat st;
 
@@ -287,7 +286,7 @@ static int save_vdso(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, K
 		return report_errno(-ENOMEM, "process %d: vdso", pid);
 	mm->vdso_text.len = v->end - v->start;
 	mm->has_vdso_text = true;
-	return device_read(c->job, pid, 0, mm->vdso_text.data, &run, 1, NULL);
+	return device_read(c->attempt.job, pid, 0, mm->vdso_text.data, &run, 1, NULL);
 }
 
 static int copy_fields(const struct kcr_mm *from, const struct kcr_process *member, Kcr__Mm *mm)
@@ -340,16 +339,17 @@ static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 
 	if (c->options->save & CHECKPOINT_SAVE_EXE)
 		return 0;
-	v = exe_mapping(scope_thread(&c->scope, pid), mm);
+	v = exe_mapping(scope_thread(&c->attempt.scope, pid), mm);
 	if (v) {
 		mm->has_exe_file_id = true;
 		mm->exe_file_id = v->file_id;
 		return 0;
 	}
-	fd = device_exe_file(c->job, pid);
+	fd = device_exe_file(c->attempt.job, pid);
 	if (fd < 0)
 		return fd;
-	err = file_table_add(c->files, fd, pid, pid, -1, FILE_MAPPED, &mm->exe_file_id);
+	err = file_table_add(c->attempt.description.files, fd, pid, pid, -1, FILE_MAPPED,
+			     &mm->exe_file_id);
 	mm->has_exe_file_id = !err;
 	return err;
 }
@@ -386,12 +386,12 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 	int err, count;
 
 	space->pid = member->pid;
-	err = device_mm(c->job, member->pid, &fields);
+	err = device_mm(c->attempt.job, member->pid, &fields);
 	if (!err)
 		err = copy_fields(&fields, member, mm);
 	if (err)
 		return err;
-	count = device_vmas(c->job, member->pid, &vma, &strings);
+	count = device_vmas(c->attempt.job, member->pid, &vma, &strings);
 	if (count < 0)
 		return count;
 	err = record_save(c, member->pid, vma, count, strings, mm);

@@ -31,8 +31,8 @@ static int check_reader(const struct checkpoint *c)
 {
 	struct stat st;
 
-	if (fstat(c->destination.fd, &st) || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ||
-	    !file_table_is_read(c->files, &st))
+	if (fstat(c->destination->fd, &st) || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ||
+	    !file_table_is_read(c->attempt.description.files, &st))
 		return 0;
 	return report_fail(-EDEADLK, "the destination is a pipe or socket that one of the processes "
 			   "to checkpoint holds open: it could not go on reading");
@@ -44,7 +44,7 @@ static int check_reader(const struct checkpoint *c)
  */
 static int make_snapshot(struct checkpoint *c)
 {
-	int err = device_snapshot(c->job, &c->result->snapshot_ns);
+	int err = device_snapshot(c->attempt.job, &c->result->snapshot_ns);
 
 	if (err != -EOPNOTSUPP && err != -EAGAIN && err != -ENOMEM)
 		return err;
@@ -52,33 +52,35 @@ static int make_snapshot(struct checkpoint *c)
 	report_warn("no snapshot is possible (%s): the processes stand still until all is written",
 		    err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped or has private "
 		    "huge pages" : "a limit of processes or of memory is reached");
-	c->snapshot = false;
+	c->attempt.snapshot = false;
 	return 0;
 }
 
 /* Everything that has to be done while the processes are stopped. */
 static int save_stopped(struct checkpoint *c)
 {
+	struct file_table *files;
 	uint64_t start = now_ns();
 	int err = describe(c);
 
 	if (!err)
 		err = check_reader(c);
 	c->result->describe_ns = now_ns() - start;
-	if (!err && c->snapshot)
+	if (!err && c->attempt.snapshot)
 		err = make_snapshot(c);
 	if (err)
 		return err;
+	files = c->attempt.description.files;
 	/* Without contents to save, even the description can be written later. */
-	if (c->snapshot && !file_table_content_bytes(c->files) && !memory_has_early(c))
+	if (c->attempt.snapshot && !file_table_content_bytes(files) && !memory_has_early(c))
 		return 0;
 	start = now_ns();
 	err = describe_write(c);
 	if (!err)
-		err = file_table_write_contents(c->files, c->writer);
+		err = file_table_write_contents(files, c->attempt.writer);
 	if (!err)
 		err = memory_write(c, true, false);
-	if (!err && !c->snapshot)
+	if (!err && !c->attempt.snapshot)
 		err = memory_write(c, false, false);
 	c->result->write_ns = now_ns() - start;
 	return err;
@@ -90,7 +92,7 @@ static int save_running(struct checkpoint *c)
 	uint64_t start = now_ns();
 	int err = 0;
 
-	if (!c->described)
+	if (!c->attempt.description.written)
 		err = describe_write(c);
 	if (!err)
 		err = memory_write(c, false, true);
@@ -101,75 +103,87 @@ static int save_running(struct checkpoint *c)
 static int finish(struct checkpoint *c)
 {
 	uint64_t start;
-	int err = context_writer_finish(c->writer);
+	int err = context_writer_finish(c->attempt.writer);
 
-	c->result->bytes = context_writer_bytes(c->writer);
+	c->result->bytes = context_writer_bytes(c->attempt.writer);
 	start = now_ns();
 	if (!err)
-		err = destination_sync(&c->destination);
+		err = destination_sync(c->destination);
 	c->result->commit_ns = now_ns() - start;
 	return err;
 }
 
-/* One attempt, up to the complete file under its temporary name. */
-static int attempt(struct checkpoint *c)
+/* ---- attempts ------------------------------------------------------------------- */
+
+static int attempt_begin(struct checkpoint *c)
+{
+	c->attempt = (struct attempt) { .job = -1 };
+	c->result->nr_pages = 0;
+	c->attempt.job = device_open(&c->attempt.info);
+	return c->attempt.job < 0 ? c->attempt.job : 0;
+}
+
+/* The job goes, and with it everything that is stopped. */
+static void attempt_end(struct checkpoint *c)
+{
+	if (c->attempt.job >= 0) {
+		clients_give_up(c);
+		close(c->attempt.job);
+	}
+	describe_free(&c->attempt.description);
+	context_writer_free(c->attempt.writer);
+	free(c->attempt.members.process);
+	scope_free(&c->attempt.scope);
+}
+
+/* Up to the complete file under its temporary name. */
+static int attempt_run(struct checkpoint *c)
 {
 	const struct checkpoint_options *o = c->options;
-	int err;
+	int err = context_writer_new(&c->attempt.writer, c->destination->fd);
 
-	c->snapshot = o->snapshot && !o->signal;
+	if (!err)
+		err = describe_host(c);
+	if (err)
+		return err;
+	c->attempt.snapshot = o->snapshot && !o->signal;
 	err = stop_processes(c);
 	if (!err)
 		err = save_stopped(c);
-	if (c->files)
-		file_table_close(c->files);	/* our duplicates, before anything runs on */
+	/* Our duplicates, before anything runs on. */
+	if (c->attempt.description.files)
+		file_table_close(c->attempt.description.files);
 	if (!err && !o->signal)
 		err = stop_release(c, 0);
-	if (!err && c->snapshot)
+	if (!err && c->attempt.snapshot)
 		err = save_running(c);
 	if (!err)
 		err = finish(c);
 	return !err && o->signal ? stop_verify(c) : err;
 }
 
-/* Forgets an attempt; the job goes, and with it everything that is stopped. */
+/* A new attempt in the place of one that failed with `why`. */
 static int begin_again(struct checkpoint *c, int why)
 {
-	int err = destination_rewind(&c->destination);
+	int err = destination_rewind(c->destination);
 
 	if (err && why == -EBUSY)
 		return why;
 	if (err)
 		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, "
 				   "and what was written can't be taken back: try again");
-	describe_free(c);
-	context_writer_free(c->writer);
-	c->writer = NULL;
-	clients_give_up(c);
-	close(c->job);
-	c->nr_members = c->nr_clients = 0;
-	c->released = c->cancelled = false;
-	c->described = false;
-	c->result->nr_pages = c->written_bytes = 0;
+	attempt_end(c);
 	report_clear();
 	if (why == -EBUSY)
 		usleep(BUSY_US);
-	c->job = device_open(&c->info);
-	if (c->job < 0)
-		return c->job;
-	return context_writer_new(&c->writer, c->destination.fd);
+	return attempt_begin(c);
 }
 
 static int attempts(struct checkpoint *c)
 {
-	int err = context_writer_new(&c->writer, c->destination.fd);
-
-	if (!err)
-		err = describe_host(c);
-	if (err)
-		return err;
 	for (int try = 1; ; try++) {
-		err = attempt(c);
+		int err = attempt_run(c);
+
 		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES)
 			return err;
 		/* Busy: stopped while it becomes a client, with the device open. */
@@ -186,7 +200,7 @@ static int commit(struct checkpoint *c)
 	int err = clients_finish(c);
 
 	if (!err)
-		err = destination_commit(&c->destination);
+		err = destination_commit(c->destination);
 	c->result->commit_ns += now_ns() - start;
 	if (!err && c->options->signal)
 		err = stop_release(c, c->options->signal);
@@ -195,44 +209,25 @@ static int commit(struct checkpoint *c)
 
 static void clean_up(struct checkpoint *c)
 {
-	Kcr__Preamble *p = &c->preamble;
-
-	if (c->job >= 0) {
-		clients_give_up(c);
-		close(c->job);
-	}
-	destination_close(&c->destination);
-	context_writer_free(c->writer);
-	describe_free(c);
+	attempt_end(c);
+	destination_close(c->destination);
 	opened_free(c);
-	free(p->kcr_version);
-	free(p->machine);
-	free(p->kernel_release);
-	free(p->kernel_version);
-	free(p->host);
-	free(p->boot_id);
-	free(c->member);
-	free(c->excluded);
+	free(c->excluded.pid);
 	free(c->forward);
-	free(c->woken);
-	scope_free(&c->scope);
+	free(c->woken.pid);
 }
 
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
 {
-	struct checkpoint c = {
-		.options = options, .result = result,
-		.destination = { .fd = -1, .dir_fd = -1, .start = -1 },
-	};
-	int err = 0;
+	struct checkpoint c = { .options = options, .result = result };
+	int err;
 
 	*result = (struct checkpoint_result) { };
 	if (options->timeout_s)
 		c.deadline_ns = now_ns() + options->timeout_s * 1000000000ull;
-	c.job = device_open(&c.info);
-	if (c.job < 0)
-		return c.job;
-	err = precheck(&c);
+	err = attempt_begin(&c);
+	if (!err)
+		err = precheck(&c);
 	if (!err)
 		err = destination_open(&c.destination, options);
 	if (!err && options->begun)
@@ -241,7 +236,8 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 		err = attempts(&c);
 	if (!err)
 		err = commit(&c);
-	err = destination_explain(&c.destination, err);
+	if (c.destination)
+		err = destination_explain(c.destination, err);
 	clean_up(&c);
 	return err;
 }

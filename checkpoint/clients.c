@@ -10,12 +10,9 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "device/device.h"
 #include "proc/clock.h"
-#include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
 
@@ -33,38 +30,6 @@ static unsigned int time_left(const struct checkpoint *c)
 	return c->deadline_ns > now + 1000000 ? (c->deadline_ns - now) / 1000000 : 1;
 }
 
-/* ---- what they are told ---------------------------------------------------------- */
-
-static void path_of_descriptor(int fd, char *path, size_t size)
-{
-	ssize_t length = proc_fd_link(fd, path, size - 2);
-	struct stat st;
-
-	if (length < 0 || path[0] != '/')
-		length = 0;
-	path[length] = '\0';
-	if (length && !stat(path, &st) && S_ISDIR(st.st_mode))
-		strcat(path, "/.");
-}
-
-/* Absolute; "": it has none. */
-static void path_of_destination(const struct checkpoint *c, char *path, size_t size)
-{
-	const struct destination *d = &c->destination;
-	size_t length;
-
-	if (d->dir_fd < 0) {
-		path_of_descriptor(d->fd, path, size);
-		return;
-	}
-	path_of_descriptor(d->dir_fd, path, size);
-	length = strlen(path);
-	if (length < 2 || length + strlen(d->name) >= size)
-		path[0] = '\0';
-	else
-		strcpy(path + length - 1, d->name);	/* in the place of the dot */
-}
-
 /* ---- what they answer ------------------------------------------------------------- */
 
 /* The request is over: its error, and what a callback made of it. */
@@ -73,26 +38,23 @@ static int refused(struct checkpoint *c, const struct kcr_notify *notify)
 	bool kill = notify->event == KCR_EVENT_PERMANENT;
 	int error = notify->result ?: kill ? CR_EPERMFAIL : CR_ETEMPFAIL;
 
-	device_cancel(c->job, error, kill);
-	c->cancelled = true;
+	device_cancel(c->attempt.job, error, kill);
+	c->attempt.clients.cancelled = true;
 	if (!kill)
 		return report_fail(-error, "process %d does not want to be checkpointed now "
 				   "(error %d)", notify->pid, error);
-	c->nr_woken = 0;
+	c->woken.count = 0;
 	return report_fail(-error, "process %d gave up in a callback (error %d): all its processes "
 			   "were killed", notify->pid, error);
 }
 
 static int remember_stopped(struct checkpoint *c, pid_t pid)
 {
-	pid_t *larger = realloc(c->woken, (c->nr_woken + 1) * sizeof(*larger));
+	int err = pid_list_add(&c->woken, pid);
 
-	if (!larger)
-		return report_errno(-ENOMEM, "list of processes");
-	c->woken = larger;
-	c->woken[c->nr_woken++] = pid;
-	kill(pid, SIGCONT);
-	return 0;
+	if (!err)
+		kill(pid, SIGCONT);
+	return err;
 }
 
 /* 1: all are ready; 0: ask again; -errno. */
@@ -100,7 +62,7 @@ static int handle(struct checkpoint *c, struct kcr_notify *notify)
 {
 	switch (notify->event) {
 	case KCR_EVENT_READY:
-		c->nr_clients = notify->nr_clients;
+		c->attempt.clients.count = notify->nr_clients;
 		return 1;
 	case KCR_EVENT_OMIT:
 		c->omission = true;
@@ -127,13 +89,13 @@ int clients_notify(struct checkpoint *c)
 	};
 	int ret = 0;
 
-	path_of_destination(c, path, sizeof(path));
+	destination_path(c->destination, path, sizeof(path));
 	while (!ret) {
 		notify.timeout_ms = time_left(c);
-		ret = device_notify(c->job, &notify);
+		ret = device_notify(c->attempt.job, &notify);
 		if (ret == -ETIMEDOUT) {
-			device_cancel(c->job, ETIMEDOUT, false);
-			c->cancelled = true;
+			device_cancel(c->attempt.job, ETIMEDOUT, false);
+			c->attempt.clients.cancelled = true;
 		}
 		if (!ret)
 			ret = handle(c, &notify);
@@ -148,7 +110,7 @@ int clients_notify(struct checkpoint *c)
 static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
 {
 	pid_t pid;
-	int code, err = device_finish(c->job, timeout_ms, &code, &pid);
+	int code, err = device_finish(c->attempt.job, timeout_ms, &code, &pid);
 
 	if (!err && code)
 		err = report_fail(-code, "process %d ended the checkpoint in a callback (error %d)",
@@ -162,33 +124,30 @@ int clients_finish(struct checkpoint *c)
 	bool bounded = left && left < HOLD_MS;
 	int err;
 
-	if (!c->nr_clients)
+	if (!c->attempt.clients.count)
 		return 0;
-	c->nr_clients = 0;
-	err = device_release_clients(c->job);
+	c->attempt.clients.count = 0;
+	err = device_release_clients(c->attempt.job);
 	if (!err)
 		err = wait_until_done(c, bounded ? left : HOLD_MS);
 	if (err != -ETIMEDOUT || bounded)
 		return err;
 	report_clear();
-	err = device_release(c->job, 0, &c->result->stopped_ns);
-	c->released = true;
+	err = device_release(c->attempt.job, 0, &c->result->stopped_ns);
+	c->attempt.members.released = true;
 	return err ? err : wait_until_done(c, time_left(c));
 }
 
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid)
 {
-	for (size_t i = 0; i < c->nr_woken; i++)
-		if (c->woken[i] == pid)
-			return true;
-	return false;
+	return pid_list_has(&c->woken, pid);
 }
 
 void clients_stop_again(struct checkpoint *c)
 {
-	for (size_t i = 0; i < c->nr_woken; i++)
-		kill(c->woken[i], SIGSTOP);
-	c->nr_woken = 0;
+	for (size_t i = 0; i < c->woken.count; i++)
+		kill(c->woken.pid[i], SIGSTOP);
+	c->woken.count = 0;
 }
 
 /*
@@ -201,13 +160,13 @@ void clients_give_up(struct checkpoint *c)
 	pid_t pid;
 	int code;
 
-	if (!c->nr_woken)
+	if (!c->woken.count)
 		return;
-	if (!c->cancelled)
-		device_cancel(c->job, ECANCELED, false);
-	if (!c->released)
-		device_release(c->job, 0, &c->result->stopped_ns);
-	device_finish(c->job, HOLD_MS, &code, &pid);
+	if (!c->attempt.clients.cancelled)
+		device_cancel(c->attempt.job, ECANCELED, false);
+	if (!c->attempt.members.released)
+		device_release(c->attempt.job, 0, &c->result->stopped_ns);
+	device_finish(c->attempt.job, HOLD_MS, &code, &pid);
 	if (!said)
 		report_clear();
 	clients_stop_again(c);

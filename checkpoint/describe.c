@@ -93,7 +93,8 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	absolute_sleep_settle(from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return no_memory(p->pid);
-	c->preamble.xfeatures |= arch_xstate_features(t->xstate.data, t->xstate.len);
+	c->attempt.description.preamble.xfeatures |=
+		arch_xstate_features(t->xstate.data, t->xstate.len);
 	for (size_t i = 0; !err && attributes[i]; i++)
 		if (attributes[i]->save_thread)
 			err = attributes[i]->save_thread(probe, t);
@@ -105,7 +106,8 @@ static int describe_threads(struct checkpoint *c, const struct process_probe *pr
 {
 	void *records;
 	size_t stride;
-	int err = 0, count = device_threads(c->job, p->pid, &c->info, &records, &stride);
+	int count = device_threads(c->attempt.job, p->pid, &c->attempt.info, &records, &stride);
+	int err = 0;
 
 	if (count < 0)
 		return count;
@@ -125,7 +127,7 @@ static int describe_actions(struct checkpoint *c, Kcr__Process *p)
 {
 	const size_t n = 64;
 	struct kcr_sigactions actions;
-	int err = device_sigactions(c->job, p->pid, &actions);
+	int err = device_sigactions(c->attempt.job, p->pid, &actions);
 
 	if (err)
 		return err;
@@ -162,7 +164,7 @@ static char *command_line(pid_t thread)
 	return strdup(text);
 }
 
-static Kcr__Process *new_process(struct checkpoint *c, const struct scope_process *from)
+static Kcr__Process *new_process(struct description *d, const struct scope_process *from)
 {
 	Kcr__Process *p = malloc(sizeof(*p));
 
@@ -176,7 +178,7 @@ static Kcr__Process *new_process(struct checkpoint *c, const struct scope_proces
 	p->has_exit_signal = true;
 	p->exit_signal = from->exit_signal;
 	p->name = strndup(from->name, 15);
-	c->process[c->nr_processes++] = p;
+	d->process[d->nr_processes++] = p;
 	return p;
 }
 
@@ -204,15 +206,16 @@ static void set_state(const struct kcr_process *m, Kcr__Process *p)
 /* What processes may share: with the first that has it. */
 static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 {
-	const struct kcr_process *m = &c->member[index];
+	const struct kcr_process *m = &c->attempt.members.process[index];
+	struct description *d = &c->attempt.description;
 	bool own_mm = true, own_files = true;
 
 	for (size_t i = 0; i < index; i++) {
-		own_mm &= c->member[i].mm_id != m->mm_id;
-		own_files &= c->member[i].files_id != m->files_id;
+		own_mm &= c->attempt.members.process[i].mm_id != m->mm_id;
+		own_files &= c->attempt.members.process[i].files_id != m->files_id;
 	}
 	if (own_files) {
-		int err = describe_descriptors(c, c->files, p->pid, p);
+		int err = describe_descriptors(c, d->files, p->pid, p);
 
 		if (err)
 			return err;
@@ -223,17 +226,17 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 	if (!p->mm)
 		return no_memory(p->pid);
 	kcr__mm__init(p->mm);
-	return describe_mm(c, m, p->mm, &c->space[c->nr_spaces++]);
+	return describe_mm(c, m, p->mm, &d->space[d->nr_spaces++]);
 }
 
 static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p)
 {
-	set_state(&c->member[index], p);
+	set_state(&c->attempt.members.process[index], p);
 	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
 		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
 				   "others run, which a restart cannot repeat", p->pid);
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
-	p->command = command_line(scope_thread(&c->scope, p->pid));
+	p->command = command_line(scope_thread(&c->attempt.scope, p->pid));
 	return describe_shared(c, index, p);
 }
 
@@ -262,8 +265,9 @@ static int describe_running(struct checkpoint *c, const struct kcr_process *memb
 {
 	char stat[1024];
 	struct process_probe probe = {
-		.job = c->job, .pid = p->pid, .thread = scope_thread(&c->scope, p->pid),
-		.info = member, .status = status, .stat = stat,
+		.job = c->attempt.job, .pid = p->pid,
+		.thread = scope_thread(&c->attempt.scope, p->pid), .info = member,
+		.status = status, .stat = stat,
 	};
 
 	if (proc_read(probe.thread, "status", status, STATUS_SIZE) <= 0 ||
@@ -275,7 +279,7 @@ static int describe_running(struct checkpoint *c, const struct kcr_process *memb
 /* A zombie is its parent's business: without the parent it is left out. */
 static int describe_zombie(struct checkpoint *c, const struct scope_process *from)
 {
-	const struct scope_process *parent = scope_find(&c->scope, from->ppid);
+	const struct scope_process *parent = scope_find(&c->attempt.scope, from->ppid);
 	Kcr__Process *p;
 
 	if (!parent || parent->zombie || is_excluded(c, parent->pid)) {
@@ -283,7 +287,7 @@ static int describe_zombie(struct checkpoint *c, const struct scope_process *fro
 			    from->pid, from->name);
 		return 0;
 	}
-	p = new_process(c, from);
+	p = new_process(&c->attempt.description, from);
 	if (!p)
 		return no_memory(from->pid);
 	p->state = KCR__PROCESS__STATE__ZOMBIE;
@@ -292,12 +296,12 @@ static int describe_zombie(struct checkpoint *c, const struct scope_process *fro
 	return 0;
 }
 
-/* c->nr_members: it has none, a zombie or one that is left out. */
+/* members.count: it is none, but a zombie or excluded. */
 static size_t member_of(const struct checkpoint *c, pid_t pid)
 {
 	size_t i = 0;
 
-	while (i < c->nr_members && c->member[i].pid != pid)
+	while (i < c->attempt.members.count && c->attempt.members.process[i].pid != pid)
 		i++;
 	return i;
 }
@@ -309,9 +313,9 @@ static int describe_process(struct checkpoint *c, const struct scope_process *fr
 
 	if (from->zombie)
 		return describe_zombie(c, from);
-	if (index == c->nr_members)
+	if (index == c->attempt.members.count)
 		return 0;
-	p = new_process(c, from);
+	p = new_process(&c->attempt.description, from);
 	return p ? describe_member(c, index, p) : no_memory(from->pid);
 }
 
@@ -319,7 +323,7 @@ static int describe_process(struct checkpoint *c, const struct scope_process *fr
 
 int describe_host(struct checkpoint *c)
 {
-	Kcr__Preamble *p = &c->preamble;
+	Kcr__Preamble *p = &c->attempt.description.preamble;
 	struct utsname host;
 	char boot_id[64];
 
@@ -339,120 +343,127 @@ int describe_host(struct checkpoint *c)
 	p->requester = getpid();
 	p->has_xfeatures = p->has_xstate_size = p->has_monotonic_ns = true;
 	p->has_image_bytes_hint = true;
-	p->xstate_size = c->info.xstate_size;
+	p->xstate_size = c->attempt.info.xstate_size;
 	p->image_bytes_hint = c->expected_bytes;
 	if (!p->kcr_version || !p->machine || !p->kernel_release || !p->kernel_version || !p->host)
 		return report_errno(-ENOMEM, "context file");
 	return 0;
 }
 
-static int find_roots(struct checkpoint *c)
+static int find_roots(struct description *d)
 {
-	Kcr__Preamble *preamble = &c->preamble;
+	Kcr__Preamble *preamble = &d->preamble;
 
-	preamble->root = calloc(c->nr_processes + 1, sizeof(*preamble->root));
+	preamble->root = calloc(d->nr_processes + 1, sizeof(*preamble->root));
 	if (!preamble->root)
 		return report_errno(-ENOMEM, "context file");
-	for (size_t i = 0; i < c->nr_processes; i++) {
+	for (size_t i = 0; i < d->nr_processes; i++) {
 		bool inside = false;
 
-		for (size_t k = 0; k < c->nr_processes; k++)
-			inside |= c->process[k]->pid == c->process[i]->ppid;
+		for (size_t k = 0; k < d->nr_processes; k++)
+			inside |= d->process[k]->pid == d->process[i]->ppid;
 		if (!inside)
-			preamble->root[preamble->n_root++] = c->process[i]->pid;
+			preamble->root[preamble->n_root++] = d->process[i]->pid;
 	}
 	return 0;
 }
 
 /* What can be said once all processes are known. */
-static int complete(struct checkpoint *c)
+static int complete(struct description *d)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < c->nr_processes; i++)
-		if (c->process[i]->n_descriptor)
-			err = file_table_posix_locks(c->files, c->process[i]);
+	for (size_t i = 0; !err && i < d->nr_processes; i++)
+		if (d->process[i]->n_descriptor)
+			err = file_table_posix_locks(d->files, d->process[i]);
 	if (!err)
-		err = find_roots(c);
+		err = find_roots(d);
 	if (err)
 		return err;
-	c->preamble.time_sec = time(NULL);
-	c->preamble.monotonic_ns = now_ns();
-	c->preamble.nr_processes = c->nr_processes;
-	c->preamble.nr_files = file_table_count(c->files);
-	c->result->nr_processes = c->nr_processes;
+	d->preamble.time_sec = time(NULL);
+	d->preamble.monotonic_ns = now_ns();
+	d->preamble.nr_processes = d->nr_processes;
+	d->preamble.nr_files = file_table_count(d->files);
 	return 0;
 }
 
 /*
- * After the contents of files, as signals tell of them: what comes in from outside
- * meanwhile may be told of twice (SIGIO), but not be there untold.
+ * After the contents of files, as some signals announce them: data that arrive from
+ * outside in between may be announced twice (SIGIO), but never be lost unannounced.
  */
 static int describe_all_running(struct checkpoint *c, char *status)
 {
+	const struct description *d = &c->attempt.description;
+	const struct members *members = &c->attempt.members;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < c->nr_processes; i++) {
-		size_t index = member_of(c, c->process[i]->pid);
+	for (size_t i = 0; !err && i < d->nr_processes; i++) {
+		size_t index = member_of(c, d->process[i]->pid);
 
-		if (index < c->nr_members && c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
-			err = describe_running(c, &c->member[index], c->process[i], status);
+		if (index < members->count &&
+		    d->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			err = describe_running(c, &members->process[index], d->process[i], status);
 	}
 	return err;
 }
 
 int describe(struct checkpoint *c)
 {
+	struct description *d = &c->attempt.description;
+	const struct scope *scope = &c->attempt.scope;
 	char *status = malloc(STATUS_SIZE);
 	int err = 0;
 
-	c->files = file_table_new(c->options->skip_unsupported);
-	c->process = calloc(c->scope.count + 1, sizeof(*c->process));
-	c->space = calloc(c->nr_members + 1, sizeof(*c->space));
-	if (!c->files || !c->process || !c->space || !status)
+	d->files = file_table_new(c->options->skip_unsupported);
+	d->process = calloc(scope->count + 1, sizeof(*d->process));
+	d->space = calloc(c->attempt.members.count + 1, sizeof(*d->space));
+	if (!d->files || !d->process || !d->space || !status)
 		err = report_errno(-ENOMEM, "description of the processes");
 	c->result->nr_threads = 0;
-	c->preamble.xfeatures = 0;
-	for (size_t i = 0; !err && i < c->scope.count; i++)
-		err = describe_process(c, &c->scope.process[i]);
+	for (size_t i = 0; !err && i < scope->count; i++)
+		err = describe_process(c, &scope->process[i]);
 	if (!err)
-		err = file_table_save(c->files);
+		err = file_table_save(d->files);
 	if (!err)
 		err = describe_all_running(c, status);
 	if (!err)
-		err = complete(c);
+		err = complete(d);
+	c->result->nr_processes = d->nr_processes;
 	free(status);
 	return err;
 }
 
 int describe_write(struct checkpoint *c)
 {
-	int err = context_write_message(c->writer, CONTEXT_PREAMBLE, &c->preamble.base);
+	struct description *d = &c->attempt.description;
+	struct context_writer *w = c->attempt.writer;
+	int err = context_write_message(w, CONTEXT_PREAMBLE, &d->preamble.base);
 
-	for (uint32_t id = 1; !err && id <= file_table_count(c->files); id++)
-		err = context_write_message(c->writer, CONTEXT_FILE,
-					    &file_table_get(c->files, id)->base);
-	for (size_t i = 0; !err && i < c->nr_processes; i++)
-		err = context_write_message(c->writer, CONTEXT_PROCESS, &c->process[i]->base);
-	c->described = true;
+	for (uint32_t id = 1; !err && id <= file_table_count(d->files); id++)
+		err = context_write_message(w, CONTEXT_FILE, &file_table_get(d->files, id)->base);
+	for (size_t i = 0; !err && i < d->nr_processes; i++)
+		err = context_write_message(w, CONTEXT_PROCESS, &d->process[i]->base);
+	d->written = true;
 	return err;
 }
 
-void describe_free(struct checkpoint *c)
+void describe_free(struct description *d)
 {
-	for (size_t i = 0; i < c->nr_processes; i++)
-		kcr__process__free_unpacked(c->process[i], NULL);
-	for (size_t i = 0; i < c->nr_spaces; i++)
-		free(c->space[i].region);
-	free(c->process);
-	free(c->space);
-	mapped_free(c);
-	free(c->preamble.root);
-	file_table_free(c->files);
-	c->process = NULL;
-	c->space = NULL;
-	c->files = NULL;
-	c->preamble.root = NULL;
-	c->preamble.n_root = 0;
-	c->nr_processes = c->nr_spaces = 0;
+	Kcr__Preamble *p = &d->preamble;
+
+	for (size_t i = 0; i < d->nr_processes; i++)
+		kcr__process__free_unpacked(d->process[i], NULL);
+	for (size_t i = 0; i < d->nr_spaces; i++)
+		free(d->space[i].region);
+	free(d->process);
+	free(d->space);
+	mapped_free(d);
+	file_table_free(d->files);
+	free(p->root);
+	free(p->kcr_version);
+	free(p->machine);
+	free(p->kernel_release);
+	free(p->kernel_version);
+	free(p->host);
+	free(p->boot_id);
 }

@@ -96,7 +96,7 @@ int describe_descriptors(const struct checkpoint *c, struct file_table *files, p
 			 Kcr__Process *process)
 {
 	struct owner owner = {
-		.job = c->job, .pid = pid, .thread = scope_thread(&c->scope, pid),
+		.job = c->attempt.job, .pid = pid, .thread = scope_thread(&c->attempt.scope, pid),
 		.process = process,
 	};
 	int err = 0, number;

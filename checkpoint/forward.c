@@ -128,7 +128,7 @@ static int add_scope(struct checkpoint *c, const struct forward *f, const struct
 
 		if (!is_wanted(c, p))
 			continue;
-		err = device_add(c->job, p->pid, p->thread);
+		err = device_add(c->attempt.job, p->pid, p->thread);
 		if (err == -EEXIST)
 			err = 0;
 		if (!err && may_add(&f->client, p) == -EPERM) {
@@ -188,7 +188,7 @@ static int check_again(const struct checkpoint *c, const struct forward *f,
 	for (size_t i = 0; i < more->count; i++) {
 		const struct scope_process *p = &more->process[i];
 
-		if (is_wanted(c, p) && !scope_find(&c->scope, p->pid) &&
+		if (is_wanted(c, p) && !scope_find(&c->attempt.scope, p->pid) &&
 		    may_add(&f->client, p) == -EPERM)
 			return not_yours(p->pid);
 	}
@@ -207,7 +207,7 @@ int forward_collect(struct checkpoint *c, const pid_t *member, size_t nr_members
 		if (!err)
 			err = check_again(c, f, &more);
 		if (!err)
-			err = scope_merge(&c->scope, &more);
+			err = scope_merge(&c->attempt.scope, &more);
 		scope_free(&more);
 	}
 	return err;

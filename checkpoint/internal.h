@@ -13,33 +13,30 @@
 struct forward;			/* forward.c */
 struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
+struct address_space;		/* below */
 
-struct checkpoint {
-	const struct checkpoint_options *options;
-	struct checkpoint_result *result;
-	struct kcr_info info;
-	int job;			/* /dev/kcr, or -1 */
-	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
+/* Processes that are left out (precheck.c), or had to run (clients.c). */
+struct pid_list {
+	pid_t *pid;
+	size_t count;
+};
 
-	struct scope scope;		/* as last seen */
-	pid_t *excluded;		/* left out: traced processes */
-	size_t nr_excluded;
-	struct forward *forward;	/* what belongs to it as well */
-	size_t nr_forwards;
-	bool omission;			/* a callback left its process out */
-	size_t nr_clients;		/* that wait for the outcome */
-	pid_t *woken;			/* stopped ones that had to run their callbacks */
-	size_t nr_woken;
-	bool cancelled;			/* callbacks know that nothing comes of it */
-	bool released;			/* all of it, though the end is not come */
-	uint64_t expected_bytes;	/* of memory: an estimate */
+/* stop.c: what is stopped and belongs to the scope, parents first. */
+struct members {
+	struct kcr_process *process;
+	size_t count;
+	bool outsiders;			/* others are stopped as well */
+	bool released;			/* all run again, before the end of the attempt */
+};
 
-	/* stop.c: what is stopped and belongs to the scope, parents first */
-	struct kcr_process *member;
-	size_t nr_members;
-	bool outsiders;			/* others are stopped, too */
+/* clients.c: programs with callbacks. */
+struct clients {
+	size_t count;			/* that wait for the outcome */
+	bool cancelled;			/* they know that the attempt has failed */
+};
 
-	/* describe.c */
+/* describe.c, address_space.c: what the members are. */
+struct description {
 	struct file_table *files;
 	Kcr__Preamble preamble;
 	Kcr__Process **process;
@@ -48,14 +45,42 @@ struct checkpoint {
 	size_t nr_spaces;
 	struct mapped_file *mapped;	/* files of mappings seen so far */
 	size_t nr_mapped;
-	struct opened *opened;
-	size_t nr_opened;
+	bool written;
+};
 
-	struct destination destination;
+/*
+ * One try, from an empty job to the complete file under its temporary name.  The
+ * next one is a new object.
+ */
+struct attempt {
+	int job;			/* /dev/kcr, or -1 */
+	struct kcr_info info;
+	struct scope scope;		/* as last seen */
+	struct members members;
+	struct clients clients;
+	struct description description;
 	struct context_writer *writer;
-	bool described;			/* metadata are written */
 	bool snapshot;			/* memory is read from copies */
 	uint64_t written_bytes;		/* of memory, for progress */
+};
+
+/* What all attempts have in common. */
+struct checkpoint {
+	const struct checkpoint_options *options;
+	struct checkpoint_result *result;
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
+	uint64_t expected_bytes;	/* of memory: an estimate */
+	struct destination *destination;	/* NULL: not open yet */
+
+	struct pid_list excluded;
+	bool omission;			/* a callback has excluded its process */
+	struct pid_list woken;		/* stopped ones that had to run their callbacks */
+	struct forward *forward;	/* what callbacks have added to the scope */
+	size_t nr_forwards;
+	struct opened *opened;		/* files of mappings, opened before the stop */
+	size_t nr_opened;
+
+	struct attempt attempt;
 };
 
 /* How the pages of a mapping are saved. */
@@ -92,6 +117,9 @@ int check_kind(const struct scope_process *p);
 /* Leaves a process out; `why` completes a sentence for the user. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);
+/* 0 or -ENOMEM, reported. */
+int pid_list_add(struct pid_list *list, pid_t pid);
+bool pid_list_has(const struct pid_list *list, pid_t pid);
 
 /* ---- stop.c ---- */
 
@@ -140,13 +168,13 @@ int describe_host(struct checkpoint *c);
 int describe(struct checkpoint *c);
 /* Writes PREAMBLE, FILEs and PROCESSes. */
 int describe_write(struct checkpoint *c);
-void describe_free(struct checkpoint *c);
+void describe_free(struct description *d);
 
 /* The address space of `member` into *mm and *space. */
 int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
 		struct address_space *space);
 /* Forgets the files that mappings have. */
-void mapped_free(struct checkpoint *c);
+void mapped_free(struct description *d);
 /*
  * Registers the open files of a process in `files` and lists its descriptors
  * in `process` (NULL: only registers, of a process that runs).

@@ -18,7 +18,7 @@ struct process_pages {
 	struct checkpoint *c;
 	bool early;			/* these regions, or the others */
 	bool snapshot;
-	size_t space, region;		/* where the search goes on: in c->space */
+	size_t space, region;		/* where the search goes on */
 	uint64_t address;		/* … 0: at the region's start */
 	size_t nr_runs;
 	uint64_t nr_pages;
@@ -57,7 +57,7 @@ static int scan_region(struct process_pages *s, pid_t pid, const struct region *
 		.max_pages = CONTEXT_CHUNK_PAGES - s->nr_pages,
 		.runs = (uintptr_t)&s->run[s->nr_runs],
 	};
-	int err = device_scan(s->c->job, &scan);
+	int err = device_scan(s->c->attempt.job, &scan);
 
 	if (err)
 		return err;
@@ -89,10 +89,11 @@ static int scan_space(struct process_pages *s, const struct address_space *space
 static int next(struct page_source *source, struct context_chunk *chunk)
 {
 	struct process_pages *s = process_pages(source);
+	const struct description *d = &s->c->attempt.description;
 
 	s->nr_runs = s->nr_pages = 0;
-	while (!s->nr_runs && s->space < s->c->nr_spaces) {
-		const struct address_space *space = &s->c->space[s->space];
+	while (!s->nr_runs && s->space < d->nr_spaces) {
+		const struct address_space *space = &d->space[s->space];
 		int full = scan_space(s, space);
 
 		if (full < 0)
@@ -121,7 +122,7 @@ static int load(struct page_source *source, const struct context_chunk *chunk, v
 	struct process_pages *s = process_pages(source);
 
 	(void)sum;
-	return device_read(s->c->job, chunk->pid, page_flags(s), buffer, chunk->runs,
+	return device_read(s->c->attempt.job, chunk->pid, page_flags(s), buffer, chunk->runs,
 			   chunk->nr_runs, NULL);
 }
 
@@ -130,7 +131,7 @@ static int send(struct page_source *source, const struct context_chunk *chunk, i
 {
 	struct process_pages *s = process_pages(source);
 
-	return device_write(s->c->job, chunk->pid, page_flags(s), fd, chunk->runs,
+	return device_write(s->c->attempt.job, chunk->pid, page_flags(s), fd, chunk->runs,
 			    chunk->nr_runs, sum);
 }
 
@@ -141,16 +142,18 @@ static void progress(void *arg, uint64_t nr_pages)
 
 	o = c->options;
 	c->result->nr_pages += nr_pages;
-	c->written_bytes += nr_pages * CONTEXT_PAGE;
+	c->attempt.written_bytes += nr_pages * CONTEXT_PAGE;
 	if (o->progress)
-		o->progress(o->progress_arg, c->written_bytes, c->expected_bytes);
+		o->progress(o->progress_arg, c->attempt.written_bytes, c->expected_bytes);
 }
 
 bool memory_has_early(const struct checkpoint *c)
 {
-	for (size_t i = 0; i < c->nr_spaces; i++)
-		for (size_t k = 0; k < c->space[i].nr_regions; k++)
-			if (c->space[i].region[k].early)
+	const struct description *d = &c->attempt.description;
+
+	for (size_t i = 0; i < d->nr_spaces; i++)
+		for (size_t k = 0; k < d->space[i].nr_regions; k++)
+			if (d->space[i].region[k].early)
 				return true;
 	return false;
 }
@@ -168,7 +171,7 @@ int memory_write(struct checkpoint *c, bool early, bool snapshot)
 	pages->c = c;
 	pages->early = early;
 	pages->snapshot = snapshot;
-	context_page_sink(&sink, c->writer);
+	context_page_sink(&sink, c->attempt.writer);
 	err = pages_move(&(struct pages_flow) {
 		.source = &pages->source, .sink = &sink.sink, .work = PAGES_ENCODE,
 		.compression = c->options->compression,

@@ -67,7 +67,7 @@ static bool is_recorded(pid_t thread)
 
 bool omit_is_inherited(const struct checkpoint *c, pid_t pid)
 {
-	pid_t thread = scope_thread(&c->scope, pid);
+	pid_t thread = scope_thread(&c->attempt.scope, pid);
 
 	return c->omission && (is_preloaded(thread) || is_recorded(thread));
 }

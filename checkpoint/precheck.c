@@ -30,24 +30,37 @@
 #define DEV_ZERO	makedev(1, 5)
 #define MAX_TRIES	5
 
-bool is_excluded(const struct checkpoint *c, pid_t pid)
+int pid_list_add(struct pid_list *list, pid_t pid)
 {
-	for (size_t i = 0; i < c->nr_excluded; i++)
-		if (c->excluded[i] == pid)
+	pid_t *larger = realloc(list->pid, (list->count + 1) * sizeof(*larger));
+
+	if (!larger)
+		return report_errno(-ENOMEM, "list of processes");
+	list->pid = larger;
+	list->pid[list->count++] = pid;
+	return 0;
+}
+
+bool pid_list_has(const struct pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->pid[i] == pid)
 			return true;
 	return false;
 }
 
+bool is_excluded(const struct checkpoint *c, pid_t pid)
+{
+	return pid_list_has(&c->excluded, pid);
+}
+
 int exclude(struct checkpoint *c, pid_t pid, const char *why)
 {
-	pid_t *larger = realloc(c->excluded, (c->nr_excluded + 1) * sizeof(*larger));
+	int err = pid_list_add(&c->excluded, pid);
 
-	if (!larger)
-		return report_errno(-ENOMEM, "list of processes");
-	c->excluded = larger;
-	c->excluded[c->nr_excluded++] = pid;
-	report_warn("process %d is left out: %s", pid, why);
-	return 0;
+	if (!err)
+		report_warn("process %d is left out: %s", pid, why);
+	return err;
 }
 
 /* ---- is there anything to do? ------------------------------------------------- */
@@ -68,10 +81,10 @@ static int check_target(const struct checkpoint *c)
 
 	switch (c->options->scope) {
 	case CHECKPOINT_GROUP:
-		return c->scope.count ? 0 :
+		return c->attempt.scope.count ? 0 :
 			report_fail(-ESRCH, "no process group %d (other than this program)", target);
 	case CHECKPOINT_SESSION:
-		return c->scope.count ? 0 :
+		return c->attempt.scope.count ? 0 :
 			report_fail(-ESRCH, "no session %d (other than this program)", target);
 	default:
 		break;
@@ -115,7 +128,7 @@ static int apply_policy(struct checkpoint *c, enum checkpoint_ptrace policy, pid
 static int check_ptrace(void *arg, const struct scope_process *p)
 {
 	struct checkpoint *c = arg;
-	bool inside = scope_find(&c->scope, p->pid);
+	bool inside = scope_find(&c->attempt.scope, p->pid);
 	char status[2048];
 	pid_t tracer;
 	int err = 0;
@@ -131,7 +144,7 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 	if (inside)
 		err = apply_policy(c, c->options->traced, p->pid, -CR_EPTRACED,
 				   "is being debugged: detach the debugger, or see --ptraced-skip");
-	if (!err && scope_find(&c->scope, tracer))
+	if (!err && scope_find(&c->attempt.scope, tracer))
 		err = apply_policy(c, c->options->tracer, tracer, -CR_EPTRACER,
 				   "debugs another process: end that, or see --ptracer-skip");
 	return err;
@@ -265,12 +278,12 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 			 const struct scope_process *p)
 {
 	char *status = malloc(STATUS_SIZE);
-	struct process_probe probe = { .job = c->job, .pid = p->pid, .thread = p->thread,
+	struct process_probe probe = { .job = c->attempt.job, .pid = p->pid, .thread = p->thread,
 				       .status = status };
 	int err = check_namespaces(p);
 
 	if (!err)
-		err = device_add(c->job, p->pid, p->thread);	/* may we, and does nobody else? */
+		err = device_add(c->attempt.job, p->pid, p->thread);	/* may we, and does nobody else? */
 	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
 		report_clear();
 		err = 0;
@@ -307,8 +320,8 @@ static int check_scope(struct checkpoint *c)
 
 	if (!files)
 		return -ENOMEM;
-	for (size_t i = 0; !err && i < c->scope.count; i++) {
-		const struct scope_process *p = &c->scope.process[i];
+	for (size_t i = 0; !err && i < c->attempt.scope.count; i++) {
+		const struct scope_process *p = &c->attempt.scope.process[i];
 
 		if (p->zombie || is_excluded(c, p->pid))
 			continue;
@@ -330,8 +343,8 @@ static int check_scope(struct checkpoint *c)
 /* Has one of them? */
 static bool somebody_left(const struct checkpoint *c)
 {
-	for (size_t i = 0; i < c->scope.count; i++)
-		if (!c->scope.process[i].zombie && has_left(&c->scope.process[i]))
+	for (size_t i = 0; i < c->attempt.scope.count; i++)
+		if (!c->attempt.scope.process[i].zombie && has_left(&c->attempt.scope.process[i]))
 			return true;
 	return false;
 }
@@ -349,10 +362,10 @@ static int check_debuggers(struct checkpoint *c)
 	if (c->options->tracer == CHECKPOINT_PTRACE_SKIP || c->options->requester)
 		err = scope_each(check_ptrace, c);
 	else
-		for (size_t i = 0; !err && i < c->scope.count; i++)
-			err = check_ptrace(c, &c->scope.process[i]);
-	for (size_t i = 0; i < c->scope.count; i++)
-		left |= !is_excluded(c, c->scope.process[i].pid);
+		for (size_t i = 0; !err && i < c->attempt.scope.count; i++)
+			err = check_ptrace(c, &c->attempt.scope.process[i]);
+	for (size_t i = 0; i < c->attempt.scope.count; i++)
+		left |= !is_excluded(c, c->attempt.scope.process[i].pid);
 	return err || left ? err : stop_nobody(c);
 }
 
@@ -361,11 +374,11 @@ static int precheck_once(struct checkpoint *c)
 	int err;
 
 	c->expected_bytes = 0;
-	err = scope_collect(&c->scope, c->options->scope, c->options->target, NULL, 0);
+	err = scope_collect(&c->attempt.scope, c->options->scope, c->options->target, NULL, 0);
 	if (!err)
 		err = check_target(c);
-	for (size_t i = 0; !err && i < c->scope.count; i++)
-		err = check_kind(&c->scope.process[i]);
+	for (size_t i = 0; !err && i < c->attempt.scope.count; i++)
+		err = check_kind(&c->attempt.scope.process[i]);
 	if (!err)
 		err = check_debuggers(c);
 	return err ? err : check_scope(c);

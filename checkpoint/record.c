@@ -255,7 +255,7 @@ static int add_record(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma
 {
 	Kcr__Record *record = malloc(sizeof(*record)), **larger;
 	struct reader r = {
-		.job = c->job, .pid = pid, .address = vma->start,
+		.job = c->attempt.job, .pid = pid, .address = vma->start,
 		.length = vma->end - vma->start, .out = record,
 	};
 	int err;

@@ -40,24 +40,28 @@ static unsigned int park_time(const struct checkpoint *c)
 
 static bool is_member(const struct checkpoint *c, pid_t pid)
 {
-	for (size_t i = 0; i < c->nr_members; i++)
-		if (c->member[i].pid == pid)
+	const struct members *m = &c->attempt.members;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->process[i].pid == pid)
 			return true;
 	return false;
 }
 
 static int collect(struct checkpoint *c)
 {
-	pid_t *pid = calloc(c->nr_members + 1, sizeof(*pid));
+	const struct members *m = &c->attempt.members;
+	pid_t *pid = calloc(m->count + 1, sizeof(*pid));
 	int err;
 
 	if (!pid)
 		return report_errno(-ENOMEM, "list of processes");
-	for (size_t i = 0; i < c->nr_members; i++)
-		pid[i] = c->member[i].pid;
-	err = scope_collect(&c->scope, c->options->scope, c->options->target, pid, c->nr_members);
+	for (size_t i = 0; i < m->count; i++)
+		pid[i] = m->process[i].pid;
+	err = scope_collect(&c->attempt.scope, c->options->scope, c->options->target, pid,
+			    m->count);
 	if (!err)
-		err = forward_collect(c, pid, c->nr_members);
+		err = forward_collect(c, pid, m->count);
 	free(pid);
 	return err;
 }
@@ -84,8 +88,8 @@ static int add_new(struct checkpoint *c, int *ending)
 	int added = 0;
 
 	*ending = 0;
-	for (size_t i = 0; i < c->scope.count; i++) {
-		const struct scope_process *p = &c->scope.process[i];
+	for (size_t i = 0; i < c->attempt.scope.count; i++) {
+		const struct scope_process *p = &c->attempt.scope.process[i];
 		int err;
 
 		if (p->zombie || is_member(c, p->pid))
@@ -97,7 +101,7 @@ static int add_new(struct checkpoint *c, int *ending)
 			continue;
 		err = check_kind(p);
 		if (!err)
-			err = device_add(c->job, p->pid, p->thread);
+			err = device_add(c->attempt.job, p->pid, p->thread);
 		if (err && err != -EEXIST && err != -ESRCH)
 			return err;
 		if (err)
@@ -116,11 +120,11 @@ static int choose(struct checkpoint *c, const struct kcr_process *list, int coun
 {
 	int n = 0;
 
-	for (size_t i = 0; i < c->scope.count; i++) {
+	for (size_t i = 0; i < c->attempt.scope.count; i++) {
 		for (int k = 0; k < count; k++) {
 			int out;
 
-			if (list[k].pid != c->scope.process[i].pid)
+			if (list[k].pid != c->attempt.scope.process[i].pid)
 				continue;
 			out = leave_out(c, list[k].pid);
 			if (out < 0)
@@ -132,11 +136,11 @@ static int choose(struct checkpoint *c, const struct kcr_process *list, int coun
 	return n;
 }
 
-/* c->member: the stopped processes that are in the scope. */
+/* The members: the stopped processes that are in the scope. */
 static int list_members(struct checkpoint *c)
 {
 	struct kcr_process *list, *member;
-	int count = device_list(c->job, &list), n;
+	int count = device_list(c->attempt.job, &list), n;
 
 	if (count < 0)
 		return count;
@@ -151,10 +155,10 @@ static int list_members(struct checkpoint *c)
 		free(member);
 		return n;
 	}
-	c->outsiders = n < count;
-	free(c->member);
-	c->member = member;
-	c->nr_members = n;
+	free(c->attempt.members.process);
+	c->attempt.members = (struct members) {
+		.process = member, .count = n, .outsiders = n < count,
+	};
 	return 0;
 }
 
@@ -166,7 +170,7 @@ static int after_failure(struct checkpoint *c, int err, int *busy)
 	if (err != -EAGAIN && err != -EINPROGRESS)
 		return err;
 	report_clear();
-	c->nr_members = 0;
+	c->attempt.members.count = 0;
 	return 0;
 }
 
@@ -183,8 +187,8 @@ int stop_nobody(const struct checkpoint *c)
 
 static int check_flags(const struct checkpoint *c)
 {
-	for (size_t i = 0; i < c->nr_members; i++) {
-		const struct kcr_process *m = &c->member[i];
+	for (size_t i = 0; i < c->attempt.members.count; i++) {
+		const struct kcr_process *m = &c->attempt.members.process[i];
 
 		if (m->flags & KCR_PROCESS_COMPAT)
 			return report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot "
@@ -213,7 +217,7 @@ static int park(struct checkpoint *c, bool *parked, int *busy)
 	if (c->deadline_ns && !park_time(c))
 		return report_fail(-ETIMEDOUT, "the processes could not be stopped in the time "
 				   "given by --time");
-	err = device_park(c->job, park_time(c), &park);
+	err = device_park(c->attempt.job, park_time(c), &park);
 	*parked = !err;
 	if (!err)
 		c->result->park_ns = park.elapsed_ns;
@@ -249,7 +253,7 @@ int stop_processes(struct checkpoint *c)
 			waits++;
 			usleep(2000);
 		} else {
-			return parked && c->nr_members ? check_flags(c) : stop_nobody(c);
+			return parked && c->attempt.members.count ? check_flags(c) : stop_nobody(c);
 		}
 	}
 	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is ending and does not come to its "
@@ -264,30 +268,34 @@ static int continued(pid_t pid)
 
 int stop_verify(struct checkpoint *c)
 {
-	for (size_t i = 0; i < c->nr_members; i++) {
+	const struct members *m = &c->attempt.members;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct kcr_process *p = &m->process[i];
 		char stat[1024];
 		const char *after;
 
-		if (!(c->member[i].flags & KCR_PROCESS_STOPPED))
+		if (!(p->flags & KCR_PROCESS_STOPPED))
 			continue;
-		if (proc_read(scope_thread(&c->scope, c->member[i].pid), "stat", stat,
+		if (proc_read(scope_thread(&c->attempt.scope, p->pid), "stat", stat,
 			      sizeof(stat)) <= 0)
-			return continued(c->member[i].pid);
+			return continued(p->pid);
 		after = strrchr(stat, ')');
 		if (!after || (after[2] != 'T' && after[2] != 't'))
-			return continued(c->member[i].pid);
+			return continued(p->pid);
 	}
 	return 0;
 }
 
-static void send_signal(const struct checkpoint *c, int signal)
+static void send_signal(const struct members *m, int signal)
 {
-	for (size_t i = 0; i < c->nr_members; i++)
-		kill(c->member[i].pid, signal);
+	for (size_t i = 0; i < m->count; i++)
+		kill(m->process[i].pid, signal);
 }
 
 int stop_release(struct checkpoint *c, int signal)
 {
+	struct members *m = &c->attempt.members;
 	int err = clients_finish(c);
 	bool by_us;
 
@@ -295,13 +303,13 @@ int stop_release(struct checkpoint *c, int signal)
 		return err;
 	clients_stop_again(c);
 	/* Those that only happen to be stopped with the others get no signal. */
-	by_us = signal && (c->outsiders || c->released);
+	by_us = signal && (m->outsiders || m->released);
 	/* Who is continued before the release seems to have been so by somebody else. */
 	if (by_us && signal != SIGCONT)
-		send_signal(c, signal);
-	if (!c->released)
-		err = device_release(c->job, by_us ? 0 : signal, &c->result->stopped_ns);
+		send_signal(m, signal);
+	if (!m->released)
+		err = device_release(c->attempt.job, by_us ? 0 : signal, &c->result->stopped_ns);
 	if (by_us && signal == SIGCONT && !err)
-		send_signal(c, signal);
+		send_signal(m, signal);
 	return err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where a context file goes (checkpoint/destination.c): names, what becomes of
+ * Where a context file goes (checkpoint/destination.h): names, what becomes of
  * an existing file, and that nothing is left of what was not committed.
  */
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 
 static char folder[] = "/tmp/kcr-destination.XXXXXX";
 
-/* The calls of libc that destination.c makes: counted, or with something done before. */
+/* The calls of libc that destinations make: counted, or with something done before. */
 static int nr_fsyncs;
 static void (*before_flock)(void);
 static int flocks_before;		/* calls until then */
@@ -118,16 +118,16 @@ static struct checkpoint_options options(const char *path, enum checkpoint_repla
 /* Opens, writes `new`, commits; the first error. */
 static int save(const struct checkpoint_options *o)
 {
-	struct destination d;
+	struct destination *d;
 	int err = destination_open(&d, o);
 
 	if (err)
 		return err;
-	assert_int_equal(write(d.fd, "new", 3), 3);
-	err = destination_sync(&d);
+	assert_int_equal(write(d->fd, "new", 3), 3);
+	err = destination_sync(d);
 	if (!err)
-		err = destination_commit(&d);
-	destination_close(&d);
+		err = destination_commit(d);
+	destination_close(d);
 	return err;
 }
 
@@ -189,13 +189,13 @@ static void test_replace(void **state)
 static void test_noclobber_race(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_NOCLOBBER);
-	struct destination d;
+	struct destination *d;
 
 	(void)state;
 	assert_int_equal(destination_open(&d, &o), 0);
 	put("image", "other");
-	assert_int_equal(destination_commit(&d), -EEXIST);
-	destination_close(&d);
+	assert_int_equal(destination_commit(d), -EEXIST);
+	destination_close(d);
 	assert_content("image", "other");
 	assert_int_equal(nr_entries(), 1);
 }
@@ -222,19 +222,19 @@ static void test_backup(void **state)
 static void test_abandoned(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
-	struct destination d;
+	struct destination *d;
 
 	(void)state;
 	put("image", "old");
 	assert_int_equal(destination_open(&d, &o), 0);
 	assert_int_equal(nr_entries(), 2);
-	destination_close(&d);
+	destination_close(d);
 	assert_int_equal(nr_entries(), 1);
 
 	assert_int_equal(destination_open(&d, &o), 0);
 	checkpoint_abandon();		/* as a signal handler does */
 	assert_int_equal(nr_entries(), 1);
-	destination_close(&d);
+	destination_close(d);
 	assert_content("image", "old");
 }
 
@@ -312,21 +312,21 @@ static void test_sync(void **state)
 static void test_two_runs(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
-	struct destination d;
+	struct destination *d;
 	int status;
 
 	(void)state;
 	assert_int_equal(destination_open(&d, &o), 0);
-	assert_int_equal(write(d.fd, "first", 5), 5);
+	assert_int_equal(write(d->fd, "first", 5), 5);
 	if (!fork()) {
-		struct destination other;
+		struct destination *other;
 
 		_exit(destination_open(&other, &o) == -EBUSY ? 0 : 1);
 	}
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);
-	assert_int_equal(destination_commit(&d), 0);
-	destination_close(&d);
+	assert_int_equal(destination_commit(d), 0);
+	destination_close(d);
 	assert_content("image", "first");
 }
 
@@ -411,33 +411,33 @@ static void test_fifo_exchanged(void **state)
 static void test_exchanged_at_the_end(void **state)
 {
 	struct checkpoint_options o = options("image", CHECKPOINT_ATOMIC);
-	struct destination d;
+	struct destination *d;
 
 	(void)state;
 	assert_int_equal(destination_open(&d, &o), 0);
-	assert_int_equal(write(d.fd, "new", 3), 3);
+	assert_int_equal(write(d->fd, "new", 3), 3);
 	assert_int_equal(unlink(".image.tmp"), 0);
 	put(".image.tmp", "forged");
-	assert_int_equal(destination_commit(&d), -ESTALE);
-	destination_close(&d);
+	assert_int_equal(destination_commit(d), -ESTALE);
+	destination_close(d);
 }
 
 /* The folder that was found stays the one, whatever its name means later. */
 static void test_folder_exchanged(void **state)
 {
 	struct checkpoint_options o = options("sub/image", CHECKPOINT_ATOMIC);
-	struct destination d;
+	struct destination *d;
 
 	(void)state;
 	assert_int_equal(mkdir("sub", 0700), 0);
 	assert_int_equal(mkdir("other", 0700), 0);
 	put("other/image", "untouched");
 	assert_int_equal(destination_open(&d, &o), 0);
-	assert_int_equal(write(d.fd, "new", 3), 3);
+	assert_int_equal(write(d->fd, "new", 3), 3);
 	assert_int_equal(rename("sub", "moved"), 0);
 	assert_int_equal(symlink("other", "sub"), 0);
-	assert_int_equal(destination_commit(&d), 0);
-	destination_close(&d);
+	assert_int_equal(destination_commit(d), 0);
+	destination_close(d);
 	assert_content("other/image", "untouched");
 	assert_content("moved/image", "new");
 }
@@ -481,7 +481,7 @@ static void test_refused(void **state)
 static void test_descriptor_and_rewind(void **state)
 {
 	struct checkpoint_options o = options(NULL, CHECKPOINT_ATOMIC);
-	struct destination d;
+	struct destination *d;
 	int ends[2];
 
 	(void)state;
@@ -489,26 +489,55 @@ static void test_descriptor_and_rewind(void **state)
 	o.fd = open("file", O_WRONLY);
 	assert_int_equal(lseek(o.fd, 4, SEEK_SET), 4);
 	assert_int_equal(destination_open(&d, &o), 0);
-	assert_int_equal(write(d.fd, "torn torn", 9), 9);
-	assert_int_equal(destination_rewind(&d), 0);
-	assert_int_equal(write(d.fd, "good", 4), 4);
-	assert_int_equal(destination_commit(&d), 0);
-	destination_close(&d);
+	assert_int_equal(write(d->fd, "torn torn", 9), 9);
+	assert_int_equal(destination_rewind(d), 0);
+	assert_int_equal(write(d->fd, "good", 4), 4);
+	assert_int_equal(destination_commit(d), 0);
+	destination_close(d);
 	assert_content("file", "headgood");
 	close(o.fd);
 
 	assert_int_equal(pipe(ends), 0);
 	o.fd = ends[1];
 	assert_int_equal(destination_open(&d, &o), 0);
-	assert_int_equal(destination_rewind(&d), -ESPIPE);
-	assert_int_equal(destination_sync(&d), 0);
-	destination_close(&d);
+	assert_int_equal(destination_rewind(d), -ESPIPE);
+	assert_int_equal(destination_sync(d), 0);
+	destination_close(d);
 	assert_int_equal(fcntl(o.fd, F_GETFD), 0);	/* the caller's own stays open */
 	close(ends[0]);
 	close(ends[1]);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* What programs with callbacks are told the file will be called. */
+static void test_path(void **state)
+{
+	struct checkpoint_options o = options("sub/name", CHECKPOINT_ATOMIC);
+	char path[4096], expected[4096];
+	struct destination *d;
+
+	(void)state;
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(destination_open(&d, &o), 0);
+	destination_path(d, path, sizeof(path));
+	snprintf(expected, sizeof(expected), "%s/sub/name", folder);
+	assert_string_equal(path, expected);
+	destination_close(d);
+
+	o.path = NULL;
+	o.fd = open("taken", O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(destination_open(&d, &o), 0);
+	destination_path(d, path, sizeof(path));
+	snprintf(expected, sizeof(expected), "%s/taken", folder);
+	assert_string_equal(path, expected);
+	destination_close(d);
+	close(o.fd);
+	o.path = "/dev/null";
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(destination_commit(d), 0);
+	destination_close(d);
+}
 
 int main(void)
 {
@@ -519,7 +548,7 @@ int main(void)
 		CASE(test_link), CASE(test_others), CASE(test_fifo_exchanged),
 		CASE(test_exchanged_at_the_end),
 		CASE(test_folder_exchanged), CASE(test_special), CASE(test_refused),
-		CASE(test_descriptor_and_rewind),
+		CASE(test_descriptor_and_rewind), CASE(test_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
