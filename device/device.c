@@ -475,20 +475,8 @@ int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid)
 int device_wait(int job, pid_t pid, unsigned int timeout_ms)
 {
 	struct kcr_wait wait = { .size = sizeof(wait), .pid = pid, .timeout_ms = timeout_ms };
-	int err = call(job, KCR_IOC_WAIT, &wait);
 
-	switch (-err) {
-	case 0:
-		return 0;
-	case ECHILD:
-		return report_fail(err, "process %d died while it was being rebuilt", pid);
-	case ETIMEDOUT:
-		return report_fail(err, "process %d was not rebuilt in time", pid);
-	case EINTR:
-		return report_fail(err, "interrupted");
-	default:
-		return report_errno(err, "cannot wait for process %d", pid);
-	}
+	return call(job, KCR_IOC_WAIT, &wait);
 }
 
 int device_resume(int job, bool hold, unsigned int *nr_threads)

@@ -51,6 +51,7 @@ int device_cancel(int job, int error, bool kill);
 int device_release_clients(int job);
 /* *code: that a callback ended the request with, of process *pid; 0: none. */
 int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid);
+/* For a rebuilt process to enter: as the ioctl, without a message. */
 int device_wait(int job, pid_t pid, unsigned int timeout_ms);
 /* hold: at first only the threads that callbacks do not hold; then again without. */
 int device_resume(int job, bool hold, unsigned int *nr_threads);

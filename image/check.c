@@ -255,8 +255,6 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		return "process with another one's address space";
 	if (p->n_action && p->n_action != SIGNALS)
 		return "process with a wrong number of signal handlers";
-	if (p->has_tty_file_id && p->tty_file_id && !file_exists(p->tty_file_id, nr_files))
-		return "process without its terminal";
 	for (i = 0; i < p->n_thread && !wrong; i++)
 		wrong = check_thread(p->thread[i], preamble);
 	if (!wrong && p->mm)

@@ -14,6 +14,7 @@
 
 #include "proc/proc.h"
 #include "report/report.h"
+#include "resource/file.h"
 #include "resource/identity.h"
 
 int attribute_write_self(const char *name, const char *text)
@@ -77,12 +78,7 @@ bool have_capability(int capability)
 
 pid_t rebuilt_tid(const struct rebuild *r, const Kcr__Process *p, pid_t tid)
 {
-	const struct context *c = r->context;
-
 	if (r->restore_ids)
 		return tid;
-	for (size_t i = 0; tid == p->pid && i < c->nr_processes; i++)
-		if (c->process[i]->pid == tid)
-			return r->new_pid[i];
-	return 0;
+	return tid == p->pid ? rebuild_pid(r, tid) : 0;
 }

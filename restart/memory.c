@@ -1,224 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One mmap(2) per saved VMA, what madvise(2), mlock2(2) and mseal(2) add to
- * it, and prctl(PR_SET_MM_MAP).  The vdso is not here (vdso.c).  See memory.h.
+ * The memory of rebuilt processes, as a sink of the page pipeline: the module
+ * reads raw pages from the context file into place, and takes from a buffer what
+ * had to be decompressed or came from a pipe.  No process runs before all of it
+ * has been verified.
  */
 #include "restart/memory.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/shm.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <linux/prctl.h>
+#include "device/device.h"
+#include "image/pages.h"
+#include "resource/file.h"
 
-#include "rebuild/restorer.h"
-#include "rebuild/script.h"
-#include "report/report.h"
-
-#ifndef SYS_mseal
-#define SYS_mseal	462		/* Linux 6.10 */
-#endif
-#ifndef MLOCK_ONFAULT
-#define MLOCK_ONFAULT	1
-#endif
-#define HUGE_SHIFT	26		/* of log2(page size) in the flags of mmap(2) */
-#define AT_NULL		0
-/* Everything that exists only while the kernel or a driver makes it. */
-#define NOT_MAPPABLE	(KCR_VMA_IO | KCR_VMA_UFFD | KCR_VMA_SPECIAL)
-#define KERNEL_MADE	(KCR_VMA_VDSO | KCR_VMA_VVAR)
-
-static const struct { uint64_t flag; int advice; const char *name; } advices[] = {
-	{ KCR_VMA_DONTFORK, MADV_DONTFORK, "MADV_DONTFORK" },
-	{ KCR_VMA_WIPEONFORK, MADV_WIPEONFORK, "MADV_WIPEONFORK" },
-	{ KCR_VMA_DONTDUMP, MADV_DONTDUMP, "MADV_DONTDUMP" },
-	{ KCR_VMA_MERGEABLE, MADV_MERGEABLE, "MADV_MERGEABLE" },
-	{ KCR_VMA_HUGEPAGE, MADV_HUGEPAGE, "MADV_HUGEPAGE" },
-	{ KCR_VMA_NOHUGEPAGE, MADV_NOHUGEPAGE, "MADV_NOHUGEPAGE" },
-	{ KCR_VMA_SEQ_READ, MADV_SEQUENTIAL, "MADV_SEQUENTIAL" },
-	{ KCR_VMA_RAND_READ, MADV_RANDOM, "MADV_RANDOM" },
+struct filling {
+	struct page_sink sink;
+	const struct rebuild *rebuild;
+	const struct restart_options *options;
+	struct restart_result *result;
 };
 
-int memory_check(const Kcr__Process *p, const Kcr__Mm *mm)
+static struct filling *filling(struct page_sink *sink)
 {
-	for (size_t i = 0; i < mm->n_vma; i++) {
-		const Kcr__Vma *vma = mm->vma[i];
-		bool execute_only = (vma->flags & (KCR_VMA_READ | KCR_VMA_WRITE | KCR_VMA_EXEC)) ==
-				    KCR_VMA_EXEC;
-
-		if (vma->flags & KERNEL_MADE)
-			continue;
-		if (vma->flags & NOT_MAPPABLE)
-			return report_fail(-EOPNOTSUPP, "process %d: the mapping %s at %" PRIx64
-					   " cannot be rebuilt", p->pid,
-					   vma->name ? vma->name : "of a device", vma->start);
-		if (vma->pkey && !execute_only)
-			return report_fail(-EOPNOTSUPP, "process %d: the mapping at %" PRIx64
-					   " has a protection key", p->pid, vma->start);
-	}
-	return 0;
+	return (struct filling *)sink;
 }
 
-static int protection(const Kcr__Vma *vma)
+static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
-	return (vma->flags & KCR_VMA_READ ? PROT_READ : 0) |
-	       (vma->flags & KCR_VMA_WRITE ? PROT_WRITE : 0) |
-	       (vma->flags & KCR_VMA_EXEC ? PROT_EXEC : 0);
+	const struct rebuild *r = filling(sink)->rebuild;
+	uint64_t sum;
+
+	return device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data, chunk->runs,
+			    chunk->nr_runs, &sum);
 }
 
-static int map_flags(const Kcr__Vma *vma)
+static int fill(struct page_sink *sink, const struct context_chunk *chunk, int fd, uint64_t *sum)
 {
-	int flags = vma->flags & KCR_VMA_SHARED ? MAP_SHARED : MAP_PRIVATE;
+	const struct rebuild *r = filling(sink)->rebuild;
 
-	flags |= MAP_FIXED_NOREPLACE;
-	if (vma->flags & KCR_VMA_GROWSDOWN)
-		flags |= MAP_GROWSDOWN;
-	if (vma->flags & KCR_VMA_NORESERVE)
-		flags |= MAP_NORESERVE;
-	if (vma->file_id)
-		return flags;
-	flags |= MAP_ANONYMOUS;
-	if ((vma->flags & KCR_VMA_HUGETLB) && vma->page_size)
-		flags |= MAP_HUGETLB | __builtin_ctz(vma->page_size) << HUGE_SHIFT;
-	return flags;
+	return device_fill(r->job, rebuild_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs,
+			   sum);
 }
 
-/*
- * A System V segment is attached, so that the kernel counts it.  The file
- * behind a segment has its number as inode number.
- */
-static int attach(const Kcr__Vma *vma, int fd, const char *label, struct script *s)
+static void progress(void *arg, uint64_t nr_pages)
 {
-	int flags = vma->flags & KCR_VMA_WRITE ? 0 : SHM_RDONLY;
-	struct stat st;
+	const struct filling *f = arg;
+	const Kcr__Preamble *preamble = f->rebuild->context->preamble;
 
-	if (fstat(fd, &st))
-		return report_errno(-errno, "%s", label);
-	if (vma->flags & KCR_VMA_EXEC)
-		flags |= SHM_EXEC;
-	script_call_expect(s, label, vma->start, SYS_shmat, st.st_ino, vma->start, flags, 0, 0, 0);
-	return 0;
+	f->result->nr_pages += nr_pages;
+	if (f->options->progress)
+		f->options->progress(f->options->progress_arg, f->result->nr_pages * CONTEXT_PAGE,
+				     preamble->has_image_bytes_hint ?
+				     preamble->image_bytes_hint : 0);
 }
 
-/* Is it a whole segment, so that shmat(2) makes the same? */
-static bool is_whole_segment(const struct rebuild *r, const Kcr__Vma *vma)
+int memory_fill(struct rebuild *r, struct context_reader *reader,
+		const struct restart_options *options, struct restart_result *result)
 {
-	const Kcr__File *file = vma->file_id ? context_file(r->context, vma->file_id) : NULL;
-	uint64_t mask = vma->page_size > 4096 ? vma->page_size - 1 : 4095;
-
-	return file && file->kind_case == KCR__FILE__KIND_SHARED_MEMORY &&
-	       file->shared_memory->sysv && !vma->offset &&
-	       ((file->shared_memory->size + mask) & ~mask) == vma->end - vma->start;
-}
-
-static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, struct script *s)
-{
-	uint64_t length = vma->end - vma->start;
-	char label[RESTORER_LABEL];
-	int fd = -1;
-
-	snprintf(label, sizeof(label), "mapping %s at %" PRIx64,
-		 vma->name && *vma->name ? vma->name : "memory", vma->start);
-	if (vma->file_id) {
-		fd = r->file_fd[vma->file_id - 1];
-		if (fd < 0)
-			return report_fail(-EOPNOTSUPP, "process %d: the file mapped at %" PRIx64
-					   " (%s) could not be opened", p->pid, vma->start,
-					   vma->name ? vma->name : "?");
-	}
-	if (is_whole_segment(r, vma))
-		return attach(vma, fd, label, s);
-	script_call_expect(s, label, vma->start, SYS_mmap, vma->start, length, protection(vma),
-			   map_flags(vma), (uint64_t)(int64_t)fd, vma->file_id ? vma->offset : 0);
-	return 0;
-}
-
-static void advise(const Kcr__Vma *vma, struct script *s)
-{
-	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
-		if (vma->flags & advices[i].flag)
-			script_call_try(s, advices[i].name, SYS_madvise, vma->start,
-					vma->end - vma->start, advices[i].advice, 0, 0, 0);
-}
-
-/*
- * The first lock puts no pages in place, so it fails for the limit only.  The
- * other fails where not all pages can be there (no access at all, the end of
- * the file), as for the program, but makes the same lock all the same.
- */
-static void lock(const Kcr__Vma *vma, struct script *s)
-{
-	if (vma->flags & KCR_VMA_LOCKED)
-		script_call(s, "mlock (the limit of locked memory is too low?)", SYS_mlock2,
-			    vma->start, vma->end - vma->start, MLOCK_ONFAULT, 0, 0, 0);
-	if ((vma->flags & KCR_VMA_LOCKED) && !(vma->flags & KCR_VMA_LOCKONFAULT))
-		script_call_try(s, "mlock", SYS_mlock2, vma->start, vma->end - vma->start,
-				0, 0, 0, 0);
-	if (vma->flags & KCR_VMA_SEALED)
-		script_call_try(s, "mseal", SYS_mseal, vma->start, vma->end - vma->start,
-				0, 0, 0, 0);
-}
-
-/* Bytes of the auxiliary vector up to and with its AT_NULL. */
-static size_t auxv_length(const Kcr__Mm *mm)
-{
-	uint64_t entry[2];
-	size_t at = 0;
-
-	while (at + sizeof(entry) <= mm->auxv.len) {
-		memcpy(entry, mm->auxv.data + at, sizeof(entry));
-		at += sizeof(entry);
-		if (entry[0] == AT_NULL)
-			break;
-	}
-	return at;
-}
-
-static void set_fields(const Kcr__Mm *mm, struct script *s)
-{
-	struct prctl_mm_map map = {
-		.start_code = mm->start_code, .end_code = mm->end_code,
-		.start_data = mm->start_data, .end_data = mm->end_data,
-		.start_brk = mm->start_brk, .brk = mm->brk, .start_stack = mm->start_stack,
-		.arg_start = mm->arg_start, .arg_end = mm->arg_end,
-		.env_start = mm->env_start, .env_end = mm->env_end,
-		.auxv_size = auxv_length(mm), .exe_fd = (uint32_t)-1,
+	static const struct page_sink_ops ops = { .store = store, .fill = fill };
+	struct filling f = {
+		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};
+	struct context_page_source source;
 
-	map.auxv = (void *)(uintptr_t)script_data(s, mm->auxv.data, map.auxv_size);
-	script_call(s, "prctl(PR_SET_MM_MAP)", SYS_prctl, PR_SET_MM, PR_SET_MM_MAP,
-		    script_data(s, &map, sizeof(map)), sizeof(map), 0, 0);
-	if (mm->def_flags & KCR_VMA_LOCKED)
-		script_call(s, "mlockall", SYS_mlockall, MCL_FUTURE |
-			    (mm->def_flags & KCR_VMA_LOCKONFAULT ? MCL_ONFAULT : 0), 0, 0, 0, 0, 0);
-}
-
-int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s)
-{
-	for (size_t i = 0; i < mm->n_vma; i++) {
-		int err;
-
-		if (mm->vma[i]->flags & KERNEL_MADE)
-			continue;
-		err = map(r, p, mm->vma[i], s);
-		if (err)
-			return err;
-		advise(mm->vma[i], s);
-	}
-	for (size_t i = 0; i < mm->n_vma; i++)
-		lock(mm->vma[i], s);
-	set_fields(mm, s);
-	return 0;
-}
-
-uint64_t memory_script_size(const Kcr__Mm *mm)
-{
-	/* Per VMA: the mapping, perhaps two pieces of advice, two locks and a seal. */
-	uint64_t size = mm->n_vma * (6 * sizeof(struct restorer_op) + RESTORER_LABEL);
-
-	return size + mm->vdso_text.len + mm->auxv.len + 4096;
+	context_page_source(&source, reader);
+	return pages_move(&(struct pages_flow) {
+		.source = &source.source, .sink = &f.sink, .work = PAGES_DECODE,
+		.progress = progress, .progress_arg = &f,
+	});
 }

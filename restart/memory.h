@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The saved memory map as a script: mappings, advice, locks and the mm's own
- * fields.  Contents follow later (fill.h).
- */
+/* Memory of the processes that have entered; see memory.c. */
 #ifndef KCR_RESTART_MEMORY_H
 #define KCR_RESTART_MEMORY_H
 
 #include "resource/resource.h"
+#include "restart/restart.h"
 
 /*
- * Can this map be rebuilt? To be asked before anything is made.
- * -EOPNOTSUPP or -EINVAL, reported.
+ * Moves every MEMORY section that follows into its process, and verifies the sums
+ * and the trailer.  0 or -errno with a message.
  */
-int memory_check(const Kcr__Process *p, const Kcr__Mm *mm);
-
-/* The mappings, in an address space that is free where they go. */
-int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s);
-
-/* Bytes of operations and data that memory_script() will need, at most. */
-uint64_t memory_script_size(const Kcr__Mm *mm);
+int memory_fill(struct rebuild *r, struct context_reader *reader,
+		const struct restart_options *options, struct restart_result *result);
 
 #endif /* KCR_RESTART_MEMORY_H */

@@ -21,7 +21,7 @@
 #include "rebuild/blob.h"
 #include "report/report.h"
 #include "restart/hole.h"
-#include "restart/memory.h"
+#include "restart/address_space.h"
 #include "restart/thread.h"
 #include "restart/vdso.h"
 

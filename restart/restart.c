@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
@@ -24,7 +23,7 @@
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
-#include "restart/fill.h"
+#include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
 #include "restart/skeleton.h"
@@ -125,20 +124,17 @@ static int open_files(struct rebuild *r, struct context_reader *reader)
  */
 static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 {
-	struct kcr_wait wait = {
-		.size = sizeof(wait), .timeout_ms = timeout_ms,
-		.pid = __atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE),
-	};
+	pid_t pid = __atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE);
+	int err;
 
-	/* Its number is known when its maker has come that far. */
-	if (!wait.pid) {
+	/* Its PID is known when its maker has come that far. */
+	if (!pid) {
 		usleep(timeout_ms * 1000);
 		return -EAGAIN;
 	}
-	if (!ioctl(r->job, KCR_IOC_WAIT, &wait))
-		return 0;
+	err = device_wait(r->job, pid, timeout_ms);
 	/* EINTR: we were stopped, frozen or traced. */
-	return errno == ETIMEDOUT || errno == EINTR ? -EAGAIN : -errno;
+	return err == -ETIMEDOUT || err == -EINTR ? -EAGAIN : err;
 }
 
 /*
@@ -351,7 +347,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return err;
 	made = now_ns();
 	files_close(r);			/* the programs alone hold them from here on */
-	err = fill_memory(r, reader, options, result);
+	err = memory_fill(r, reader, options, result);
 	if (!err)
 		err = record_restart(r);
 	if (err)

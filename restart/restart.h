@@ -2,7 +2,7 @@
 /*
  * Restart: from a loaded context file to running processes.  The order of
  * steps is in restart.c; skeleton.c makes the processes, process.c turns one
- * of them into its saved self, fill.c gives them their memory.
+ * of them into its saved self, memory.c gives them their memory.
  */
 #ifndef KCR_RESTART_RESTART_H
 #define KCR_RESTART_RESTART_H

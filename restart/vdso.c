@@ -214,9 +214,3 @@ int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 	}
 	return v->foreign ? plant(v, mm, s) : move_home(v, s);
 }
-
-void vdso_free(struct vdso *v)
-{
-	ranges_free(&v->live);
-	ranges_free(&v->saved);
-}

@@ -34,6 +34,4 @@ uint64_t vdso_length(const struct vdso *v);
 /* After everything but the blob and the live vdso is unmapped. */
 int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s);
 
-void vdso_free(struct vdso *v);
-
 #endif /* KCR_RESTART_VDSO_H */
