@@ -9,6 +9,14 @@
 
 #include <sys/types.h>
 
+/* ---- version ---------------------------------------------------------------- */
+
+/* The release of BLCR whose interface this is, for programs that ask before they compile. */
+#define CR_RELEASE_MAJOR	0
+#define CR_RELEASE_MINOR	8
+#define CR_RELEASE_PATCH	5
+#define CR_RELEASE_VERSION	"0.8.5"
+
 /* ---- errors ---------------------------------------------------------------- */
 
 /*

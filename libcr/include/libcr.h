@@ -21,6 +21,7 @@
 #ifndef LIBCR_H
 #define LIBCR_H
 
+#include <errno.h>
 #include <sys/time.h>
 #include <sys/types.h>
 
