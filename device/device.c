@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "device/refused.h"
+#include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
 
@@ -109,35 +109,27 @@ static int add_message(pid_t pid, int err)
  */
 static bool has_memory(pid_t thread)
 {
-	unsigned long pages = 0;
-	char path[32];
-	FILE *file;
+	char pages[128];
+	ssize_t length = proc_read(thread, "statm", pages, sizeof(pages));
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", thread);
-	file = fopen(path, "re");
-	if (!file)	/* hidden (hidepid of /proc) is not gone */
-		return errno != ENOENT && errno != ESRCH;
-	if (fscanf(file, "%lu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages;
+	if (length < 0)		/* hidden (hidepid of /proc) does not mean that it has ended */
+		return length != -ENOENT && length != -ESRCH;
+	return strtoul(pages, NULL, 10);
 }
 
 int device_add(int job, pid_t pid, pid_t thread)
 {
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
-	char path[32];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
-	add.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	add.mem_fd = proc_open(thread, "mem", O_RDONLY);
 	if (add.mem_fd < 0) {
-		err = -errno;
+		err = add.mem_fd;
 		if (err == -ENOENT || err == -ESRCH || !has_memory(thread))
 			return add_message(pid, -ESRCH);
 		if (err == -EACCES || err == -EPERM)
 			return refused_trace(pid);
-		return report_errno(err, "cannot open %s", path);
+		return report_errno(err, "cannot open the memory of process %d", thread);
 	}
 	err = call(job, KCR_IOC_ADD, &add);
 	close(add.mem_fd);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <linux/kcr.h>
 
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
 
 #define PARAMETERS	"/sys/module/kcr/parameters/"
@@ -22,30 +24,19 @@
 
 /* ---- what is so ---------------------------------------------------------------- */
 
-/* The first line that begins with `key`, without it and without its end; "": none. */
-static void first_line(const char *path, const char *key, char *value, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	char line[256];
-
-	*value = '\0';
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, key, strlen(key)))
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(value, size, "%s", line + strlen(key));
-		break;
-	}
-	if (file)
-		fclose(file);
-}
-
+/* The value of a module parameter; "": there is none, or it cannot be read. */
 static void parameter(const char *name, char *value, size_t size)
 {
 	char path[128];
+	FILE *file;
 
 	snprintf(path, sizeof(path), PARAMETERS "%s", name);
-	first_line(path, "", value, size);
+	file = fopen(path, "re");
+	if (!file || !fgets(value, size, file))
+		*value = '\0';
+	value[strcspn(value, "\n")] = '\0';
+	if (file)
+		fclose(file);
 }
 
 static bool is_off(const char *name)
@@ -68,10 +59,10 @@ static const char *now(const char *name, char *text, size_t size)
 
 static bool is_filtered(void)
 {
-	char value[32];
+	char status[8192];
 
-	first_line("/proc/self/status", "Seccomp:", value, sizeof(value));
-	return strtol(value, NULL, 10);
+	return proc_read(PROC_SELF, "status", status, sizeof(status)) > 0 &&
+	       status_number(status, "Seccomp", 10, 0);
 }
 
 /* ---- open ------------------------------------------------------------------------ */

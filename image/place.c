@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define MAX_LINKS	40	/* as the kernel */
@@ -165,7 +166,6 @@ int place_open_special(const struct place *p, const char *path)
 {
 	int node = openat(p->folder, p->name,
 			  O_PATH | O_CLOEXEC | (p->descriptor ? 0 : O_NOFOLLOW));
-	char link[32];
 	struct stat st;
 	int fd;
 
@@ -177,10 +177,9 @@ int place_open_special(const struct place *p, const char *path)
 		fd = report_fail(-EPERM, "%s is no regular file and belongs to user %u: root does not "
 				 "write to it", path, st.st_uid);
 	} else {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-		fd = open(link, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		fd = proc_fd_reopen(node, O_WRONLY | O_NOCTTY);
 		if (fd < 0)
-			fd = report_errno(-errno, "cannot open %s", path);
+			fd = report_errno(fd, "cannot open %s", path);
 	}
 	if (node >= 0)
 		close(node);
