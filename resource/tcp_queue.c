@@ -2,11 +2,12 @@
 /*
  * What is in a TCP connection.  Unread data is looked at with MSG_PEEK.  Data
  * that the receiver had no room for waits at the sender, where only repair
- * mode (CAP_NET_ADMIN) shows it; the counters of both tell how much that is.
+ * mode (CAP_NET_ADMIN) shows it.
  */
 #include "resource/inet_socket.h"
 
 #include <errno.h>
+#include <linux/bpf.h>	/* the states of TCP, beside linux/tcp.h */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/socket.h"
+
+#define SETTLE_MS	300	/* longer than an acknowledgement may be delayed */
 
 #ifndef TCP_REPAIR_OFF_NO_WP
 #define TCP_REPAIR_OFF_NO_WP	-1
@@ -71,59 +74,133 @@ bool tcp_was_connected(int fd)
 	       info.tcpi_bytes_acked || (!ioctl(fd, SIOCINQ, &unread) && unread > 0);
 }
 
-/* Bytes given to `from` that `to` has not got; the end of the stream counts as one there. */
-static int count_undelivered(int from, int to, int64_t *undelivered, uint64_t *received)
+/* Bytes of data that have arrived, as a counter. */
+static int count_received(int fd, uint64_t *received)
 {
-	struct tcp_info sender, receiver;
-	int err = get_info(from, &sender) ?: get_info(to, &receiver);
+	struct tcp_info info;
+	int err = get_info(fd, &info);
 
-	if (err)
-		return err;
-	*received = receiver.tcpi_bytes_received;
-	*undelivered = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans +
-				 sender.tcpi_notsent_bytes - receiver.tcpi_bytes_received);
-	return 0;
+	*received = info.tcpi_bytes_received;
+	return err;
 }
 
-/* Ends repair mode without a word to the peer; it takes SO_REUSEADDR with it. */
+/* Is the end of the stream among what the socket has not got rid of, as a byte of its own? */
+static bool has_queued_end(const struct tcp_info *info)
+{
+	return info->tcpi_state == BPF_TCP_FIN_WAIT1 || info->tcpi_state == BPF_TCP_CLOSING ||
+	       info->tcpi_state == BPF_TCP_LAST_ACK;
+}
+
+/*
+ * Waits until what is on its way is acknowledged: 0, nothing is left; 1, data are left
+ * that the receiver has no room for (or that get lost on the way).
+ */
+static int settle(int fd)
+{
+	for (int waited = 0; ; waited++) {
+		struct tcp_info info;
+		int left = 0, err = get_info(fd, &info);
+
+		if (err || ioctl(fd, SIOCOUTQ, &left))
+			return err ?: -errno;
+		if (left <= has_queued_end(&info))
+			return 0;
+		if (!info.tcpi_unacked || waited == SETTLE_MS)
+			return 1;
+		usleep(1000);
+	}
+}
+
+/* Begins repair mode for a queue, TCP_SEND_QUEUE or TCP_RECV_QUEUE. */
+static int begin_repair(int fd, int queue)
+{
+	return set(fd, TCP_REPAIR, 1) ?: set(fd, TCP_REPAIR_QUEUE, queue);
+}
+
+/* Ends it without a word to the peer; it takes SO_REUSEADDR with it. */
 static void end_repair(int fd, int reuse)
 {
-	set(fd, TCP_REPAIR_QUEUE, 0);
+	set(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
 	if (set(fd, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP))
 		set(fd, TCP_REPAIR, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
 }
 
-/* Appends the last `count` bytes of what `fd` has not got rid of. */
-static int add_undelivered(int fd, size_t count, ProtobufCBinaryData *out)
+/* In repair mode: the sequence number behind the queue. */
+static int queue_end(int fd, uint32_t *end)
 {
-	int reuse = socket_value(fd, SO_REUSEADDR), total = 0, err;
-	uint8_t *data, *more;
-	ssize_t got;
+	socklen_t length = sizeof(*end);
 
-	if (ioctl(fd, SIOCOUTQ, &total) || total < (int)count)
+	return getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, end, &length) ? -errno : 0;
+}
+
+static int received_end(int fd, uint32_t *end)
+{
+	int reuse = socket_value(fd, SO_REUSEADDR), err = begin_repair(fd, TCP_RECV_QUEUE);
+
+	if (!err)
+		err = queue_end(fd, end);
+	end_repair(fd, reuse);
+	return err;
+}
+
+/*
+ * What the socket has sent and not been told the arrival of, or not sent yet: `size` bytes
+ * at most.  *end: the sequence number behind it.  How many, or -errno.  An acknowledgement
+ * that comes while the send queue is in repair mode makes the kernel take all for sent:
+ * so nothing may be under way, and it takes no longer than must be.
+ */
+static ssize_t peek_unsent(int fd, uint8_t *data, size_t size, uint32_t *end)
+{
+	int reuse = socket_value(fd, SO_REUSEADDR), err = begin_repair(fd, TCP_SEND_QUEUE);
+	struct tcp_info info;
+	ssize_t got = 0;
+
+	if (!err)
+		err = queue_end(fd, end);
+	if (!err)
+		got = recv(fd, data, size, MSG_PEEK | MSG_DONTWAIT);
+	if (got < 0)
+		err = -errno;
+	end_repair(fd, reuse);
+	if (!err)
+		err = get_info(fd, &info);
+	if (!err)
+		*end -= has_queued_end(&info);
+	return err ?: got;
+}
+
+/* Appends what `to` has not got of `from`: sequence numbers tell where that begins. */
+static int add_undelivered(int from, int to, ProtobufCBinaryData *out)
+{
+	uint32_t received, end = 0;
+	uint8_t *data, *more;
+	int total = 0, err;
+	ssize_t got;
+	int32_t count;
+
+	err = received_end(to, &received);
+	if (err)
+		return err;
+	if (ioctl(from, SIOCOUTQ, &total) || total <= 0)
 		return -EAGAIN;
 	data = malloc(total);
-	more = data ? realloc(out->data, out->len + count) : NULL;
-	if (!more) {
-		free(data);
+	if (!data)
 		return -ENOMEM;
+	got = peek_unsent(from, data, total, &end);
+	count = end - received;
+	if (got < 0 || count <= 0 || count > got) {
+		free(data);
+		return got < 0 ? (int)got : count <= 0 ? 0 : -EAGAIN;
 	}
-	out->data = more;
-	err = set(fd, TCP_REPAIR, 1);
-	if (!err) {
-		err = set(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
-		got = err ? -1 : recv(fd, data, total, MSG_PEEK | MSG_DONTWAIT);
-		if (!err && got < (ssize_t)count)
-			err = -EAGAIN;
-		end_repair(fd, reuse);
-	}
-	if (!err) {
+	more = realloc(out->data, out->len + count);
+	if (more) {
 		memcpy(more + out->len, data + got - count, count);
+		out->data = more;
 		out->len += count;
 	}
 	free(data);
-	return err;
+	return more ? 0 : -ENOMEM;
 }
 
 static int add_unread(int fd, ProtobufCBinaryData *out)
@@ -148,16 +225,16 @@ static int add_unread(int fd, ProtobufCBinaryData *out)
 static int try_stream(int from, int to, ProtobufCBinaryData *out)
 {
 	uint64_t received, later;
-	int64_t undelivered;
-	int err = count_undelivered(from, to, &undelivered, &received);
+	int left = settle(from), err;
 
+	if (left < 0)
+		return left;
 	out->len = 0;
+	err = count_received(to, &received) ?: add_unread(to, out);
+	if (!err && left)
+		err = add_undelivered(from, to, out);
 	if (!err)
-		err = add_unread(to, out);
-	if (!err && undelivered > 0)
-		err = add_undelivered(from, undelivered, out);
-	if (!err)
-		err = count_undelivered(from, to, &undelivered, &later);
+		err = count_received(to, &later);
 	return err ?: later == received ? 0 : -EAGAIN;
 }
 
