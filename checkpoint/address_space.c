@@ -34,7 +34,9 @@ static enum file_mapping mapping_use(const struct checkpoint *c, const struct kc
 {
 	if (!(v->flags & KCR_VMA_SHARED))
 		return FILE_MAPPED;
-	return c->options->save & CHECKPOINT_SAVE_SHARED ? FILE_MAPPED_KEPT : FILE_MAPPED_SHARED;
+	/* A restart must not write back what the program could not have written. */
+	return c->options->save & CHECKPOINT_SAVE_SHARED && v->flags & KCR_VMA_MAYWRITE ?
+	       FILE_MAPPED_KEPT : FILE_MAPPED_SHARED;
 }
 
 /* Finds or registers the file of a mapping; NULL: reported, *err is set. */
@@ -337,7 +339,7 @@ static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 	const Kcr__Vma *v;
 	int fd, err;
 
-	if (c->options->save & CHECKPOINT_SAVE_EXE)
+	if (c->options->save & (CHECKPOINT_SAVE_EXE | CHECKPOINT_SAVE_PRIVATE))
 		return 0;
 	v = exe_mapping(scope_thread(&c->attempt.scope, pid), mm);
 	if (v) {
