@@ -98,9 +98,41 @@ static inline void check_wait(void)
 		check_sleep_ms(20);
 }
 
+/* Here it happens to the program. */
+static inline void checkpoint_here(void)
+{
+	check_ready();
+	check_wait();
+}
+
 static inline int check_end(void)
 {
 	return check_failures ? 1 : 0;
+}
+
+/* Of a program that has several: PROGRAM READY GO NAME [ARGUMENT]. */
+struct check {
+	const char *name;
+	void (*run)(void);
+};
+
+static const char *check_argument;	/* NULL: none */
+
+/* The one of checks, which end in one without a name, that the command line names. */
+static inline int check_one(int argc, char **argv, const struct check *checks)
+{
+	if (argc < 4) {
+		for (; checks->name; checks++)
+			puts(checks->name);
+		return 2;
+	}
+	check_begin(argc, argv);
+	check_argument = argv[4];
+	while (checks->name && strcmp(checks->name, argv[3]))
+		checks++;
+	NEED(checks->name);
+	checks->run();
+	return check_end();
 }
 
 /* Memory that is told from any other: a number that depends on seed and place. */
