@@ -232,11 +232,11 @@ survives() {
 	finish "$restarted"
 }
 
-# refused_memory KIND TEXT: such memory (tests/programs/mem_refused.c) is refused with
+# refused_memory KIND TEXT: such memory (tests/programs/memory_refused.c) is refused with
 # one line that names the process and says TEXT; no file is left, and the program
 # goes on.
 refused_memory() {
-	start_ready mem_refused "$1"
+	start_ready memory_refused "$1"
 	status_of cr_checkpoint --file image "$pid"
 	[ "$status" = 95 ] || fail "status $status: $said"
 	case $said in *"$pid"*"$2"*) ;; *) fail "message: $said" ;; esac
