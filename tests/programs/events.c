@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Descriptors by which a program waits for something.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+/* ---- epoll ---- */
+
+static int wait_one(int epoll, uint64_t *data)
+{
+	struct epoll_event event = { 0 };
+	int got = epoll_wait(epoll, &event, 1, 100);
+
+	*data = event.data.u64;
+	return got;
+}
+
+static void add(int epoll, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event event = { .events = events, .data.u64 = data };
+
+	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+/*
+ * epoll: level and edge triggered, one-shot that is spent, nested, an entry whose
+ * descriptor number has been closed while a duplicate lives; data of every entry.
+ */
+static void fd_epoll(void)
+{
+	int outer, inner, edges, a[2], b[2], c[2];
+	struct epoll_event rearm = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = 31 };
+	uint64_t data;
+	char byte;
+
+	outer = epoll_create1(0);
+	inner = epoll_create1(EPOLL_CLOEXEC);
+	edges = epoll_create1(0);
+	NEED(outer >= 0 && inner >= 0 && edges >= 0 && !pipe(a) && !pipe(b) && !pipe(c));
+	add(inner, a[0], EPOLLIN, 0x1122334455667788ull);
+	add(outer, inner, EPOLLIN, 2);
+	add(edges, b[0], EPOLLIN | EPOLLET, 20);
+	add(edges, c[0], EPOLLIN | EPOLLONESHOT, 30);
+	NEED(write(b[1], "x", 1) == 1 && write(c[1], "x", 1) == 1);
+	NEED(wait_one(edges, &data) == 1 && wait_one(edges, &data) == 1);
+	NEED(wait_one(edges, &data) == 0);
+	checkpoint_here();
+	/* An edge may be told again after a restart (it is armed anew), a spent one-shot not. */
+	while (wait_one(edges, &data) == 1)
+		CHECK(data == 20);
+	CHECK(write(b[1], "y", 1) == 1 && wait_one(edges, &data) == 1 && data == 20);
+	CHECK(!epoll_ctl(edges, EPOLL_CTL_MOD, c[0], &rearm));
+	CHECK(wait_one(edges, &data) == 1 && data == 31);
+	CHECK(wait_one(outer, &data) == 0);
+	CHECK(write(a[1], "x", 1) == 1);
+	CHECK(wait_one(outer, &data) == 1 && data == 2);
+	CHECK(wait_one(inner, &data) == 1 && data == 0x1122334455667788ull);
+	CHECK(read(a[0], &byte, 1) == 1 && wait_one(outer, &data) == 0);
+	CHECK(!epoll_ctl(inner, EPOLL_CTL_DEL, a[0], NULL));
+	CHECK(fcntl(inner, F_GETFD) == FD_CLOEXEC);
+}
+
+/* ---- eventfd ---- */
+
+/* eventfd: counter, semaphore mode, flags. */
+static void fd_eventfd(void)
+{
+	int plain, semaphore;
+	uint64_t value;
+
+	plain = eventfd(41, EFD_CLOEXEC);
+	semaphore = eventfd(2, EFD_SEMAPHORE | EFD_NONBLOCK);
+	value = 1;
+	NEED(plain >= 0 && semaphore >= 0 && write(plain, &value, 8) == 8);
+	checkpoint_here();
+	CHECK(fcntl(plain, F_GETFD) == FD_CLOEXEC && fcntl(semaphore, F_GETFL) & O_NONBLOCK);
+	CHECK(read(plain, &value, 8) == 8 && value == 42);
+	CHECK(read(semaphore, &value, 8) == 8 && value == 1);
+	CHECK(read(semaphore, &value, 8) == 8 && value == 1);
+	CHECK(read(semaphore, &value, 8) < 0 && errno == EAGAIN);
+	value = 7;
+	CHECK(write(plain, &value, 8) == 8 && read(plain, &value, 8) == 8 && value == 7);
+}
+
+/* ---- inotify ---- */
+
+/* inotify: its watches and their numbers.  The argument is the folder to work in. */
+static void fd_inotify(void)
+{
+	char folder[64], name[128];
+	struct { struct inotify_event event; char name[64]; } got;
+	int fd, first, second;
+
+	snprintf(folder, sizeof(folder), "%s/kcr-inotify.XXXXXX",
+		 check_argument ? check_argument : "/tmp");
+	NEED(mkdtemp(folder));
+	fd = inotify_init1(IN_NONBLOCK);
+	first = inotify_add_watch(fd, "/tmp", IN_ATTRIB);
+	second = inotify_add_watch(fd, folder, IN_CREATE | IN_DELETE);
+	NEED(fd >= 0 && first > 0 && second > 0 && !inotify_rm_watch(fd, first));
+	NEED(read(fd, &got, sizeof(got)) > 0);
+	checkpoint_here();
+	CHECK(read(fd, &got, sizeof(got)) < 0 && errno == EAGAIN);
+	snprintf(name, sizeof(name), "%s/new", folder);
+	CHECK(close(open(name, O_CREAT | O_WRONLY, 0600)) == 0);
+	CHECK(read(fd, &got, sizeof(got)) > 0 && got.event.wd == second &&
+	      got.event.mask == IN_CREATE && !strcmp(got.event.name, "new"));
+	CHECK(!inotify_rm_watch(fd, second));
+	CHECK(!unlink(name) && !rmdir(folder));
+}
+
+/* ---- pidfd ---- */
+
+/* A pidfd of a child that is in the tree, also watched by an epoll made before it. */
+static void fd_pidfd(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 17 };
+	struct pollfd poller;
+	siginfo_t info;
+	pid_t child;
+	int epoll, fd;
+
+	epoll = epoll_create1(0);
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	fd = syscall(SYS_pidfd_open, child, 0);
+	NEED(child > 0 && fd >= 0 && epoll >= 0 && epoll < fd);
+	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	event.data.u64 = 0;
+	checkpoint_here();
+	poller = (struct pollfd){ fd, POLLIN, 0 };
+	CHECK(poll(&poller, 1, 0) == 0);
+	CHECK(!syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0));
+	CHECK(poll(&poller, 1, -1) == 1);
+	CHECK(epoll_wait(epoll, &event, 1, -1) == 1 && event.data.u64 == 17);
+	CHECK(!waitid(P_PIDFD, fd, &info, WEXITED) && info.si_pid == child &&
+	      info.si_status == SIGTERM);
+}
+
+/* ---- signalfd ---- */
+
+/* signalfd: its mask, a signal that waits in it, and further ones. */
+static void fd_signalfd(void)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGRTMIN + 4);
+	NEED(!sigprocmask(SIG_BLOCK, &set, NULL));
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	NEED(fd >= 0 && !sigqueue(getpid(), SIGRTMIN + 4, (union sigval){ .sival_int = 5 }));
+	checkpoint_here();
+	CHECK(read(fd, &info, sizeof(info)) == sizeof(info));
+	CHECK(info.ssi_signo == (uint32_t)SIGRTMIN + 4 && info.ssi_int == 5);
+	CHECK(read(fd, &info, sizeof(info)) < 0 && errno == EAGAIN);
+	raise(SIGUSR1);
+	CHECK(read(fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo == SIGUSR1);
+	CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
+}
+
+static const struct check checks[] = {
+	{ "epoll", fd_epoll },
+	{ "eventfd", fd_eventfd },
+	{ "inotify", fd_inotify },
+	{ "pidfd", fd_pidfd },
+	{ "signalfd", fd_signalfd },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pipes, with names and without, and message queues.
+ */
+#include <mqueue.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+/* ---- pipe ---- */
+
+/*
+ * Pipes inside: contents in order, size, packet mode, a full one, one whose writers
+ * have gone and one whose readers have.
+ */
+static void fd_pipe(void)
+{
+	int plain[2], packet[2], full[2], eof[2], broken[2], size, count = 0, again = 0;
+	static char block[4096], got[4096];
+	char text[64] = "";
+
+	signal(SIGPIPE, SIG_IGN);
+	NEED(!pipe(plain) && !pipe2(packet, O_DIRECT) && !pipe2(full, O_NONBLOCK | O_CLOEXEC));
+	NEED(!pipe(eof) && !pipe(broken));
+	NEED(fcntl(plain[0], F_SETPIPE_SZ, 1 << 17) == 1 << 17);
+	NEED(write(plain[1], "one,", 4) == 4 && write(plain[1], "two", 3) == 3);
+	NEED(write(packet[1], "aaa", 3) == 3 && write(packet[1], "bbbb", 4) == 4);
+	check_fill(block, sizeof(block), 1);
+	while (write(full[1], block, sizeof(block)) == sizeof(block))
+		count++;
+	NEED(write(eof[1], "last", 4) == 4 && !close(eof[1]) && !close(broken[0]));
+	checkpoint_here();
+	CHECK(fcntl(plain[1], F_GETPIPE_SZ) == 1 << 17);
+	CHECK(!ioctl(plain[0], FIONREAD, &size) && size == 7);
+	CHECK(read(plain[0], text, 64) == 7 && !memcmp(text, "one,two", 7));
+	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT);
+	CHECK(read(packet[0], text, 64) == 3 && !memcmp(text, "aaa", 3));
+	CHECK(read(packet[0], text, 64) == 4 && !memcmp(text, "bbbb", 4));
+	CHECK(fcntl(full[1], F_GETFD) == FD_CLOEXEC);
+	CHECK(write(full[1], "x", 1) < 0 && errno == EAGAIN);
+	while (read(full[0], got, sizeof(got)) == sizeof(got) && !memcmp(got, block, sizeof(got)))
+		again++;
+	CHECK(again == count);
+	CHECK(write(full[1], "x", 1) == 1);
+	CHECK(read(eof[0], text, 64) == 4 && read(eof[0], text, 64) == 0);
+	CHECK(write(broken[1], "x", 1) < 0 && errno == EPIPE);
+	CHECK(write(plain[1], "more", 4) == 4 && read(plain[0], text, 64) == 4);
+}
+
+/* ---- pipe_tree ---- */
+
+#define TOTAL	20000
+
+static int pass(int from, int to)
+{
+	uint32_t number;
+
+	while (read(from, &number, 4) == 4) {
+		number++;
+		if (write(to, &number, 4) != 4)
+			return 1;
+	}
+	return 0;
+}
+
+/* A pipeline of three processes, with bytes under way in both pipes. */
+static void fd_pipe_tree(void)
+{
+	int first[2], second[2], status;
+	uint32_t number, expected = 1;
+	pid_t writer, middle;
+
+	NEED(!pipe(first) && !pipe(second));
+	writer = fork();
+	if (!writer) {
+		for (number = 0; number < TOTAL; number++)
+			if (write(first[1], &number, 4) != 4)
+				_exit(1);
+		_exit(0);
+	}
+	close(first[1]);
+	middle = fork();
+	if (!middle) {
+		close(second[0]);
+		_exit(pass(first[0], second[1]));
+	}
+	close(first[0]);
+	close(second[1]);
+	for (int i = 0; i < 500; i++)
+		NEED(read(second[0], &number, 4) == 4 && number == expected++);
+	checkpoint_here();
+	while (read(second[0], &number, 4) == 4 && number == expected)
+		expected++;
+	CHECK(expected == TOTAL + 1);
+	CHECK(waitpid(writer, &status, 0) == writer && status == 0);
+	CHECK(waitpid(middle, &status, 0) == middle && status == 0);
+}
+
+/* ---- fifo ---- */
+
+/* A named pipe with both ends open and contents. */
+static void fd_fifo(void)
+{
+	char path[64], text[16] = "";
+	int reader, writer;
+
+	snprintf(path, sizeof(path), "/tmp/kcr-fifo.%d", getpid());
+	NEED(!mkfifo(path, 0600));
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	writer = open(path, O_WRONLY);
+	NEED(reader >= 0 && writer >= 0 && write(writer, "in it", 5) == 5);
+	checkpoint_here();
+	CHECK(read(reader, text, 16) == 5 && !memcmp(text, "in it", 5));
+	CHECK(read(reader, text, 16) < 0 && errno == EAGAIN);
+	CHECK(write(writer, "more", 4) == 4 && read(reader, text, 16) == 4);
+	CHECK(open(path, O_WRONLY | O_NONBLOCK) >= 0);
+	CHECK(!unlink(path));
+}
+
+/* ---- mqueue ---- */
+
+static void expect(mqd_t queue, const char *text, unsigned int priority)
+{
+	char buffer[64] = "";
+	unsigned int got = 99;
+
+	CHECK(mq_receive(queue, buffer, sizeof(buffer), &got) == (ssize_t)strlen(text) + 1);
+	CHECK(!strcmp(buffer, text) && got == priority);
+}
+
+/*
+ * POSIX message queues: one with a name, opened twice, and one without; order by
+ * priority and age, limits, mode, and whether a call waits.  With the
+ * argument `notified`, the kernel is to notify the program of a message.
+ */
+static void fd_mqueue(void)
+{
+	struct mq_attr limits = { .mq_maxmsg = 5, .mq_msgsize = 64 }, now;
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	mqd_t queue, sender, nameless;
+	char name[32], text[64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/kcr-queue-%d", getpid());
+	umask(0);
+	queue = mq_open(name, O_CREAT | O_EXCL | O_RDONLY | O_NONBLOCK, 0640, &limits);
+	sender = mq_open(name, O_WRONLY);
+	nameless = mq_open("/kcr-nameless", O_CREAT | O_EXCL | O_RDWR, 0600, &limits);
+	NEED(queue >= 0 && sender >= 0 && nameless >= 0 && !mq_unlink("/kcr-nameless"));
+	NEED(!mq_send(sender, "low", 4, 1) && !mq_send(sender, "high", 5, 7));
+	NEED(!mq_send(sender, "low too", 8, 1) && !mq_send(nameless, "", 1, 0));
+	if (check_argument)
+		NEED(!mq_notify(nameless, &event));
+	checkpoint_here();
+	CHECK(!mq_getattr(queue, &now) && now.mq_maxmsg == 5 && now.mq_msgsize == 64);
+	CHECK(now.mq_curmsgs == 3 && now.mq_flags == O_NONBLOCK);
+	CHECK(!fstat(queue, &st) && (st.st_mode & 07777) == 0640);
+	expect(queue, "high", 7);
+	expect(queue, "low", 1);
+	CHECK(!mq_send(sender, "last", 5, 0));
+	expect(queue, "low too", 1);
+	expect(queue, "last", 0);
+	CHECK(mq_receive(queue, text, sizeof(text), NULL) < 0 && errno == EAGAIN);
+	expect(nameless, "", 0);
+	CHECK(!mq_getattr(nameless, &now) && !now.mq_flags && !now.mq_curmsgs);
+	CHECK(mq_receive(sender, text, sizeof(text), NULL) < 0 && errno == EBADF);
+	CHECK(!mq_unlink(name));
+	CHECK(mq_open("/kcr-nameless", O_RDONLY) < 0 && errno == ENOENT);
+}
+
+static const struct check checks[] = {
+	{ "pipe", fd_pipe },
+	{ "pipe_tree", fd_pipe_tree },
+	{ "fifo", fd_fifo },
+	{ "mqueue", fd_mqueue },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}

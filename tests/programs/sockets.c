@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sockets.
+ */
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+/* ---- tcp ---- */
+
+/*
+ * TCP inside: a connection of two descriptors of the program with bytes under way in
+ * both directions, and a listening socket that still accepts.
+ */
+static void fd_tcp(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int listener, client, server, again, on = 1, value = 0;
+	char text[64];
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)));
+	NEED(!listen(listener, 5) && !getsockname(listener, (struct sockaddr *)&address, &length));
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(!setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
+	NEED(!connect(client, (struct sockaddr *)&address, sizeof(address)));
+	server = accept(listener, NULL, NULL);
+	NEED(server >= 0 && send(client, "to the server", 13, 0) == 13);
+	NEED(send(server, "to the client", 13, 0) == 13);
+	check_sleep_ms(100);
+	checkpoint_here();
+	CHECK(recv(server, text, 64, 0) == 13 && !memcmp(text, "to the server", 13));
+	CHECK(recv(client, text, 64, 0) == 13 && !memcmp(text, "to the client", 13));
+	CHECK(send(client, "more", 4, 0) == 4 && recv(server, text, 64, MSG_WAITALL & 0) == 4);
+	CHECK(send(server, "less", 4, 0) == 4 && recv(client, text, 64, 0) == 4);
+	length = sizeof(value);
+	CHECK(!getsockopt(client, IPPROTO_TCP, TCP_NODELAY, &value, &length) && value);
+	again = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!connect(again, (struct sockaddr *)&address, sizeof(address)));
+	CHECK(accept(listener, NULL, NULL) >= 0);
+	CHECK(!close(client) && recv(server, text, 64, 0) == 0);
+}
+
+/* ---- udp ---- */
+
+/* UDP sockets: bound, connected, with a datagram that has arrived. */
+static void fd_udp(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET }, now;
+	socklen_t length = sizeof(address);
+	int bound, connected;
+	char text[64];
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bound = socket(AF_INET, SOCK_DGRAM, 0);
+	connected = socket(AF_INET, SOCK_DGRAM, 0);
+	NEED(bound >= 0 && !bind(bound, (struct sockaddr *)&address, sizeof(address)));
+	NEED(!getsockname(bound, (struct sockaddr *)&address, &length));
+	NEED(!connect(connected, (struct sockaddr *)&address, sizeof(address)));
+	checkpoint_here();
+	length = sizeof(now);
+	CHECK(!getsockname(bound, (struct sockaddr *)&now, &length));
+	CHECK(now.sin_port == address.sin_port);
+	CHECK(send(connected, "datagram", 8, 0) == 8);
+	CHECK(recv(bound, text, 64, 0) == 8 && !memcmp(text, "datagram", 8));
+}
+
+/* ---- unix ---- */
+
+static int pairs[3][2];
+static const int types[3] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+
+/*
+ * Pairs of Unix sockets (stream, datagram, sequenced packets) with unread contents in
+ * both directions, one half-closed, one whose peer has gone; used by two processes.
+ */
+static void fd_unix(void)
+{
+	int half[2], gone[2], status, size = 0;
+	socklen_t length = sizeof(size);
+	char text[64];
+	pid_t child;
+
+	for (int i = 0; i < 3; i++) {
+		NEED(!socketpair(AF_UNIX, types[i], 0, pairs[i]));
+		NEED(send(pairs[i][0], "hello", 5, 0) == 5 && send(pairs[i][0], "you", 3, 0) == 3);
+		NEED(send(pairs[i][1], "back", 4, 0) == 4);
+	}
+	NEED(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, half));
+	NEED(send(half[0], "bye", 3, 0) == 3 && !shutdown(half[0], SHUT_WR));
+	NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, gone));
+	NEED(send(gone[0], "late", 4, 0) == 4 && !close(gone[0]));
+	size = 50000;
+	NEED(!setsockopt(pairs[0][0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)));
+	NEED(!getsockopt(pairs[0][0], SOL_SOCKET, SO_SNDBUF, &size, &length));
+	child = fork();
+	if (!child) {
+		check_wait();
+		for (int i = 0; i < 3; i++)
+			CHECK(recv(pairs[i][0], text, 64, 0) == 4 && !memcmp(text, "back", 4));
+		CHECK(send(pairs[0][0], "child", 5, 0) == 5);
+		_exit(check_end());
+	}
+	check_ready();
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(recv(pairs[0][1], text, 64, 0) == 13 && !memcmp(text, "helloyouchild", 13));
+	for (int i = 1; i < 3; i++) {
+		CHECK(recv(pairs[i][1], text, 64, 0) == 5 && !memcmp(text, "hello", 5));
+		CHECK(recv(pairs[i][1], text, 64, 0) == 3 && !memcmp(text, "you", 3));
+		CHECK(send(pairs[i][1], "again", 5, 0) == 5);
+		CHECK(recv(pairs[i][0], text, 64, 0) == 5);
+	}
+	CHECK(recv(half[1], text, 64, 0) == 3 && recv(half[1], text, 64, 0) == 0);
+	CHECK(send(half[1], "on", 2, 0) == 2 && recv(half[0], text, 64, 0) == 2);
+	CHECK(send(half[0], "no", 2, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+	CHECK(fcntl(half[0], F_GETFL) & O_NONBLOCK);
+	CHECK(recv(gone[1], text, 64, 0) == 4 && recv(gone[1], text, 64, 0) == 0);
+	length = sizeof(size);
+	CHECK(!getsockopt(pairs[0][0], SOL_SOCKET, SO_SNDBUF, &status, &length) && status == size);
+}
+
+/* ---- unix_listen ---- */
+
+static int listener(struct sockaddr_un *name, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	NEED(fd >= 0 && !bind(fd, (struct sockaddr *)name, length) && !listen(fd, 5));
+	return fd;
+}
+
+static void talk(int listener, const struct sockaddr_un *name, socklen_t length)
+{
+	int client = socket(AF_UNIX, SOCK_STREAM, 0), server;
+	char byte;
+
+	CHECK(!connect(client, (const struct sockaddr *)name, length));
+	server = accept(listener, NULL, NULL);
+	CHECK(server >= 0 && write(client, "x", 1) == 1 && read(server, &byte, 1) == 1);
+	close(client);
+	close(server);
+}
+
+/*
+ * A listening Unix socket with a name in the file system and one with an abstract
+ * name, and a connection that it has accepted.
+ */
+static void fd_unix_listen(void)
+{
+	struct sockaddr_un path = { .sun_family = AF_UNIX }, abstract = { .sun_family = AF_UNIX };
+	socklen_t abstract_length;
+	int a, b, client, server;
+	char text[8];
+
+	snprintf(path.sun_path, sizeof(path.sun_path), "/tmp/kcr-unix.%d", getpid());
+	abstract_length = offsetof(struct sockaddr_un, sun_path) + 1 +
+			  sprintf(abstract.sun_path + 1, "kcr-abstract-%d", getpid());
+	a = listener(&path, sizeof(path));
+	b = listener(&abstract, abstract_length);
+	client = socket(AF_UNIX, SOCK_STREAM, 0);
+	NEED(!connect(client, (struct sockaddr *)&path, sizeof(path)));
+	server = accept(a, NULL, NULL);
+	NEED(server >= 0 && write(client, "abc", 3) == 3);
+	checkpoint_here();
+	CHECK(read(server, text, 8) == 3 && !memcmp(text, "abc", 3));
+	CHECK(write(server, "de", 2) == 2 && read(client, text, 8) == 2);
+	talk(a, &path, sizeof(path));
+	talk(b, &abstract, abstract_length);
+	CHECK(!unlink(path.sun_path));
+}
+
+/* ---- netlink ---- */
+
+static char buffer[65536];
+
+static uint32_t port_of(int fd)
+{
+	struct sockaddr_nl local;
+	socklen_t length = sizeof(local);
+
+	CHECK(!getsockname(fd, (struct sockaddr *)&local, &length));
+	return local.nl_pid;
+}
+
+/* Changes the loopback interface: everybody in the group is told. */
+static void change_mtu(void)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(!ioctl(fd, SIOCGIFMTU, &request));
+	request.ifr_mtu--;
+	CHECK(!ioctl(fd, SIOCSIFMTU, &request));
+	close(fd);
+}
+
+static void expect(int fd, int type)
+{
+	const struct nlmsghdr *head = (const void *)buffer;
+
+	CHECK(recv(fd, buffer, sizeof(buffer), 0) > (ssize_t)sizeof(*head));
+	CHECK(head->nlmsg_type == type);
+}
+
+static void ask(int fd)
+{
+	struct { struct nlmsghdr head; struct rtgenmsg all; } list = {
+		{ sizeof(list), RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0 }, { AF_UNSPEC },
+	};
+
+	CHECK(send(fd, &list, sizeof(list), 0) == sizeof(list));
+	expect(fd, RTM_NEWLINK);
+	CHECK(((struct nlmsghdr *)buffer)->nlmsg_pid == port_of(fd));
+	do
+		CHECK(recv(fd, buffer, sizeof(buffer), 0) > 0);
+	while (((struct nlmsghdr *)buffer)->nlmsg_type != NLMSG_DONE && !check_failures);
+}
+
+/*
+ * A netlink socket that hears of every change of a network interface, by a group,
+ * and one that asks for their list.
+ */
+static void fd_netlink(void)
+{
+	struct sockaddr_nl local = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	int events, list, one = 1, value = 0;
+	socklen_t length = sizeof(value);
+	uint32_t port;
+
+	events = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	list = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
+	NEED(events >= 0 && !bind(events, (struct sockaddr *)&local, sizeof(local)));
+	NEED(!setsockopt(list, SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one)));
+	ask(list);
+	change_mtu();
+	expect(events, RTM_NEWLINK);
+	port = port_of(events);
+	checkpoint_here();
+	CHECK(port_of(events) == port);
+	CHECK(!getsockopt(list, SOL_NETLINK, NETLINK_EXT_ACK, &value, &length) && value == 1);
+	CHECK(fcntl(list, F_GETFL) & O_NONBLOCK && fcntl(events, F_GETFD) == FD_CLOEXEC);
+	ask(list);
+	change_mtu();
+	expect(events, RTM_NEWLINK);
+}
+
+/* ---- owner ---- */
+
+static pthread_barrier_t barrier;
+static pid_t tid;
+
+static void *idle(void *argument)
+{
+	tid = syscall(SYS_gettid);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);		/* who has ended owns nothing */
+	return argument;
+}
+
+static bool is_owned(int fd, int type, pid_t pid)
+{
+	struct f_owner_ex owner = { };
+
+	return !fcntl(fd, F_GETOWN_EX, &owner) && (int)owner.type == type && owner.pid == pid;
+}
+
+/* Who gets the signals of a descriptor: a thread, the process, its group (F_SETOWN_EX). */
+static void fd_owner(void)
+{
+	pid_t pids[4];
+	const int types[] = { F_OWNER_TID, F_OWNER_TID, F_OWNER_PID, F_OWNER_PGRP };
+	pthread_t thread;
+	int fd[4];
+
+	NEED(!pthread_barrier_init(&barrier, NULL, 2));
+	NEED(!pthread_create(&thread, NULL, idle, NULL));
+	pthread_barrier_wait(&barrier);
+	pids[0] = tid;
+	pids[1] = pids[2] = getpid();
+	pids[3] = getpgrp();
+	for (int i = 0; i < 4; i++) {
+		struct f_owner_ex owner = { types[i], pids[i] };
+
+		fd[i] = socket(AF_UNIX, SOCK_DGRAM, 0);
+		NEED(fd[i] >= 0 && !fcntl(fd[i], F_SETOWN_EX, &owner));
+	}
+	checkpoint_here();
+	for (int i = 0; i < 4; i++)
+		CHECK(is_owned(fd[i], types[i], pids[i]));
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+}
+
+static const struct check checks[] = {
+	{ "tcp", fd_tcp },
+	{ "udp", fd_udp },
+	{ "unix", fd_unix },
+	{ "unix_listen", fd_unix_listen },
+	{ "netlink", fd_netlink },
+	{ "owner", fd_owner },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}

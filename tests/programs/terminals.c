@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pseudo-terminals of which both ends are inside.
+ */
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+
+#include "check.h"
+
+/* ---- pty ---- */
+
+/*
+ * A pseudo-terminal with both ends inside: settings, window size, a line under way,
+ * and a child whose controlling terminal it is.  TIOCGPTPEER leaves O_CLOEXEC in the
+ * flags of the file, where /proc/PID/fdinfo takes it for that of any descriptor.
+ */
+static void fd_pty(void)
+{
+	struct winsize size = { .ws_row = 33, .ws_col = 99 }, now;
+	struct termios set, got;
+	int master, slave, peer, plain, status;
+	char text[64] = "", byte;
+	int up[2];
+	pid_t child;
+
+	master = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+	NEED(master >= 0 && !grantpt(master) && !unlockpt(master) && !pipe(up));
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	NEED(slave >= 0 && !tcgetattr(slave, &set));
+	peer = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	plain = dup(peer);
+	NEED(peer >= 0 && plain >= 0);
+	set.c_lflag &= ~ECHO;
+	set.c_cc[VERASE] = 'x';
+	NEED(!tcsetattr(slave, TCSANOW, &set) && !ioctl(master, TIOCSWINSZ, &size));
+	NEED(write(master, "a line\n", 7) == 7);
+	child = fork();
+	if (!child) {
+		NEED(setsid() > 0 && !ioctl(slave, TIOCSCTTY, 0));
+		NEED(write(up[1], "", 1) == 1);
+		check_wait();
+		CHECK(tcgetpgrp(slave) == getpid() && tcgetsid(slave) == getpid());
+		CHECK(open("/dev/tty", O_RDWR) >= 0);
+		_exit(check_end());
+	}
+	NEED(read(up[0], &byte, 1) == 1);
+	checkpoint_here();
+	CHECK(!tcgetattr(slave, &got) && got.c_cc[VERASE] == 'x' && !(got.c_lflag & ECHO));
+	CHECK(!ioctl(slave, TIOCGWINSZ, &now) && now.ws_row == 33 && now.ws_col == 99);
+	CHECK(fcntl(peer, F_GETFD) == FD_CLOEXEC && fcntl(peer, F_GETFL) & O_CLOEXEC);
+	CHECK(fcntl(plain, F_GETFD) == 0);
+	CHECK(fcntl(slave, F_GETFD) == 0 && !(fcntl(slave, F_GETFL) & O_CLOEXEC));
+	CHECK(read(slave, text, 64) == 7 && !memcmp(text, "a line\n", 7));
+	CHECK(write(slave, "out", 3) == 3 && read(master, text, 64) == 3);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* ---- pty_tree ---- */
+
+static int open_pair(int *slave)
+{
+	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+
+	NEED(master >= 0 && !grantpt(master) && !unlockpt(master));
+	*slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	NEED(*slave >= 0);
+	return master;
+}
+
+/* Has it the terminal of the session, with this group in the foreground? */
+static void check_terminal(pid_t session, pid_t foreground)
+{
+	int tty = open("/dev/tty", O_RDWR);
+
+	CHECK(tty >= 0);
+	CHECK(tcgetsid(tty) == session);
+	CHECK(tcgetpgrp(tty) == foreground);
+	close(tty);
+}
+
+static int child(int slave, int up, int down)
+{
+	char byte;
+
+	NEED(!setpgid(0, 0) && write(up, "", 1) == 1);
+	check_wait();
+	check_terminal(getppid(), getpid());
+	CHECK(tcgetpgrp(slave) == getpid());
+	/* The session loses its terminal when nobody has it open. */
+	CHECK(read(down, &byte, 1) == 1);
+	return check_end();
+}
+
+static int leader(int slave, int up)
+{
+	int ready[2], done[2], status;
+	pid_t pid;
+	char byte;
+
+	NEED(setsid() > 0 && !ioctl(slave, TIOCSCTTY, 0) && !pipe(ready) && !pipe(done));
+	pid = fork();
+	if (!pid)
+		_exit(child(slave, ready[1], done[0]));
+	NEED(read(ready[0], &byte, 1) == 1 && !tcsetpgrp(slave, pid));
+	close(slave);
+	NEED(write(up, "", 1) == 1);
+	check_wait();
+	check_terminal(getpid(), pid);
+	CHECK(write(done[1], "", 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return check_end();
+}
+
+/*
+ * A session on a pseudo-terminal of the tree: its leader has not got it open, but
+ * another pseudo-terminal; the child, which has it, is in the foreground.
+ */
+static void fd_pty_tree(void)
+{
+	int other, slave, up[2], status;
+	pid_t pid;
+	char byte;
+
+	NEED(open_pair(&other) >= 0 && open_pair(&slave) >= 0 && !pipe(up));
+	pid = fork();
+	if (!pid)
+		_exit(leader(slave, up[1]));
+	close(slave);
+	NEED(read(up[0], &byte, 1) == 1);
+	checkpoint_here();
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static const struct check checks[] = {
+	{ "pty", fd_pty },
+	{ "pty_tree", fd_pty_tree },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}
