@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- what is replaced ------------------------------------------------------------------- */
+/* ---- what is replaced, besides tests/unit/lone_rank.c ----------------------------------- */
 
 static bool fails;			/* so does what comes next */
 
@@ -143,57 +143,6 @@ char *local_name(const char *parent, const char *path)
 void folder_look_again(const char *path)
 {
 	(void)path;
-}
-
-int launcher_find(struct launcher *l, pid_t daemon)
-{
-	(void)l;
-	(void)daemon;
-	return -ESRCH;
-}
-
-void launcher_free(struct launcher *l)
-{
-	(void)l;
-}
-
-const char *launcher_get(const struct launcher *l, const char *name)
-{
-	(void)l;
-	(void)name;
-	return NULL;
-}
-
-int runtime_watch(void)
-{
-	return 0;
-}
-
-void runtime_expect_loss(bool expect)
-{
-	(void)expect;
-}
-
-int runtime_reattach(const struct launcher *l)
-{
-	(void)l;
-	return 0;
-}
-
-void ask_prepared(uint32_t rank, uint32_t asker)
-{
-	(void)rank;
-	(void)asker;
-}
-
-void ask_answered(int code)
-{
-	(void)code;
-}
-
-int ask_restarted(void)
-{
-	return 0;
 }
 
 /* ---- the three of them ------------------------------------------------------------------ */

@@ -20,59 +20,6 @@
 #define ADDRESS	"address of rank "
 #define UNKNOWN	4711		/* a type of a later release */
 
-/* ---- what is replaced in the rank ------------------------------------------------------- */
-
-int launcher_find(struct launcher *l, pid_t daemon)
-{
-	(void)l;
-	(void)daemon;
-	return -ESRCH;
-}
-
-void launcher_free(struct launcher *l)
-{
-	(void)l;
-}
-
-const char *launcher_get(const struct launcher *l, const char *name)
-{
-	(void)l;
-	(void)name;
-	return NULL;
-}
-
-int runtime_watch(void)
-{
-	return 0;
-}
-
-void runtime_expect_loss(bool expect)
-{
-	(void)expect;
-}
-
-int runtime_reattach(const struct launcher *l)
-{
-	(void)l;
-	return 0;
-}
-
-void ask_prepared(uint32_t rank, uint32_t asker)
-{
-	(void)rank;
-	(void)asker;
-}
-
-void ask_answered(int code)
-{
-	(void)code;
-}
-
-int ask_restarted(void)
-{
-	return 0;
-}
-
 /* ---- HELLO, to mpirun ------------------------------------------------------------------- */
 
 /* What follows the address; its first `length` bytes are sent. */
