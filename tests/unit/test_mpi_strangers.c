@@ -183,20 +183,31 @@ static void replay(void **state)
 	closed_within(fd, 2);
 }
 
-/* An end of mpirun's that does not know the secret is not believed either. */
-static void wrong_mpirun(void **state)
+/*
+ * A daemon that meets an mpirun of that version, which gives no proof of the secret: what
+ * becomes of its greeting.  ends[1] is mpirun's.
+ */
+static int greet_mpirun(uint32_t version, int ends[2])
 {
-	struct greeting_challenge challenge = { .version = GREETING_VERSION };
+	struct greeting_challenge challenge = { .version = version };
 	uint8_t proof[SEAL_KEY] = { 0 };
 	struct wire w;
-	int ends[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(wire_write(ends[1], WIRE_CHALLENGE, WIRE_ALL, 0, &challenge,
 				    sizeof(challenge)), 0);
 	assert_int_equal(wire_write(ends[1], WIRE_WELCOME, WIRE_ALL, 0, proof, sizeof(proof)), 0);
-	assert_int_equal(greeting_daemon(&w, ends[0], job.secret, "node"), -EACCES);
+	report_clear();
+	return greeting_daemon(&w, ends[0], job.secret, "node");
+}
+
+/* An end of mpirun's that does not know the secret is not believed either. */
+static void wrong_mpirun(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(greet_mpirun(GREETING_VERSION, ends), -EACCES);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -204,18 +215,12 @@ static void wrong_mpirun(void **state)
 /* mpirun's end is of another version: that is told with both of them. */
 static void other_mpirun(void **state)
 {
-	struct greeting_challenge challenge = { .version = GREETING_VERSION + 7 };
 	struct wire_header h;
 	uint8_t *data;
-	struct wire w;
 	int ends[2];
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	assert_int_equal(wire_write(ends[1], WIRE_CHALLENGE, WIRE_ALL, 0, &challenge,
-				    sizeof(challenge)), 0);
-	report_clear();
-	assert_int_equal(greeting_daemon(&w, ends[0], job.secret, "node"), -EPROTONOSUPPORT);
+	assert_int_equal(greet_mpirun(GREETING_VERSION + 7, ends), -EPROTONOSUPPORT);
 	assert_non_null(strstr(report_message(), "mpirun has version 9 "));
 	assert_non_null(strstr(report_message(), "daemon has version 2: install the same release"));
 	/* It lets mpirun tell, too. */
