@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Defaults of the argument structures.  A program passes the version that it
- * was built for; there is but one so far.
+ * was built for; there is only one so far.
  */
 #include <libcr.h>
 

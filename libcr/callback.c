@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Registering callbacks, and running a group of them: nested, in reverse order
- * of registration.  What cr_checkpoint() returns is decided by the innermost
- * call and the same for all of the group.
+ * of registration.  The innermost call decides what cr_checkpoint() returns in
+ * the whole group.
  */
 #include "libcr/internal.h"
 
@@ -22,7 +22,7 @@ void cri_callbacks_free(struct cri_callbacks *callbacks)
 
 /* ---- registering -------------------------------------------------------------------- */
 
-/* Index of the new one, or -1 with errno.  cri.lock held. */
+/* Index of the new callback, or -1 with errno.  cri.lock held. */
 static int add(struct cri_callbacks *callbacks, cr_callback_t func, void *arg)
 {
 	if (callbacks->count == CR_MAX_CALLBACKS) {
@@ -68,7 +68,7 @@ static struct cri_callbacks *of_context(int flags)
 	return NULL;
 }
 
-/* What both calls need: false with errno. */
+/* The check of register and replace: false with errno. */
 static bool may_change(void)
 {
 	if (!cri_is_init())
@@ -144,7 +144,7 @@ static int clip_code(int code)
 	return (code < 0 ? -(unsigned int)code : (unsigned int)code) & 0xffff ?: CR_ETEMPFAIL;
 }
 
-/* A callback returned other than 0: it ends the request. */
+/* A callback returned non-zero: this ends the request. */
 static void note_code(struct cri_run *run, int ret)
 {
 	int code = clip_code(ret), none = 0;
@@ -206,7 +206,7 @@ int cr_checkpoint(int flags)
 	return run->request->result;
 }
 
-/* ---- what is known of the request ------------------------------------------------------ */
+/* ---- information on the request -------------------------------------------------------- */
 
 const struct cr_checkpoint_info *cr_get_checkpoint_info(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Critical sections: one word counts the threads inside, its highest bit keeps
- * further ones out.  Entering and leaving is one atomic operation each; who
- * has to wait sleeps on the word (futex).
+ * further ones out.  Entering and leaving is one atomic operation each; threads
+ * that have to wait sleep on the word (futex).
  */
 #include "libcr/internal.h"
 
@@ -90,7 +90,7 @@ static void wait_until_open(void)
 
 /* ---- the program's side ------------------------------------------------------------- */
 
-/* From now on a checkpoint asks before it happens. */
+/* Becomes a client: from now on checkpoints wait for critical sections. */
 static int need_service(void)
 {
 	int ret;
@@ -117,7 +117,7 @@ static int try_to_enter(void)
 	return 1;
 }
 
-/* In a callback, or deeper inside: nothing to decide.  -1: this one counts. */
+/* Nothing to do in a callback or a nested section: 0.  -1: an outermost section. */
 static int enter_is_free(void)
 {
 	if (cri_self.run)

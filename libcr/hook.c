@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What happens after the callbacks (hooks, who is held), and small controls
- * that need no more than a field of struct cri.
+ * What happens after the callbacks (hooks, which threads are held), and small
+ * controls that need no more than a field of struct cri.
  */
 #include "libcr/internal.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which threads take part.  Everything belongs to one process: a forked child
- * finds itself as if cr_init() had never been called.  Opening the device is
- * left to the first use of a service, so that a program that only calls
- * cr_init() gets neither a thread nor a descriptor.
+ * Which threads take part.  All state belongs to one process: a forked child
+ * starts as if cr_init() had never been called.  The client descriptor is opened
+ * at the first use of a service, so that a program that only calls cr_init()
+ * gets neither a thread nor a descriptor.
  */
 #include "libcr/internal.h"
 
@@ -83,7 +83,7 @@ static void in_child(void)
 	cri_omit_child();
 }
 
-/* Nobody waits for a thread that ended inside a critical section. */
+/* A thread that ends inside a critical section leaves it. */
 static void on_thread_exit(void *id)
 {
 	(void)id;
@@ -124,7 +124,7 @@ static __attribute__((constructor)) void load(void)
 	errno = err;
 }
 
-/* dlclose(3), before there is a service thread: nothing may call us any more. */
+/* dlclose(3), before there is a service thread: nothing may call us from now on. */
 static __attribute__((destructor)) void unload(void)
 {
 	cri_record_end();
@@ -152,7 +152,7 @@ cr_client_id_t cr_init(void)
 {
 	int err = 0;
 
-	/* A thread of libcr's own has no number, but no less to say. */
+	/* libcr's own thread has no id of its own; callbacks in it use 0. */
 	if (cri_self.generation == cri.generation)
 		return cri_self.id == CR_ID_CALLBACK ? 0 : cri_self.id;
 	cri_watch_forks();

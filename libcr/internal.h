@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the files of libcr share.  init.c knows threads and forks, service.c
+ * What the files of libcr share.  init.c handles threads and forks, service.c
  * has the thread that answers requests, callback.c runs callbacks, critical.c
- * keeps critical sections.
+ * implements critical sections.
  *
  * cri.lock guards the lists and the start of the service thread.  It is never
- * held while a callback runs; cri_lock() keeps our signal away meanwhile, so
+ * held while a callback runs; cri_lock() blocks our signal meanwhile, so
  * that no callback interrupts a thread that holds it.
  */
 #ifndef LIBCR_INTERNAL_H
@@ -44,7 +44,7 @@ struct cri_request {
 	struct cr_restart_info restart;
 	int result;			/* of cr_checkpoint() */
 	int code;			/* a callback returned it; 0: none */
-	unsigned int over;		/* result is known; threads sleep on it (futex) */
+	unsigned int over;		/* result is valid; threads sleep on it (futex) */
 	int flags;			/* the worst that a thread gave to cr_checkpoint() */
 };
 
@@ -55,14 +55,14 @@ struct cri_request {
  */
 struct cri_run {
 	struct cri_callbacks callbacks;	/* a copy */
-	unsigned int left;		/* that have not begun */
-	unsigned int current;		/* index of the one that runs */
+	unsigned int left;		/* not yet begun */
+	unsigned int current;		/* index of the running one */
 	int context;			/* CR_THREAD_CONTEXT, CR_SIGNAL_CONTEXT */
 	bool called;			/* the running one has called cr_checkpoint() */
 	bool reached;			/* reach() has returned */
-	int flags;			/* what was given to cr_checkpoint(): the first failure */
+	int flags;			/* of cr_checkpoint(): the first failure */
 	struct cri_request *request;
-	struct cri_callbacks *origin;	/* what callbacks is a copy of */
+	struct cri_callbacks *origin;	/* the original of callbacks */
 	void (*reach)(struct cri_run *run);
 };
 
@@ -86,7 +86,7 @@ struct cri_thread {
 	struct cri_callbacks callbacks;	/* of signal context */
 	unsigned int part;		/* enum cri_part; the service sleeps on it (futex) */
 	struct cri_run part_run;
-	sigset_t mask;			/* cri_lock(): what it was */
+	sigset_t mask;			/* before cri_lock() */
 };
 
 struct cri {
@@ -108,13 +108,13 @@ extern __thread struct cri_thread cri_self;
 void cri_lock(void);
 void cri_unlock(void);
 
-/* Whatever cri.lock guards is whole in forked children. */
+/* Makes fork(2) take cri.lock, so that what it guards is consistent in children. */
 void cri_watch_forks(void);
 
 /* Sleeps while *word is value (may return early); errno is kept. */
 void cri_sleep(unsigned int *word, unsigned int value, const struct timespec *timeout);
 void cri_wake(unsigned int *word);
-/* CLOCK_MONOTONIC, and what is left until `end`, not less than nothing. */
+/* CLOCK_MONOTONIC, and the time left until `end`, at least 0. */
 struct timespec cri_now(void);
 struct timespec cri_time_left(const struct timespec *end);
 
@@ -124,15 +124,15 @@ bool cri_is_init(void);
 /* Is the calling thread in a callback or a hook? */
 bool cri_is_busy(void);
 
-/* A descriptor, or -1 with errno: ENOSYS: no module; else as open(2) and kcr(4) say. */
+/* A descriptor, or -1 with errno: ENOSYS: no module; else see open(2) and kcr(4). */
 int cri_open_device(void);
 
 /* Starts the service thread unless it runs; cri.lock held.  0 or -1 with errno. */
 int cri_service_start(void);
-/* In a forked child: forgets it. */
+/* In a forked child: closes its descriptor. */
 void cri_service_forget(void);
 
-/* From now on dlclose(3) leaves us where we are. */
+/* From now on dlclose(3) does not unload us. */
 void cri_stay_loaded(void);
 /* In a callback: asks for more processes.  0 or -1 with errno. */
 int cri_service_forward(int scope, pid_t target);
@@ -142,18 +142,18 @@ int cri_service_forward(int scope, pid_t target);
 /* Makes threads take part; cri.lock held.  0 or -1 with errno. */
 int cri_signal_prepare(void);
 /*
- * In the service thread: sends the threads that have a part to it and returns
- * when they have reached cr_checkpoint(); `answer` is called by the innermost,
- * and must set result and call cri_signal_over().
+ * In the service thread: makes the threads that have a part run their callbacks;
+ * when all have reached cr_checkpoint() the innermost calls `answer`, which
+ * must set result and call cri_signal_over().
  */
 void cri_signal_begin(struct cri_request *request, void (*answer)(struct cri_request *request));
-/* The result is known: they go on. */
+/* The result is valid: they go on. */
 void cri_signal_over(struct cri_request *request);
 /* Waits until they have finished. */
 void cri_signal_finish(void);
 /* The calling thread ends; cri.lock held. */
 void cri_signal_leave(void);
-/* For ANSWER: who is held and who is not; malloc'ed.  Returns how many. */
+/* For ANSWER: threads whose hold differs from the default; malloc'ed.  Returns how many. */
 uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *flags);
 
 /* ---- hook.c ------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ void cri_callbacks_run(struct cri_run *run);
 /* When the library is loaded, and when it is unloaded. */
 void cri_record_begin(void);
 void cri_record_end(void);
-/* In a forked child: of one that is left out of checkpoints, it is, too. */
+/* In a forked child: leaves it out of checkpoints if its parent is left out. */
 void cri_omit_child(void);
 
 /* ---- nscd.c --------------------------------------------------------------------------- */
@@ -186,30 +186,30 @@ void cri_omit_child(void);
 /* When the library is loaded: LIBCR_DISABLE_NSCD. */
 void cri_nscd_begin(void);
 
-/* ---- request.c: tools that work for the program ------------------------------------ */
+/* ---- request.c: tools run for the program ------------------------------------------ */
 
 /*
- * spawn.c: 0 or an errno; fd becomes CRI_TOOL_FD (-1: none).  On the other end
- * of `status` the tool tells its number (a pid_t), waits for a byte, begins.
- * between: NULL, or gets the number of a process for cri_spawn_end(): it stays
- * between us and the tool as long as this runs.
+ * spawn.c: 0 or an errno; fd becomes CRI_TOOL_FD (-1: none).  On `status` the
+ * tool sends its PID (a pid_t), waits for a byte, begins.
+ * between: NULL, or gets the PID of a process for cri_spawn_end(): the parent
+ * of the tool and our child as long as the tool runs.
  */
 int cri_spawn(const char *tool, const char *const *arguments, int fd, int status,
 	      pid_t *between);
-/* Waits until the tool has ended and all of it that is left is ours. */
+/* Waits until the tool has ended and its children have become ours. */
 void cri_spawn_end(pid_t between);
 
 /* Runs a tool; arguments end with NULL and may name descriptor CRI_TOOL_FD, which is `fd`. */
 #define CRI_TOOL_FD	4
-/* The handle, or -1 with errno.  traces_us: it has to do with this very process. */
+/* The handle, or -1 with errno.  traces_us: the tool must be able to trace this process. */
 int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
 		  bool traces_us);
-/* Waits until the request is accepted or over.  0, or an error number: over, and forgotten. */
+/* Waits until the request is accepted or over.  0, or an error number: over, and freed. */
 int cri_job_accepted(unsigned long handle);
-/* 1: over; 0: not in this time; -1 with errno.  timeout NULL: for ever. */
+/* 1: over; 0: timed out; -1 with errno.  timeout NULL: for ever. */
 int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart);
 int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool restart);
-/* The result is 0 or a process number; -1 with errno. */
+/* The result is 0 or a PID; -1 with errno. */
 int cri_job_reap(unsigned long handle, bool restart);
 int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **message,
 		 bool restart);

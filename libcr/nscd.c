@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * LIBCR_DISABLE_NSCD: a process that asked the name service cache daemon once
- * has a file of the daemon's mapped, shared, which may be another one or gone
- * when the process is restarted.  With this variable in the environment, the C
- * library looks names up itself, from the start.
+ * LIBCR_DISABLE_NSCD: a process that has asked the name service cache daemon
+ * has a file of the daemon mapped, shared, which may have been replaced or
+ * removed when the process is restarted.  With this variable in the environment,
+ * the C library looks names up itself, from the start.
  */
 #include "libcr/internal.h"
 
@@ -12,7 +12,7 @@
 
 typedef void (*on_database_t)(size_t database, void *file);
 
-/* The C library means this call for the daemon itself, which wants to know its files. */
+/* __nss_disable_nscd() is meant for the daemon itself, which gets its files by this callback. */
 static void ignore(size_t database, void *file)
 {
 	(void)database;

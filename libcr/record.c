@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The kcr_ calls that say something about the process: they write the record
- * (record.h).  It is made when the library is loaded, so that a process knows
- * of its restart though it asked for the first time afterwards.  cri.lock
- * guards it; fork(2) therefore copies it complete.
+ * (record.h).  It is created when the library is loaded, so that a process can
+ * learn of its restart even if its first call comes afterwards.  cri.lock
+ * guards it; so fork(2) copies it in a consistent state.
  */
 #include "libcr/internal.h"
 
@@ -34,7 +34,7 @@ static int make_file(void)
 	return fd < 0 && errno == EINVAL ? memfd_create(CRI_RECORD_FILE, MFD_CLOEXEC) : fd;
 }
 
-/* cri.lock held, or nobody else is there yet.  False with errno: there is none. */
+/* cri.lock held, or no other thread exists yet.  False with errno: there is no record. */
 static bool make_record(void)
 {
 	struct cri_record *map = MAP_FAILED;
@@ -64,7 +64,7 @@ void cri_record_begin(void)
 
 void cri_record_end(void)
 {
-	/* Never waits: a child of a bare clone(2) may have been made with the lock held. */
+	/* Do not wait: a bare clone(2) may have created this child with the lock held. */
 	if (pthread_mutex_trylock(&cri.lock))
 		return;
 	if (record)
@@ -73,7 +73,7 @@ void cri_record_end(void)
 	pthread_mutex_unlock(&cri.lock);
 }
 
-/* With the lock, and the record there; else false with errno. */
+/* Takes the lock and makes sure that there is a record; else false with errno. */
 static bool begin(void)
 {
 	cri_watch_forks();
@@ -94,7 +94,7 @@ static int end(int err)
 	return -1;
 }
 
-/* The table that is not in use, to be filled; 0 or 1. */
+/* The table that is not in use and may be changed; 0 or 1. */
 static unsigned int other(uint32_t in_use)
 {
 	return in_use == 1;
@@ -154,7 +154,7 @@ static bool without(struct cri_record_ranges *to, const struct cri_record_ranges
 	return fits;
 }
 
-/* Of whole pages. */
+/* start and last are page-aligned. */
 static int change_ranges(uint64_t start, uint64_t last, bool exclude)
 {
 	struct cri_record_ranges *from, *to;
@@ -214,7 +214,7 @@ static bool is_name(const char *name)
 	return length && length < CRI_RECORD_NAME;
 }
 
-/* 0 or an errno.  length 0: takes it away. */
+/* 0 or an errno.  length 0: removes it. */
 static int change_regions(const char *name, uint64_t start, uint64_t length)
 {
 	unsigned int table = other(record->head.regions);
@@ -258,7 +258,7 @@ static size_t value_size(const struct cri_record_value *value)
 	return sizeof(*value) + value->length;
 }
 
-/* Where it is among `values`; NULL: it is not. */
+/* The entry of `key` in `values`, or NULL. */
 static struct cri_record_value *find_value(struct cri_record_values *values, const char *key)
 {
 	uint32_t at = 0;
@@ -281,7 +281,7 @@ static void remove_value(struct cri_record_values *values, struct cri_record_val
 	memmove(value, (char *)value + size, values->length - at);
 }
 
-/* 0 or an errno.  data NULL: takes it away. */
+/* 0 or an errno.  data NULL: removes it. */
 static int change_values(const char *key, const void *data, size_t length)
 {
 	unsigned int table = other(record->head.values);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The record: what a process says about itself to the tools, in a mapping of
- * its own that is known by its name in the memory map.  So it needs neither
- * the module nor a descriptor, fork(2) copies it, and a restart brings it back.
+ * The record: what a process tells the tools about itself, in a mapping of
+ * its own that is recognised by its name in the memory map.  So it needs neither
+ * the module nor a descriptor, fork(2) copies it, and a restart restores it.
  * libcr/record.c writes it, checkpoint/record.c reads it, restart/record.c
  * fills in the restart.
  *
- * Tables are there twice: a change is made in the one that is not in use, and
- * one store puts that one into use.  So whoever stops the program at any moment
- * finds complete ones.  Nothing in it may be trusted by a reader.
+ * Tables are double-buffered: a change is made in the one that is not in use,
+ * and one store switches to it.  So a reader that stops the program at any
+ * moment finds consistent tables.  Readers must not trust anything in it.
  */
 #ifndef LIBCR_RECORD_H
 #define LIBCR_RECORD_H
@@ -25,11 +25,11 @@
 #define CRI_RECORD_NAME		64		/* bytes of a name or key, with its NUL */
 #define CRI_RECORD_VALUES	(64u << 10)	/* bytes of all keys and values, with heads */
 
-/* Page 0.  An index is 0: nothing there, else 1 or 2: that table. */
+/* Page 0.  An index is 0: no table, else 1 or 2: that table. */
 struct cri_record_head {
 	uint64_t magic;
 	uint32_t size;			/* of struct cri_record */
-	uint32_t omit;			/* this process and its children take no part */
+	uint32_t omit;			/* leave out this process and its children */
 	uint32_t ranges, regions, values;
 } __attribute__((aligned(CRI_RECORD_PAGE)));
 
@@ -37,11 +37,11 @@ struct cri_record_head {
 struct cri_record_restart {
 	uint32_t count;
 	uint32_t nsec;
-	int64_t sec;			/* CLOCK_REALTIME of the last one */
+	int64_t sec;			/* CLOCK_REALTIME of the last restart */
 	char source[KCR_PATH_MAX];	/* absolute; "": it has no name */
 } __attribute__((aligned(CRI_RECORD_PAGE)));
 
-/* Not to be saved: whole pages, sorted, not touching. */
+/* Not to be saved: whole pages, sorted, not adjacent. */
 struct cri_record_ranges {
 	uint32_t count;
 	struct cri_record_range {
@@ -77,9 +77,9 @@ struct cri_record {
 };
 
 /*
- * The writer may be of another release than the reader: it is part of a saved
- * program.  What is new comes at the end, or in the head where it was 0 so far,
- * and what is there keeps its place; a reader goes by head.size.
+ * The writer is part of a saved program and may be of another release than the
+ * reader.  New members come at the end, or in the head where it was 0 so far,
+ * and existing ones keep their offsets; a reader goes by head.size.
  */
 #define CRI_RECORD_FIRST_SIZE	241664	/* bytes, in the first release */
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tools that work for the program.  A request is a process that runs the tool;
+ * Tools run for the program.  A request is a process that runs the tool;
  * its handle is our end of a socket on which the tool writes messages and, in
- * lines that begin with a byte 1, how far it is (util/status.h).
+ * lines that begin with a byte 1, its status (util/status.h).
  *
- * The process that takes a checkpoint is no child of the program and never part
- * of that checkpoint; cr_restart is a grandchild, so that what it restores
- * becomes the program's when it ends.
+ * The process that takes a checkpoint is not a child of the program and never
+ * part of that checkpoint; cr_restart is a grandchild, so that the processes it
+ * restores become the program's children when it ends.
  *
- * A restarted program finds the other end of the socket gone, and that it is not
- * the socket it made: that is how it knows that the request was overtaken.
+ * A restarted program finds the other end of the socket closed, and that it is not
+ * the socket it created: this is how it knows that it was restarted.
  *
  * cri.lock guards the list; a job is used by one thread at a time.
  */
@@ -40,18 +40,18 @@ struct cri_job {
 	bool over;
 	int error;			/* once it is over */
 	pid_t leader;			/* restart: of what was restored */
-	char *text;			/* messages, and a line that is not complete */
+	char *text;			/* messages, and an incomplete line */
 	size_t length;			/* of all */
 	size_t parsed;			/* of complete lines */
 };
 
 static struct cri_job *jobs;
 
-/* What a tool leaves behind when it ends becomes ours, as long as there is one of those. */
+/* While there are restarts we are a subreaper: what their tools leave behind becomes ours. */
 static struct {
-	unsigned int generation;	/* a forked child is none */
+	unsigned int generation;	/* a forked child is not a subreaper */
 	unsigned int count;
-	int was;			/* what the program was before */
+	int was;			/* the program's own setting */
 } reaper;
 
 static struct cri_job *find(unsigned long handle, bool restart)
@@ -119,7 +119,7 @@ static int greet(struct cri_job *job, bool traces_us)
 	while (got < 0 && errno == EINTR);
 	if (got != sizeof(job->tool))
 		return EAGAIN;		/* the second fork failed */
-	/* Yama lets only parents look at a process, and whom it names. */
+	/* Yama lets only ancestors trace a process, and the one that it names. */
 	if (traces_us)
 		prctl(PR_SET_PTRACER, job->tool);
 	fstat(job->fd, &st);
@@ -168,7 +168,7 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Is our end of the socket not the one that we made? */
+/* Is our end of the socket not the one that we created? */
 static bool is_restarted(const struct cri_job *job)
 {
 	struct ucred peer = { };
@@ -180,7 +180,7 @@ static bool is_restarted(const struct cri_job *job)
 	return !fstat(job->fd, &st) && st.st_ino != job->inode;
 }
 
-/* The tool is gone; `said`: it told how it went. */
+/* The tool has ended; `said`: it reported its result. */
 static void complete(struct cri_job *job, bool said)
 {
 	job->over = true;
@@ -199,13 +199,13 @@ static void take_status(struct cri_job *job, const char *line)
 	job->accepted = true;
 	if (sscanf(line, "done %d %d", &error, &pid) != 2)
 		return;
-	/* What the interface calls it; the tool's own number is what a shell knows. */
+	/* The BLCR interface has its own error for this; the tool reports the plain errno. */
 	job->error = error == EOPNOTSUPP && !job->restart ? CR_ENOSUPPORT : error;
 	job->leader = pid;
 	complete(job, true);
 }
 
-/* Takes the status lines out of what was read; messages stay. */
+/* Removes the status lines from what was read; messages stay. */
 static void parse(struct cri_job *job)
 {
 	char *line = job->text + job->parsed, *end;
@@ -224,7 +224,7 @@ static void parse(struct cri_job *job)
 	job->parsed = line - job->text;
 }
 
-/* Reads what there is, without waiting.  -1 with errno. */
+/* Reads what is available, without waiting.  -1 with errno. */
 static int advance(struct cri_job *job)
 {
 	char buffer[4096], *larger;
@@ -302,7 +302,7 @@ int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool resta
 	return job ? wait_for(job, false, timeout) : -1;
 }
 
-/* One that is over; NULL with errno. */
+/* A job that is over; NULL with errno. */
 static struct cri_job *find_over(unsigned long handle, bool restart)
 {
 	struct cri_job *job = find(handle, restart);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * cr_request_checkpoint() and what belongs to it: from arguments to a command
+ * cr_request_checkpoint() and related calls: from arguments to a command
  * line of cr_checkpoint(1).
  */
 #include "libcr/internal.h"
@@ -180,7 +180,7 @@ static int start(const cr_checkpoint_args_t *args, bool self)
 			return -1;
 		}
 	}
-	/* Not from within a critical section: it would wait for itself. */
+	/* Not from within a critical section: it would deadlock. */
 	if (self && !(cri_self.generation == cri.generation && cri_self.depth))
 		while (cri_job_wait(handle, NULL, false) < 0 && errno == EINTR)
 			;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * cr_request_restart() and what belongs to it: from arguments to a command
- * line of cr_restart(1).  While it works the program is a reaper of orphans
- * (PR_SET_CHILD_SUBREAPER): when cr_restart ends, its children are ours.
+ * cr_request_restart() and related calls: from arguments to a command
+ * line of cr_restart(1).  While it runs the program is a subreaper
+ * (PR_SET_CHILD_SUBREAPER): when cr_restart ends, its children become ours.
  */
 #include "libcr/internal.h"
 
@@ -110,7 +110,7 @@ int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle)
 	}
 	for (int i = 0; i < command.nr_relocate; i++)
 		free(command.relocate[i]);
-	/* It is known to work only when it has worked. */
+	/* A restart is accepted only when it is complete. */
 	if (!err && !(args->cr_flags & CR_RSTRT_ASYNC_ERR))
 		err = cri_job_accepted(fd);
 	if (err) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# libcr.so.0, libcr.a, their headers, libcr.pc.  The folders libcr/*/ bring
-# what stands beside the library, each by a room.mk of its own.
+# libcr.so.0, libcr.a, their headers, libcr.pc.  The folders libcr/*/ have what
+# is built beside the library, each with a room.mk of its own.
 
 LIBDIR ?= $(PREFIX)/lib
 

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HIGH_FD		200	/* programs count on low numbers */
-#define REOPEN_MS	100	/* between tries, at first … */
+#define HIGH_FD		200	/* programs rely on getting low descriptors */
+#define REOPEN_MS	100	/* between attempts, at first … */
 #define REOPEN_MAX_MS	10000	/* … and in the end: it may be refused for good */
 
 /* ---- the descriptor --------------------------------------------------------------- */
@@ -32,7 +32,7 @@ int cri_open_device(void)
 	return fd;
 }
 
-/* A high number if the limit allows one. */
+/* Moves it to HIGH_FD or above if the limit allows it. */
 static int raise_descriptor(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
@@ -58,7 +58,7 @@ static int open_client(void)
 	return client < 0 ? -1 : raise_descriptor(client);
 }
 
-/* The program closed it, perhaps without knowing: begin anew. */
+/* The program closed the client, perhaps unknowingly: open another one. */
 static void reopen(void)
 {
 	long pause_ms = REOPEN_MS;
@@ -98,7 +98,7 @@ static int result_of(const struct kcr_client_answer *answer)
 	}
 }
 
-/* Everybody is ready: the checkpoint happens in here. */
+/* All callbacks are ready: the checkpoint happens in here. */
 static void answer_request(struct cri_request *request)
 {
 	struct kcr_client_answer answer = {
@@ -119,7 +119,7 @@ static void answer_request(struct cri_request *request)
 	cri_signal_over(request);
 }
 
-/* All thread-context callbacks have got here: now those in other threads. */
+/* All thread-context callbacks have reached cr_checkpoint(): now those in other threads. */
 static void reach(struct cri_run *run)
 {
 	struct cri_request *request = run->request;
@@ -150,7 +150,7 @@ static void run_request(struct cri_request *request)
 	if (run.callbacks.count)
 		cri_hook_run(CR_HOOK_CONT_THREAD_CONTEXT, request);
 	cri_signal_finish();
-	cri_sections_open();		/* who goes on then finds them so */
+	cri_sections_open();		/* before any thread goes on */
 	done.code = request->code;
 	ioctl(cri.client, KCR_IOC_CLIENT_DONE, &done);
 	cri_callbacks_free(&run.callbacks);
@@ -199,7 +199,7 @@ static void *serve(void *unused)
 
 void cri_stay_loaded(void)
 {
-	/* There is none in a static program, and no need for it. */
+	/* A static program has no dlopen() and does not need it. */
 	void *(*open_again)(const char *, int) =
 		(void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
 	Dl_info info;

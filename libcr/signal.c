@@ -3,11 +3,11 @@
  * Signal-context callbacks: they run in the thread that registered them, which
  * is interrupted by a signal.  A program may use that signal itself, block or
  * ignore it, or have the thread in a long wait: what a thread has not begun
- * after CLAIM_MS is done in the service thread in its place.
+ * after CLAIM_MS is run by the service thread instead.
  *
- * A thread's part goes from SENT to CLAIMED by whoever is first, then to
- * REACHED and FINISHED.  Only then is the thread's struct left alone: one that
- * ends says FINISHED itself.
+ * A thread's part goes from SENT to CLAIMED, by the thread or the service thread,
+ * then to REACHED and FINISHED.  Until then the thread's struct is in use: a
+ * thread that ends sets FINISHED itself.
  */
 #include "libcr/internal.h"
 
@@ -24,9 +24,9 @@
 static struct {
 	struct cri_request *request;
 	void (*answer)(struct cri_request *request);
-	struct cri_thread **thread;	/* that have a part */
+	struct cri_thread **thread;	/* those that have a part */
 	unsigned int count;
-	unsigned int next;		/* not looked at by take_over() */
+	unsigned int next;		/* not yet visited by take_over() */
 } phase;
 
 /* ---- in the threads ------------------------------------------------------------------ */
@@ -68,8 +68,8 @@ static void reach_in_thread(struct cri_run *run)
 }
 
 /*
- * The hold barrier: until all threads of the process are through, but not for
- * ever.  A callback may need a lock that this thread had when it was interrupted.
+ * The hold barrier: waits until all threads of the process are done, but not for
+ * ever.  A callback may need a lock that this thread held when it was interrupted.
  */
 static void hold(void)
 {
@@ -107,7 +107,7 @@ void cri_signal_leave(void)
 	enum cri_part part = part_of(&cri_self);
 
 	cri_callbacks_free(&cri_self.callbacks);
-	/* The service thread frees the copy, and takes over nothing that is not there. */
+	/* The service thread frees the copy, and does not take over a finished part. */
 	if (part != CRI_PART_NONE)
 		set_part(&cri_self, CRI_PART_FINISHED);
 	while (part_of(&cri_self) != CRI_PART_NONE) {
@@ -122,7 +122,7 @@ int cri_signal_prepare(void)
 	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct sigaction now;
 
-	/* Whoever uses it already keeps it. */
+	/* A program that uses the signal already keeps it. */
 	if (!sigaction(CR_SIGNUM, NULL, &now) && now.sa_handler == SIG_DFL)
 		return sigaction(CR_SIGNUM, &ours, NULL);
 	return 0;
@@ -191,7 +191,7 @@ static void wait_past(struct cri_thread *thread, enum cri_part part, long *left_
 	}
 }
 
-/* The worst that any of them said. */
+/* The worst answer of any thread. */
 static void collect_flags(struct cri_request *request)
 {
 	static const int order[] = {
@@ -206,14 +206,14 @@ static void collect_flags(struct cri_request *request)
 
 static void take_over(void);
 
-/* The innermost cr_checkpoint() of callbacks that are run in a thread's place. */
+/* The innermost cr_checkpoint() of callbacks that are run for another thread. */
 static void reach_in_service(struct cri_run *run)
 {
 	(void)run;
 	take_over();
 }
 
-/* Runs what nobody has claimed, one nested in the other; then it is time to answer. */
+/* Runs the unclaimed parts, one nested in the other; then answers. */
 static void take_over(void)
 {
 	while (phase.next < phase.count) {
@@ -268,17 +268,17 @@ void cri_signal_finish(void)
 	phase.count = 0;
 }
 
-/* ---- who is held --------------------------------------------------------------------- */
+/* ---- which threads are held ---------------------------------------------------------- */
 
 static bool is_held(struct cri_thread *thread, int when)
 {
 	int hold = thread->hold == CR_HOLD_DFLT ? cri.hold_init : thread->hold;
 
-	/* Their callbacks have yet to go on. */
+	/* A thread with a part must run to finish its callbacks. */
 	return part_of(thread) == CRI_PART_NONE && hold & when;
 }
 
-/* In which cases is it not treated as threads without cr_init() are? */
+/* The cases in which it is not treated like threads without cr_init(). */
 static uint32_t exception_of(struct cri_thread *thread)
 {
 	uint32_t flags = 0;

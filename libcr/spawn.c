@@ -4,10 +4,10 @@
  * signals.  Between fork and exec(2) only system calls are made: other threads
  * of the program may hold any lock.
  *
- * exec(2) makes any process one whose end is told by SIGCHLD.  So that the
- * program sees nothing of it, the tool is a grandchild; its parent has no exit
- * signal.  Either that one ends at once, or it stays until the tool has ended,
- * so that what the tool leaves behind is inherited by the program.
+ * exec(2) sets the exit signal of any process to SIGCHLD.  So that the program
+ * does not see it, the tool is a grandchild; its parent has no exit signal.
+ * That parent either ends at once, or stays until the tool has ended, so that
+ * the program inherits what the tool leaves behind.
  */
 #include "libcr/internal.h"
 
@@ -48,9 +48,9 @@ static void add_place(struct plan *plan, const char *folder, size_t length, cons
 }
 
 /*
- * The file with our code; not by a path that may mean another one by now.  "": not
- * known, or not to be trusted: where the program has us inside, who starts it chooses
- * the path, by a link, and in a set-user-ID one that is somebody else.
+ * The absolute path of the file with our code (a relative one may mean another file by
+ * now).  "": unknown, or not to be trusted: if we are linked statically, the user who
+ * starts a set-user-ID program chooses its path, by a link.
  */
 static void find_self(char path[PATH_MAX])
 {
@@ -109,7 +109,7 @@ static void become_tool(const struct plan *plan)
 
 	if (null < 0 || status < 0 || (plan->fd >= 0 && fd < 0))
 		_exit(1);
-	/* Who we are; then wait until we may begin. */
+	/* Send our PID, then wait until we may begin. */
 	if (write(plan->status, &pid, sizeof(pid)) != sizeof(pid) ||
 	    read(plan->status, &byte, 1) != 1)
 		_exit(1);
@@ -188,7 +188,7 @@ int cri_spawn(const char *tool, const char *const *arguments, int fd, int status
 		plan->argument[n++] = (char *)(uintptr_t)*arguments;
 	plan->fd = fd;
 	plan->status = status;
-	/* No handler of the program runs in the new processes. */
+	/* No signal handler of the program may run in the new processes. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = start(plan, between);

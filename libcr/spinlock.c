@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Spinlocks for callbacks and signal handlers.  The holder may be preempted:
- * after a while the waiter gives way to it instead of burning its time.
+ * after a while the waiter yields instead of spinning.
  */
 #include <libcr.h>
 

@@ -8,11 +8,11 @@
 
 static const char *const texts[] = {
 	[CR_ETEMPFAIL - CR_ETEMPFAIL] = "A callback asked to try again later",
-	[CR_EPERMFAIL - CR_ETEMPFAIL] = "A callback gave up and its processes were killed",
-	[CR_ENOSUPPORT - CR_ETEMPFAIL] = "The program takes no part in checkpoints",
-	[CR_EVERSION - CR_ETEMPFAIL] = "The library does not fit the kernel module",
+	[CR_EPERMFAIL - CR_ETEMPFAIL] = "A callback failed for good and its processes were killed",
+	[CR_ENOSUPPORT - CR_ETEMPFAIL] = "The program does not support checkpoints",
+	[CR_EVERSION - CR_ETEMPFAIL] = "Versions of library and kernel module do not match",
 	[CR_EOMITTED - CR_ETEMPFAIL] = "The process was left out of the checkpoint",
-	[CR_EBADARCH - CR_ETEMPFAIL] = "The context file is of another kind of machine",
+	[CR_EBADARCH - CR_ETEMPFAIL] = "The context file is from another kind of machine",
 	[CR_EPTRACED - CR_ETEMPFAIL] = "A process is being debugged",
 	[CR_EPTRACER - CR_ETEMPFAIL] = "A process debugs another one",
 	[CR_ERSTRTABRT - CR_ETEMPFAIL] = "A callback ended the restart",

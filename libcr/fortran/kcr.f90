@@ -6,7 +6,7 @@
 !    gfortran -o program kcr.f90 program.f90 -lcr
 !
 ! Every function returns a default integer: 0 for success, else an error
-! number, whose text kcr_message() has.  They may be called by any thread.
+! number, described by kcr_message().  They may be called by any thread.
 !
 module kcr
     use, intrinsic :: iso_c_binding
@@ -98,7 +98,7 @@ module kcr
 
 contains
 
-    ! Of the call that just failed.
+    ! The errno of the call that just failed.
     integer function last_error()
         integer(c_int), pointer :: number
 
@@ -114,7 +114,7 @@ contains
     end function
 
     ! Makes the calling thread known to libcr.  The other functions do so as
-    ! needed; calling it early tells whether there is checkpointing at all.
+    ! needed; calling it early shows whether checkpointing is available at all.
     integer function kcr_init()
         kcr_init = outcome(c_init())
     end function
@@ -129,7 +129,7 @@ contains
         if (kcr_enter == 0) kcr_enter = outcome(c_enter(id))
     end function
 
-    ! Ends it; a pending checkpoint happens before this returns.
+    ! Ends a critical section; a pending checkpoint happens before this returns.
     integer function kcr_leave()
         integer(c_int) :: id
 
@@ -138,8 +138,8 @@ contains
         if (kcr_leave == 0) kcr_leave = outcome(c_leave(id))
     end function
 
-    ! Saves the calling process in a file, which is replaced once that
-    ! succeeded; not from within a critical section.  Returns, with 0, when
+    ! Saves the calling process in a file, which is replaced only on
+    ! success; not from within a critical section.  Returns, with 0, when
     ! the program goes on (restarted is .false.), and again in every program
     ! restarted from the file (.true.).
     integer function kcr_save(file, restarted)
@@ -167,8 +167,8 @@ contains
         fd = c_creat(path, owner_only)
         save_to = outcome(fd)
         if (save_to /= 0) return
-        ! The file is closed when the checkpoint happens: a restart need not
-        ! find it.
+        ! The file is closed when the checkpoint happens, so that a restart
+        ! does not need it.
         save_to = kcr_enter()
         if (save_to == 0) then
             save_to = request(fd, handle)

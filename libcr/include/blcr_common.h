@@ -29,22 +29,22 @@
 
 enum {
 	CR_ETEMPFAIL = 2354,	/* a callback asked to try again later */
-	CR_EPERMFAIL,		/* a callback gave up for good: its processes were killed */
-	CR_ENOSUPPORT,		/* the program takes no part in checkpoints */
-	CR_EVERSION,		/* library and kernel module do not fit together */
+	CR_EPERMFAIL,		/* a callback failed for good: its processes were killed */
+	CR_ENOSUPPORT,		/* the program does not support checkpoints */
+	CR_EVERSION,		/* versions of library and kernel module do not match */
 	CR_EOMITTED,		/* a callback left its process out of the checkpoint */
-	CR_EBADARCH,		/* the context file is of another kind of machine */
+	CR_EBADARCH,		/* the context file is from another kind of machine */
 	CR_EPTRACED,		/* the process is being debugged */
 	CR_EPTRACER,		/* the process debugs another */
 	CR_ERSTRTABRT,		/* a callback ended the restart */
-	CR_ERESTARTED,		/* the requester was restarted from the very checkpoint */
-	CR_ENOTCB,		/* not called from within a callback, as it must be */
+	CR_ERESTARTED,		/* the requester was restarted from this checkpoint */
+	CR_ENOTCB,		/* must be called from within a callback */
 	CR_ENOINIT		/* this thread has not called cr_init() */
 };
 
 /* ---- scopes ----------------------------------------------------------------- */
 
-/* Which processes a request means; `target` is the number of … */
+/* Which processes a request is for; `target` is the ID of … */
 typedef enum {
 	CR_SCOPE_PROC = 0,	/* a process: only this one, all its threads */
 	CR_SCOPE_PGRP = 1,	/* a process group */
@@ -58,7 +58,7 @@ typedef enum {
 #define CR_CHKPT_PTRACED_ALLOW	0x002	/* take processes that are being debugged */
 #define CR_CHKPT_PTRACED_SKIP	0x004	/* leave them out silently */
 #define CR_CHKPT_PTRACER_SKIP	0x008	/* leave debuggers out silently */
-#define CR_CHKPT_ASYNC_ERR	0x010	/* errors are told by the handle, not by the call */
+#define CR_CHKPT_ASYNC_ERR	0x010	/* errors are reported by the handle, not by the call */
 #define CR_CHKPT_DUMP_EXEC	0x200	/* save the pages of the executable, too */
 #define CR_CHKPT_DUMP_PRIVATE	0x400	/* … of all privately mapped files */
 #define CR_CHKPT_DUMP_SHARED	0x800	/* … of all files mapped shared */
@@ -66,8 +66,8 @@ typedef enum {
 
 /* ---- flags of cr_request_restart() ------------------------------------------- */
 
-#define CR_RSTRT_ASYNC_ERR	0x01	/* errors are told by the handle, not by the call */
-#define CR_RSTRT_RESTORE_PID	0x02	/* processes and threads get their old numbers */
+#define CR_RSTRT_ASYNC_ERR	0x01	/* errors are reported by the handle, not by the call */
+#define CR_RSTRT_RESTORE_PID	0x02	/* processes and threads get their old IDs */
 #define CR_RSTRT_RESTORE_PGID	0x04	/* process groups, too */
 #define CR_RSTRT_RESTORE_SID	0x08	/* sessions, too */
 
@@ -75,7 +75,7 @@ typedef enum {
 
 #define CR_MAX_RSTRT_RELOC	16	/* pairs at most */
 
-/* Absolute paths; whole components are compared, the first pair that fits wins. */
+/* Absolute paths; whole components are compared, the first pair that matches wins. */
 struct cr_rstrt_relocate_pair {
 	char *oldpath;
 	char *newpath;
@@ -93,17 +93,17 @@ struct cr_rstrt_relocate {
 /* ---- hold --------------------------------------------------------------------- */
 
 /* Flags and results of cr_hold_ctrl(). */
-#define CR_HOLD_READ	(-1)	/* ask, change nothing */
+#define CR_HOLD_READ	(-1)	/* query, change nothing */
 #define CR_HOLD_NONE	0	/* never wait */
 #define CR_HOLD_CONT	1	/* wait when continuing after a checkpoint */
 #define CR_HOLD_RSTRT	2	/* wait when restarting */
 #define CR_HOLD_BOTH	(CR_HOLD_CONT | CR_HOLD_RSTRT)
-#define CR_HOLD_DFLT	4	/* a thread: as CR_HOLD_SCOPE_INIT says */
+#define CR_HOLD_DFLT	4	/* a thread: as set for CR_HOLD_SCOPE_INIT */
 
 /* ---- transport ---------------------------------------------------------------- */
 
 /*
- * The signal by which signal-context callbacks reach their thread.  A program
+ * The signal that runs signal-context callbacks in their thread.  A program
  * that blocks, ignores or handles it can be checkpointed all the same: then
  * these callbacks run in libcr's own thread.
  */

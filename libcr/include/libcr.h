@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libcr: for programs that want a say in their checkpoints and restarts.  No
+ * libcr: for programs that take part in their checkpoints and restarts.  No
  * program needs it to be checkpointed.  The interface is that of BLCR 0.8, so
  * that programs written for it build and run unchanged.
  *
  * A thread calls cr_init() before anything else.  Callbacks run when a
  * checkpoint was requested; each calls cr_checkpoint(), which returns once for
  * the program that goes on and once more in every program restarted from the
- * context file.  Critical sections keep checkpoints away for a while.  Requests
+ * context file.  Critical sections hold checkpoints off for a while.  Requests
  * come from cr_checkpoint(1) or from programs (cr_request_checkpoint()).
  *
  * Unless it says otherwise a function
  *  - returns a negative value on failure and sets errno (CR_E… or E…);
  *  - may be called by any thread that has called cr_init(), fails with
- *    CR_ENOINIT in others, and is safe with threads;
+ *    CR_ENOINIT in others, and is thread-safe;
  *  - is not async-signal-safe.
  *
  * Link with -lcr (pkg-config libcr).  See libcr(3).
@@ -50,9 +50,9 @@ extern "C" {
 /* Flags of cr_checkpoint(): what this process wants. */
 #define CR_CHECKPOINT_READY		0	/* go on with the checkpoint */
 #define CR_CHECKPOINT_TEMP_FAILURE	1	/* cancel it; a later one may succeed */
-#define CR_CHECKPOINT_PERM_FAILURE	2	/* cancel it and kill all processes of it */
+#define CR_CHECKPOINT_PERM_FAILURE	2	/* cancel it and kill all its processes */
 #define CR_CHECKPOINT_OMIT		4	/* leave this process out */
-/* A failure with a code of 1 … 65535, which is what the requester's errno will be. */
+/* A failure with a code of 1 … 65535, which becomes the requester's errno. */
 #define CR_CHECKPOINT_TEMP_FAILURE_CODE(code) \
 	(CR_CHECKPOINT_TEMP_FAILURE | (((code) & 0xffff) << 16))
 #define CR_CHECKPOINT_PERM_FAILURE_CODE(code) \
@@ -68,7 +68,7 @@ extern "C" {
 
 /* Results of cr_status(). */
 enum {
-	CR_STATE_IDLE = 0,	/* nothing is going on */
+	CR_STATE_IDLE = 0,	/* no checkpoint */
 	CR_STATE_PENDING = 1,	/* a checkpoint waits for critical sections to end */
 	CR_STATE_ACTIVE = 2	/* this thread is in a callback */
 };
@@ -99,12 +99,12 @@ enum {
 typedef int cr_client_id_t;
 typedef int cr_callback_id_t;
 typedef unsigned int cr_version_t;
-typedef unsigned long cr_checkpoint_handle_t;	/* the number of a descriptor */
+typedef unsigned long cr_checkpoint_handle_t;	/* a file descriptor */
 typedef unsigned long cr_restart_handle_t;	/* likewise */
 
 /*
- * A callback.  0: fine.  Anything else ends the request for everybody: the
- * requester gets this as its error number (at a restart, CR_ERSTRTABRT).
+ * A callback.  0: success.  Anything else ends the request for everybody: the
+ * requester gets it as its error number (at a restart, CR_ERSTRTABRT).
  */
 typedef int (*cr_callback_t)(void *arg);
 
@@ -116,7 +116,7 @@ typedef struct cr_checkpoint_args {
 	cr_version_t cr_version;	/* CR_CHECKPOINT_ARGS_VERSION */
 	cr_scope_t cr_scope;		/* must be set */
 	pid_t cr_target;		/* 0: the caller, its group, its session */
-	int cr_fd;			/* where to, open for writing; or CR_DEST_CWD; must be set */
+	int cr_fd;			/* open for writing, or CR_DEST_CWD; must be set */
 	int cr_signal;			/* sent to every process afterwards; 0: none */
 	unsigned int cr_timeout;	/* seconds; 0: no limit */
 	unsigned int cr_flags;		/* CR_CHKPT_* */
@@ -136,7 +136,7 @@ typedef struct cr_restart_args {
  * if it is not in a file system (a pipe, a socket).
  */
 struct cr_checkpoint_info {
-	int signal;		/* that will be sent afterwards; 0: none */
+	int signal;		/* will be sent afterwards; 0: none */
 	const char *dest;
 	pid_t requester;
 	pid_t target;
@@ -149,12 +149,12 @@ struct cr_restart_info {
 	const char *src;
 };
 
-/* ---- beginning ------------------------------------------------------------------- */
+/* ---- initialisation -------------------------------------------------------------- */
 
 /*
  * Makes the calling thread known to libcr, and the process to the kernel
  * module.  Once per thread; further calls return the same id.  A child of
- * fork(2) begins anew: it calls cr_init() and registers its own callbacks.
+ * fork(2) starts afresh: it calls cr_init() and registers its own callbacks.
  * Returns the thread's id, from 0 on (0 in a thread-context callback), to be
  * passed to cr_enter_cs() and the like; negative with ENOSYS (no module),
  * EACCES (this user may not open the device), EPERM (the administrator has
@@ -165,7 +165,7 @@ cr_client_id_t cr_init(void);
 
 /*
  * Naming this symbol for the linker (-u cr_link_me) makes sure that a program
- * is linked with libcr though it calls nothing of it.
+ * is linked with libcr even if it calls none of its functions.
  */
 void cr_link_me(void);
 
@@ -177,49 +177,49 @@ void cr_link_me(void);
  * in one thread of libcr with all signals blocked; then the signal-context
  * ones of each thread in that thread.  Callbacks of one group nest in reverse
  * order of registration: cr_checkpoint() of one runs the next.
- * Returns an id for cr_replace_callback(), which holds the context's flag;
+ * Returns an id for cr_replace_callback(), which includes the context's flag;
  * -1 with CR_ENOINIT, EINVAL (flags), EBUSY (called from a callback), ENOMEM
- * or ENOSPC (CR_MAX_CALLBACKS are there).
+ * or ENOSPC (CR_MAX_CALLBACKS exist).
  */
 cr_callback_id_t cr_register_callback(cr_callback_t func, void *arg, int flags);
 
 /*
- * Puts another function in the place of a callback; func NULL: nothing, the
- * place stays.  Signal-context ones only of the calling thread.
+ * Replaces the function of a callback; func NULL: none, the callback stays
+ * registered.  Signal-context ones only of the calling thread.
  * 0; -1 with CR_ENOINIT, EINVAL (no such id, or flags are of another
  * context) or EBUSY (called from a callback).
  */
 int cr_replace_callback(cr_callback_id_t id, cr_callback_t func, void *arg, int flags);
 
 /*
- * Likewise for the callback that runs: counts from the next checkpoint on.
+ * Likewise for the running callback, with effect from the next checkpoint on.
  * 0; -1 with EINVAL (flags are of another context) or CR_ENOTCB.
  */
 int cr_replace_self(cr_callback_t func, void *arg, int flags);
 
 /*
- * In a callback: runs what is nested in it and then, in the innermost one,
+ * In a callback: runs the callbacks nested in it and then, in the innermost one,
  * lets the checkpoint happen.  flags: CR_CHECKPOINT_READY, or a failure or
  * OMIT, which skips the callbacks of this group that have not begun.  A
  * callback that returns without having called this does it implicitly.
- * 0: the program goes on; > 0: it was restarted, by the process of this
- * number; < 0: -CR_ETEMPFAIL, -CR_EPERMFAIL, -CR_EOMITTED (or minus the code
- * somebody gave): there was no checkpoint of this process; -CR_ENOTCB.
+ * 0: the program goes on; > 0: it was restarted, by the process with this
+ * PID; < 0: -CR_ETEMPFAIL, -CR_EPERMFAIL, -CR_EOMITTED (or the negated code
+ * of a callback): there was no checkpoint of this process; -CR_ENOTCB.
  * errno is not set.
  */
 int cr_checkpoint(int flags);
 
 /*
- * In a callback: what is known of the checkpoint, or, once cr_checkpoint()
- * has returned > 0, of the restart.  NULL otherwise (errno CR_ENOTCB outside
- * of callbacks).  Valid until the callback returns.
+ * In a callback: information on the checkpoint, or, once cr_checkpoint()
+ * has returned > 0, on the restart.  NULL otherwise (errno CR_ENOTCB outside
+ * callbacks).  Valid until the callback returns.
  */
 const struct cr_checkpoint_info *cr_get_checkpoint_info(void);
 const struct cr_restart_info *cr_get_restart_info(void);
 
 /*
  * In a callback before cr_checkpoint(): adds further processes to the
- * checkpoint; processes that are in it already do no harm.  target as in
+ * checkpoint; processes that are in it already are no error.  target as in
  * cr_checkpoint_args_t, 0: the caller's.
  * 0; -1 with ESRCH, EPERM, EINVAL (scope), CR_ENOTCB, or EDEADLK (it would add
  * the requester, which prohibits that: CR_CHKPT_PROHIBIT_SELF).
@@ -234,7 +234,7 @@ int cr_forward_checkpoint(cr_scope_t scope, pid_t target);
  * way (not if this thread is inside already); tryenter returns 1 instead.
  * Leaving the last one lets a pending checkpoint happen before it returns.
  * `id`: of the calling thread, from cr_init().  In a callback they do nothing.
- * Some 10 ns, and no system call when no checkpoint is about.
+ * Some 10 ns, and no system call while no checkpoint is pending.
  * 0; -1 with CR_ENOINIT or EINVAL (leave: not inside).
  */
 int cr_enter_cs(cr_client_id_t id);
@@ -246,7 +246,7 @@ int cr_status(void);
 
 /* ---- requesting checkpoints ----------------------------------------------------------- */
 
-/* Fills in what cr_initialize_checkpoint_args_t() does; EINVAL: unknown version. */
+/* Implements cr_initialize_checkpoint_args_t(); EINVAL: unknown version. */
 int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_args_t *args);
 
 /*
@@ -257,42 +257,42 @@ int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_args_t *args)
 
 /*
  * Requests a checkpoint.  Needs no cr_init().  0: it is under way and *handle
- * stands for it until it is reaped; the number is that of a descriptor which
+ * stands for it until it is reaped; the handle is a file descriptor, which
  * poll(2) finds readable when the request is complete.  A request for the
- * calling process itself, outside of critical sections, is complete when the
+ * calling process itself, outside critical sections, is complete when the
  * call returns.
- * -1 with ESRCH (no such process), EPERM (may not be touched; a kernel
+ * -1 with ESRCH (no such process), EPERM (may not be traced; a kernel
  * thread), EBUSY (a process is in another checkpoint, or called in a
  * callback), EDEADLK (CR_CHKPT_PROHIBIT_SELF), CR_EPTRACED, CR_EPTRACER,
  * CR_ENOSUPPORT, EINVAL (arguments), EBADF (cr_fd is not open for writing),
- * EMLINK (its file has other names), EACCES (may not open the device),
- * EDQUOT (a limit on what one user may have), ENOMEM or ENOSYS (no module, no
- * cr_checkpoint(1)).  With CR_CHKPT_ASYNC_ERR reaping tells most of them.
+ * EMLINK (its file has several hard links), EACCES (may not open the device),
+ * EDQUOT (the user is at a limit), ENOMEM or ENOSYS (no module, no
+ * cr_checkpoint(1)).  With CR_CHKPT_ASYNC_ERR reaping reports most of them.
  */
 int cr_request_checkpoint(cr_checkpoint_args_t *args, cr_checkpoint_handle_t *handle);
 
 /*
  * Waits until the request is complete, at most `timeout` (NULL: for ever; as
- * in select(2)).  1: it is; 0: not in this time; -1 with EINTR or EINVAL.
+ * in select(2)).  1: it is; 0: timed out; -1 with EINTR or EINVAL.
  */
 int cr_wait_checkpoint(cr_checkpoint_handle_t *handle, struct timeval *timeout);
 
 /*
  * Copies the messages of the request, one per line, NUL-terminated, into `buf`
  * of `len` bytes, truncated if need be.  May be called again; (handle, 0,
- * NULL) asks for the size.  Before reaping.
+ * NULL) returns the size.  Before reaping.
  * Returns the bytes needed for all, with the NUL; -1 with EAGAIN (not complete)
  * or EINVAL.
  */
 int cr_log_checkpoint(cr_checkpoint_handle_t *handle, unsigned int len, char *buf);
 
 /*
- * Takes the result and gives up the handle (but not with EAGAIN).
+ * Returns the result and frees the handle (but not with EAGAIN).
  * 0: all processes were saved (BLCR's documentation promised > 0; its programs
  * test for < 0).  -1 with EAGAIN (not complete), EINVAL (no such handle),
- * ESRCH (nobody was saved), CR_ERESTARTED (this process was restarted from
+ * ESRCH (no process was saved), CR_ERESTARTED (this process was restarted from
  * that checkpoint), CR_ETEMPFAIL, CR_EPERMFAIL or a callback's code, ETIMEDOUT
- * (cr_timeout), EIO, ENOSPC and what else may go wrong.
+ * (cr_timeout), EIO, ENOSPC and others.
  */
 int cr_reap_checkpoint(cr_checkpoint_handle_t *handle);
 
@@ -306,7 +306,7 @@ int cr_poll_checkpoint_msg(cr_checkpoint_handle_t *handle, struct timeval *timeo
 
 /* ---- requesting restarts --------------------------------------------------------------- */
 
-/* Fills in what cr_initialize_restart_args_t() does; EINVAL: unknown version. */
+/* Implements cr_initialize_restart_args_t(); EINVAL: unknown version. */
 int cri_init_restart_args_t(cr_version_t version, cr_restart_args_t *args);
 
 /* Sets defaults: fd -1 (must be set), flags CR_RSTRT_RESTORE_PID, the rest 0. */
@@ -317,14 +317,14 @@ int cri_init_restart_args_t(cr_version_t version, cr_restart_args_t *args);
  * Requests a restart; the restored processes become children of the caller.
  * Needs no cr_init().  0: it is under way, *handle stands for it.
  * -1 with EINVAL (arguments, or not a context file), EBADF, EISDIR,
- * CR_EBADARCH, EBUSY (a number is in use), EACCES, EPERM or EDQUOT (this user
- * may not, or not as much), ENOMEM or ENOSYS (no module, no cr_restart(1)).
- * With CR_RSTRT_ASYNC_ERR reaping tells most of them.
+ * CR_EBADARCH, EBUSY (a process or thread ID is in use), EACCES or EPERM (not
+ * allowed), EDQUOT (the user is at a limit), ENOMEM or ENOSYS (no module, no
+ * cr_restart(1)).  With CR_RSTRT_ASYNC_ERR reaping reports most of them.
  */
 int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle);
 
 /*
- * As their counterparts above.  Success of reap and poll is the number of the
+ * As their counterparts above.  On success reap and poll return the PID of the
  * restored process that was the target, or 0 if its parent was init.
  */
 int cr_wait_restart(cr_restart_handle_t *handle, struct timeval *timeout);
@@ -337,10 +337,10 @@ int cr_poll_restart_msg(cr_restart_handle_t *handle, struct timeval *timeout, ch
 
 /*
  * Registers a function for an event, in place of any other; fn NULL: none.
- * Hooks are the process's; one runs in every thread that the event concerns
- * after its callbacks and before the program goes on; it may be in a signal
+ * Hooks belong to the process; one runs in every thread that the event concerns
+ * after its callbacks and before the program goes on; it may run in a signal
  * handler and should call async-signal-safe functions only.
- * Returns the function that was there, or CR_HOOK_FN_ERROR with CR_ENOINIT or
+ * Returns the previous function, or CR_HOOK_FN_ERROR with CR_ENOINIT or
  * EINVAL (event).
  */
 cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn);
@@ -348,16 +348,16 @@ cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn);
 /*
  * Whether threads wait, after a checkpoint (CR_HOLD_CONT) or a restart
  * (CR_HOLD_RSTRT), until all processes have run their callbacks.  Default:
- * BOTH for both defaults, DFLT for a thread.
- * Returns the value that was there; -1 with CR_ENOINIT or EINVAL (scope, or a
+ * BOTH for the scopes INIT and UNINIT, DFLT for a thread.
+ * Returns the previous value; -1 with CR_ENOINIT or EINVAL (scope, or a
  * flag that this scope does not have).
  */
 int cr_hold_ctrl(int scope, int flags);
 
 /*
- * Counts of reasons why libcr must not be unloaded: while the count is not 0,
- * dlclose(3) leaves it where it is.  Return the count before; -1 with
- * CR_ENOINIT or ERANGE (the count would become negative or overflow).
+ * Count reasons to keep libcr loaded: while the count is not 0, dlclose(3)
+ * does not unload it.  Return the count before; -1 with CR_ENOINIT or ERANGE
+ * (the count would become negative or overflow).
  */
 int cr_inc_persist(void);
 int cr_dec_persist(void);
@@ -380,7 +380,7 @@ const char *cr_strerror(int errnum);
 /* ---- deprecated -------------------------------------------------------------------------- */
 
 /*
- * Checkpoint the calling process (scope CR_SCOPE_PROC) and wait for the end:
+ * Checkpoint the calling process (scope CR_SCOPE_PROC) and wait until done:
  * to context.PID in the working directory, to a file, to a descriptor.  They
  * abort(3) on any error.
  */

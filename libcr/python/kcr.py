@@ -20,9 +20,9 @@
     pid = kcr.restart("other.context").result()
 
 Functions that fail raise kcr.Error, an OSError whose errno may be one of
-kcr.E….  Callbacks run in a thread of libcr.  A child of fork begins anew: it
-registers its own callbacks.  Hooks and callbacks in signal context are not
-offered: there Python code could not run safely.
+kcr.E….  Callbacks run in a thread of libcr.  A child of fork starts afresh: it
+registers its own callbacks.  Hooks and signal-context callbacks are not
+offered: Python code could not run safely there.
 """
 import ctypes
 import errno
@@ -101,8 +101,8 @@ _lib.cr_strerror.restype = ctypes.c_char_p
 _lib.cr_get_checkpoint_info.restype = ctypes.POINTER(_CheckpointInfo)
 _lib.cr_get_restart_info.restype = ctypes.POINTER(_RestartInfo)
 
-# While a checkpoint happens its thread must keep the interpreter's lock: one
-# that is still held back afterwards could have it and not give it up.
+# The thread of a checkpoint must keep the interpreter's lock meanwhile: otherwise
+# a thread that is still held back afterwards could have it and not release it.
 _locked = ctypes.PyDLL("libcr.so.0")
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -124,7 +124,7 @@ def _check(result):
 
 # ---- callbacks --------------------------------------------------------------------
 
-_callbacks = {}  # by id: what C calls must not be collected
+_callbacks = {}  # by id: functions that C calls must not be collected
 
 
 def init():
@@ -150,7 +150,7 @@ def _wrap(function, args):
 def register_callback(function, *args):
     """Calls function(*args) in every checkpoint; returns an id.
 
-    It should call checkpoint(); if not, that happens when it returns.  An
+    It should call checkpoint(); otherwise its return does so.  An
     exception ends the checkpoint or restart for everybody, with the
     exception's errno or ETEMPFAIL.
     """
@@ -162,7 +162,7 @@ def register_callback(function, *args):
 
 
 def replace_callback(number, function, *args):
-    """Puts another function, or None, in the place of a registered one."""
+    """Replaces a registered function by another one, or by None."""
     init()
     wrapped = _wrap(function, args) if function else _Callback()
     _check(_lib.cr_replace_callback(number, wrapped, None, _THREAD_CONTEXT))
@@ -176,13 +176,13 @@ def callback(function):
 
 
 def checkpoint(flags=READY, code=0):
-    """In a callback: lets the checkpoint happen, or says why it shall not.
+    """In a callback: lets the checkpoint happen, or says why it must not.
 
     flags: READY, TEMP_FAILURE, PERM_FAILURE or OMIT; code: 1 to 65535, the
     error number that the requester gets for a failure.
-    Returns 0 when the program goes on; the number of the process that asked
-    for the restart when it was restarted; minus an error number if there was
-    no checkpoint.
+    Returns 0 when the program goes on; the PID of the process that asked
+    for the restart when it was restarted; a negative error number if there
+    was no checkpoint.
     """
     return _locked.cr_checkpoint(flags | (code & 0xffff) << 16)
 
@@ -212,14 +212,14 @@ def forward(scope, target=0):
 
 
 class _CriticalSection:
-    """Keeps checkpoints away, in any thread; nests.  Use it with `with`."""
+    """Holds checkpoints off, in any thread; nests.  Use it with `with`."""
 
     def __init__(self):
         self._local = threading.local()
 
     @property
     def depth(self):
-        """How often the calling thread is inside."""
+        """How many sections the calling thread is inside."""
         return getattr(self._local, "depth", 0)
 
     def enter(self, wait=True):
@@ -256,7 +256,7 @@ def status():
 
 
 class _Request:
-    """A request under way; result() gives it up."""
+    """A request under way; result() frees it."""
 
     def __init__(self, kind, handle):
         self._kind = kind
@@ -273,7 +273,7 @@ class _Request:
         return -1 if self._handle is None else self._handle.value
 
     def wait(self, timeout=None):
-        """Waits at most so many seconds; True: it is complete."""
+        """Waits at most `timeout` seconds; True: it is complete."""
         if timeout is not None:
             timeout = _Timeval(int(timeout), int(timeout % 1 * 1000000))
             timeout = ctypes.byref(timeout)
@@ -286,14 +286,14 @@ class _Request:
                 raise Error(number)
 
     def log(self):
-        """The messages of the complete request, a line each."""
+        """The messages of the complete request, one per line."""
         length = _check(self._call("log", 0, None))
         buffer = ctypes.create_string_buffer(length)
         _check(self._call("log", length, buffer))
         return os.fsdecode(buffer.value)
 
     def result(self):
-        """Waits; the number of the restored process, or 0 for a checkpoint."""
+        """Waits; the PID of the restored process, or 0 for a checkpoint."""
         self.wait()
         text = self.log().strip()
         number = self._call("reap")
@@ -307,9 +307,9 @@ class _Request:
 def request(path=None, fd=-1, *, scope=SCOPE_PROC, target=0, signal=0, timeout=0, flags=0):
     """Requests a checkpoint, into a new file or an open descriptor.
 
-    target: a number as the scope says, 0 the caller's; signal: sent to every
+    target: the ID of what the scope names, 0 the caller's; signal: sent to every
     process afterwards; timeout: seconds, 0 for none.  A request for the caller
-    itself, outside of critical sections, is complete when this returns.
+    itself, outside critical sections, is complete when this returns.
     """
     opened = path is not None
     if opened:
@@ -325,7 +325,7 @@ def request(path=None, fd=-1, *, scope=SCOPE_PROC, target=0, signal=0, timeout=0
 
 
 def save(path, flags=0):
-    """Saves this process in a file, which is replaced once that succeeded.
+    """Saves this process in a file, which is replaced only on success.
 
     Not from within a critical section or a callback.
     Returns False when the program goes on, True when it was restarted.
@@ -335,7 +335,7 @@ def save(path, flags=0):
     path = os.path.abspath(path)
     new = "%s.%d.new" % (path, os.getpid())
     try:
-        # The file is closed when the checkpoint happens: a restart need not find it.
+        # The file is closed when the checkpoint happens, so that a restart does not need it.
         with critical_section:
             saving = request(new, flags=flags)
         saving.result()
@@ -349,14 +349,14 @@ def save(path, flags=0):
 
 
 def restart(path=None, fd=-1, *, signal=0, flags=RESTORE_PID, relocate=()):
-    """Requests a restart; what is restored becomes a child of the caller.
+    """Requests a restart; the restored process becomes a child of the caller.
 
     relocate: pairs of absolute paths, old and new; signal: sent to every process.
     """
     pairs = [(os.fsencode(old), os.fsencode(new)) for old, new in relocate]
 
     class Relocate(ctypes.Structure):
-        """As many pairs as there are."""
+        """With room for all pairs."""
         _fields_ = [("count", ctypes.c_uint), ("path", _Pair * len(pairs))]
 
     places = Relocate(len(pairs), (_Pair * len(pairs))(*pairs))

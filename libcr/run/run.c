@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libcr_run.so.0: preloaded (cr_run(1)) or linked into a program that knows
- * nothing of libcr, it calls cr_init() for the first thread, so that plugins
+ * libcr_run.so.0: preloaded (cr_run(1)) or linked into a program that does not
+ * use libcr, it calls cr_init() for the first thread, so that plugins
  * and wrappers may use critical sections and requests there.  Without the
- * module the program runs as if this were not there.
+ * module the program runs as if it were not loaded.
  */
 #include <libcr.h>
 
@@ -12,7 +12,7 @@
 
 void cr_run_link_me(void);
 
-/* The program finds errno as it would be without us. */
+/* Keeps errno: the program must not see us. */
 static void begin(void)
 {
 	int err = errno;
@@ -24,7 +24,7 @@ static void begin(void)
 static __attribute__((constructor)) void load(void)
 {
 	begin();
-	/* Behind the handlers of libcr, which make a child begin anew. */
+	/* After the handlers of libcr, which reset its state in a child. */
 	pthread_atfork(NULL, NULL, begin);
 }
 
