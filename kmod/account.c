@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounts of users; see account.h.  An account lives as long as one of its
- * jobs.  accounts_lock guards the table and the number of jobs; processes are
- * counted without a lock.  Who has CAP_SYS_RESOURCE when a job is opened is
- * counted, but has no limits.
+ * Per-user accounts; see account.h.  An account lives as long as one of its
+ * jobs.  accounts_lock guards the table and the job counts; processes are
+ * counted without a lock.  Users with CAP_SYS_RESOURCE when a job is opened are
+ * counted, but not limited.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -39,7 +39,7 @@ struct kcr_account {
 static DEFINE_HASHTABLE(accounts, ACCOUNT_HASH_BITS);
 static DEFINE_SPINLOCK(accounts_lock);
 
-/* A namespace gives its maker as many identities as he likes: they are all his. */
+/* A user namespace gives its creator any number of UIDs: charge all of them to the creator. */
 static kuid_t responsible(void)
 {
 	const struct user_namespace *ns = current_user_ns();

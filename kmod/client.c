@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The client's side: its descriptor and the calls that libcr makes on it.  The
- * calls that sleep are interruptible, so that PARK gets at a thread inside, and
- * start again with nothing lost: what they wait for is state of the client.
+ * calls that sleep are interruptible, so that PARK can stop a thread inside, and
+ * restart with nothing lost: what they wait for is state of the client.
  * Locks: see client.h.
  */
 #include <linux/anon_inodes.h>
@@ -174,7 +174,7 @@ static void show_fdinfo(struct seq_file *seq, struct file *file)
 
 /* ---- waiting ---------------------------------------------------------------------- */
 
-/* Must be called again after a signal: the system call starts anew by itself. */
+/* After a signal the system call is restarted, whether a handler ran or not. */
 static int restart_call(int ret)
 {
 	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret;
@@ -186,7 +186,7 @@ static int check_alive(const struct kcr_client *client)
 	return client->state == KCR_CLIENT_DEAD ? -ESHUTDOWN : 0;
 }
 
-/* A restarted thread that was not in ANSWER, or one that did not say DONE. */
+/* A restarted thread that was not in ANSWER, or one that did not call DONE. */
 static struct kcr_job *forget_outcome(struct kcr_client *client)
 {
 	if (client->state != KCR_CLIENT_OUTCOME && client->state != KCR_CLIENT_FINISHING)
@@ -201,7 +201,7 @@ static bool is_told(struct kcr_client *client)
 }
 
 /*
- * A reference to the job that asks; NULL: none does; ERR_PTR.  *done: a job to put.
+ * A reference to the requesting job; NULL: none; ERR_PTR.  *done: a job to put.
  */
 static struct kcr_job *look_for_job(struct kcr_client *client, struct kcr_job **done)
 {
@@ -226,7 +226,7 @@ static struct kcr_job *look_for_job(struct kcr_client *client, struct kcr_job **
 	return job;
 }
 
-/* A reference to the job that asks; ERR_PTR. */
+/* A reference to the requesting job; ERR_PTR. */
 static struct kcr_job *wait_until_told(struct kcr_client *client)
 {
 	struct kcr_job *job, *done;
@@ -266,7 +266,7 @@ static long client_wait(struct kcr_client *client, void *request)
 
 /* ---- answering ------------------------------------------------------------------- */
 
-/* The numbers of listed threads in the initial namespace; one that is gone is 0. */
+/* The listed threads, with their IDs in the initial namespace; 0 for one that has ended. */
 static struct kcr_answer_thread *get_threads(const struct kcr_client_answer *request)
 {
 	struct kcr_answer_thread *threads;
@@ -352,20 +352,20 @@ static long client_answer(struct kcr_client *client, void *request)
 	spin_lock(&kcr_clients_lock);
 	ret = check_alive(client);
 	if (!ret && client->state != KCR_CLIENT_OUTCOME)
-		ret = -EINVAL;		/* another thread has it */
+		ret = -EINVAL;		/* another thread answers */
 	if (!ret) {
 		answer->outcome = client->outcome;
 		answer->result = client->result;
 		client->state = KCR_CLIENT_FINISHING;
 	}
 	spin_unlock(&kcr_clients_lock);
-	/* Never changes once it is set. */
+	/* client->path never changes once it is set. */
 	if (!ret && answer->outcome == KCR_OUTCOME_RESTARTED)
 		ret = copy_path(answer->path, client->path);
 	return ret;
 }
 
-/* The job that it has done with, or NULL.  kcr_clients_lock held. */
+/* The job that the client leaves, or NULL.  kcr_clients_lock held. */
 static struct kcr_job *finish(struct kcr_client *client, u32 code)
 {
 	struct kcr_job *job = client->job;
@@ -403,7 +403,7 @@ static bool is_forwarded(struct kcr_client *client)
 	       READ_ONCE(client->state) != KCR_CLIENT_RUNNING;
 }
 
-/* Tells the requester, unless it was told: then the call starts again. */
+/* Passes the call to the requester, unless it was restarted and has been passed on already. */
 static int ask(struct kcr_client *client, const struct kcr_client_forward *forward)
 {
 	lockdep_assert_held(&kcr_clients_lock);
@@ -449,7 +449,7 @@ static const struct client_command {
 	struct kcr_request_type request;
 	long (*run)(struct kcr_client *client, void *request);
 } commands[] = {
-	/* number, size in its first version, flags; function */
+	/* ioctl, size in its first version, flags; function */
 	{ { KCR_IOC_CLIENT_WAIT, 32, 0 }, client_wait },
 	{ { KCR_IOC_CLIENT_ANSWER, 48, KCR_ANSWER_FREE_CONTINUE | KCR_ANSWER_FREE_RESTART },
 	  client_answer },
@@ -490,7 +490,7 @@ static const struct file_operations client_fops = {
 	.llseek = noop_llseek,
 };
 
-/* ERR_PTR: a path of up to KCR_PATH_MAX bytes with its end. */
+/* A path of up to KCR_PATH_MAX bytes, with its NUL; ERR_PTR. */
 static char *get_path(const char __user *from)
 {
 	char *path = kmalloc(KCR_PATH_MAX, GFP_KERNEL_ACCOUNT);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client: a process that is told of checkpoints before it is stopped.  Its
+ * A client: a process that is notified of checkpoints before it is stopped.  Its
  * own side (the descriptor) is kmod/client.c, the requester's kmod/notify.c.
  *
  * kcr_clients_lock guards all clients, their hash, job->clients and
- * job->finish_*.  It is one for the machine: no more is done under it than for
- * some clients at a time.  It nests inside job->list_lock.  A client is freed
+ * job->finish_*.  It is global: it is held only for a limited number of
+ * clients at a time.  It nests inside job->list_lock.  A client is freed
  * with its file; jobs see it only under the lock, and only while it lives.
  * While it is in job->clients it holds a reference to the job.
  */
@@ -20,19 +20,19 @@
 
 enum kcr_client_state {
 	KCR_CLIENT_IDLE,
-	KCR_CLIENT_TOLD,	/* WAIT shall return */
+	KCR_CLIENT_TOLD,	/* WAIT is to return */
 	KCR_CLIENT_RUNNING,	/* between WAIT and ANSWER */
 	KCR_CLIENT_ANSWERED,
-	KCR_CLIENT_OUTCOME,	/* ANSWER shall return */
+	KCR_CLIENT_OUTCOME,	/* ANSWER is to return */
 	KCR_CLIENT_FINISHING,	/* between ANSWER and DONE */
 	KCR_CLIENT_DEAD,
 };
 
 enum kcr_forward_state {
 	KCR_FORWARD_NONE,
-	KCR_FORWARD_ASKED,	/* NOTIFY shall return */
+	KCR_FORWARD_ASKED,	/* NOTIFY is to return */
 	KCR_FORWARD_TAKEN,
-	KCR_FORWARD_DONE,	/* FORWARD shall return */
+	KCR_FORWARD_DONE,	/* FORWARD is to return */
 };
 
 struct kcr_client {
@@ -40,17 +40,17 @@ struct kcr_client {
 	struct list_head node;		/* job->clients */
 	struct pid *pid;		/* of the process, referenced */
 	void *files;			/* its descriptor table; only compared */
-	struct kcr_job *job;		/* whose request it is, or NULL */
+	struct kcr_job *job;		/* the requesting job, or NULL */
 	wait_queue_head_t wake;
 	enum kcr_client_state state;
-	struct task_struct *task;	/* that called ANSWER; only compared */
+	struct task_struct *task;	/* the caller of ANSWER; only compared */
 	u32 free;			/* KCR_ANSWER_FREE_* */
 	u32 nr_threads;
-	struct kcr_answer_thread *threads;	/* numbers of the initial pid namespace */
+	struct kcr_answer_thread *threads;	/* IDs in the initial PID namespace */
 	u32 answer;
 	u32 code;
 	bool reported;			/* NOTIFY has returned for it */
-	bool over;			/* RUNNING, and the outcome is known already */
+	bool over;			/* RUNNING, but the outcome is known already */
 	u32 outcome;
 	int result;
 	enum kcr_forward_state forward;
@@ -60,7 +60,7 @@ struct kcr_client {
 	char *path;			/* of the context file, if restarted */
 };
 
-/* What NOTIFY was told at its first call: fixed from then on. */
+/* The arguments of the first NOTIFY, which later ones cannot change. */
 struct kcr_notification {
 	struct kcr_notice notice;
 	char path[KCR_PATH_MAX];
@@ -68,13 +68,13 @@ struct kcr_notification {
 
 extern spinlock_t kcr_clients_lock;
 
-/* The living client that the process is, or NULL.  kcr_clients_lock held. */
+/* The live client of the process, or NULL.  kcr_clients_lock held. */
 struct kcr_client *kcr_client_find(const struct pid *pid);
-/* Is it one that this job has not told?  job->list_lock held. */
+/* Is the process a client that this job has not notified?  job->list_lock held. */
 bool kcr_client_is_untold(struct kcr_job *job, const struct pid *pid);
 
 /*
- * Is this thread of the process to wait while callbacks go on?  `when` is one
+ * Is this thread of the process to wait until callbacks are done?  `when` is one
  * of KCR_ANSWER_FREE_*.  job->list_lock held.
  */
 bool kcr_client_holds(struct kcr_job *job, const struct pid *pid, const struct task_struct *task,
@@ -90,7 +90,7 @@ struct kcr_job *kcr_client_detach(struct kcr_client *client);
 
 /* Tells all clients of the job that the request is over.  job->lock held. */
 void kcr_clients_outcome(struct kcr_job *job, u32 outcome, int result);
-/* The job ends: whoever still waits for it is let go. */
+/* The job ends: releases all clients that still wait for it. */
 void kcr_clients_end(struct kcr_job *job);
 
 #endif /* KCR_CLIENT_H */

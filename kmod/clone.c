@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KCR_IOC_CLONE: a child with a chosen number.
+ * KCR_IOC_CLONE: a child with a chosen PID.
  *
- * Choosing the number needs CAP_CHECKPOINT_RESTORE, which an ordinary user
+ * Choosing the PID needs CAP_CHECKPOINT_RESTORE, which an ordinary user
  * lacks.  The capability is lent for the one kernel_clone(): the caller runs
  * it under a copy of its own credentials with that bit added, and takes its
  * own back at once.  The child inherits the copy and gives the bit back in a
@@ -11,7 +11,7 @@
  * commit_creds() sees no gain and leaves dumpable and the parent-death signal
  * alone.
  *
- * A new process enters restart->processes in the same moment, see restart.h.
+ * A new process enters restart->processes at the same time, see restart.h.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -31,19 +31,19 @@
 #define KNOWN_CLONE_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
 			   CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM)
 
-/* What the child has to do first; it frees this itself. */
+/* The first task work of the child, which frees it itself. */
 struct newborn {
 	struct callback_head work;
 	struct kcr_job *job;
-	kernel_cap_t effective;		/* what the child must end up with */
+	kernel_cap_t effective;		/* the child's own, to be restored */
 	bool lent;
 };
 
-/* The caller's view of one call, on its stack. */
+/* The caller's state of one call, on its stack. */
 struct birth {
 	struct kcr_fork_catch catch;
 	struct kcr_job *job;
-	struct newborn *born;		/* NULL: the child has it */
+	struct newborn *born;		/* NULL: handed over to the child */
 	struct kcr_half *half;		/* to register; NULL: a thread, or done */
 	bool shares_mm;			/* a process, not a thread, with CLONE_VM */
 };
@@ -93,7 +93,7 @@ static void forked(struct kcr_fork_catch *catch, struct task_struct *child)
 
 	kcr_job_get(job);
 	if (kcr_task_work_add(child, &birth->born->work, TWA_RESUME)) {
-		/* Only an exiting task refuses a work. */
+		/* Only an exiting task refuses a task work. */
 		kcr_job_put(job);
 		doomed = true;
 	} else {
@@ -153,7 +153,7 @@ static int check(const struct kcr_clone *request)
 	return kcr_policy_clone(request->tid);
 }
 
-/* The child of this call returns from the ioctl by itself, with 0. */
+/* The child returns from the ioctl too, with 0. */
 static long clone_one(struct kcr_job *job, const struct kcr_clone *request)
 {
 	pid_t tid = request->tid;
@@ -187,7 +187,7 @@ static long clone_one(struct kcr_job *job, const struct kcr_clone *request)
 }
 
 /*
- * In a half-made process or the job's owner; not under job->lock.  The job is
+ * In a half-restored process or the job's owner; not under job->lock.  The job is
  * pinned: with CLONE_FILES the child may close the descriptor that the caller
  * is still using.
  */

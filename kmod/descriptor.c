@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KCR_IOC_DESCRIPTOR: a duplicate of a member's open file.  pidfd_getfd(2)
- * asks the group leader, whose table is gone once it has ended while other
- * threads run on; this asks any thread that still has one.  It can also tell
- * whether exec closes it, which nothing else does for certain.
+ * uses the group leader, which has no table any more once it has ended while other
+ * threads run on; this uses any thread that still has one.  It can also report
+ * the close-on-exec flag, for which there is no other reliable way.
  *
- * The member need not be parked, so each call asks whether the caller may trace
- * it as it is now, and security modules whether the caller may have the file.
- * A thread that has another address space by now (exec) is not asked: task_lock
- * holds mm and files together.
+ * The member need not be parked, so each call checks whether the caller may trace
+ * it as it is now, and with security modules whether the caller may have the file.
+ * A thread that has another address space by now (exec) is not used: task_lock
+ * keeps mm and files together.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -29,7 +29,7 @@ struct wanted {
 	bool cloexec;
 };
 
-/* Under the table's lock; the first one from `number` on is all there is to see. */
+/* Under the table's lock; only the first file from `number` on is looked at. */
 static int take(const void *arg, struct file *file, unsigned int number)
 {
 	struct wanted *wanted = (struct wanted *)arg;
@@ -66,7 +66,7 @@ static struct task_struct *find_thread(struct kcr_member *member)
 	return found;
 }
 
-/* -EBADF: no such descriptor; -ESRCH: it has ended or called exec meanwhile. */
+/* -EBADF: no such file descriptor; -ESRCH: the thread has ended or called exec. */
 static int take_from(struct task_struct *task, struct kcr_member *member, struct wanted *wanted)
 {
 	int ret = -ESRCH;

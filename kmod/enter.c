@@ -8,8 +8,8 @@
  * and the unmapping.  RESUME wakes all; each then queues a task work to
  * itself, which installs registers and signal mask on the way to user mode
  * (the value returned by the ioctl would overwrite them if done earlier).
- * Nobody gets back to the code that called: every way out of the sleep but
- * RESUME is death.  The owner's side is kmod/restart.c; locks: restart.h.
+ * No thread returns to its caller: the only ways out of the sleep are RESUME
+ * and SIGKILL.  The owner's side is kmod/restart.c; locks: restart.h.
  */
 #include <linux/err.h>
 #include <linux/fdtable.h>
@@ -42,8 +42,8 @@ struct entrant {
 
 /*
  * A stopped thread must stop again before it runs user code and before any
- * other pending signal is dealt with.  So all stay blocked until it is
- * continued; then the kernel puts saved_sigmask back, as after sigsuspend().
+ * other pending signal is handled.  So all signals stay blocked until it is
+ * continued; then the kernel restores saved_sigmask, as after sigsuspend().
  */
 static void set_signal_mask(u64 mask, bool stopped)
 {
@@ -108,8 +108,8 @@ static int check_request(const struct kcr_enter *request)
 
 /*
  * The file that is to be /proc/PID/exe: one that the caller may execute and has
- * open to read.  A debugger can execute such a program, whatever its mode, and
- * then change all that is in it: this names nothing that he could not have named.
+ * open for reading.  A debugger can execute such a program, whatever its mode, and
+ * then replace its memory: so this gives the caller no new possibility.
  */
 static struct file *get_exe(int fd)
 {
@@ -153,7 +153,7 @@ static struct kcr_half *find_own(struct kcr_job *job, struct kcr_restart *restar
 	return half;
 }
 
-/* The caller's own process in the job; one not made by CLONE joins here. */
+/* The caller's own process in the job; one not created by CLONE joins here. */
 static struct kcr_half *join(struct kcr_job *job, struct kcr_restart *restart)
 {
 	struct kcr_half *half = find_own(job, restart), *fresh;
@@ -177,15 +177,15 @@ static struct kcr_half *join(struct kcr_job *job, struct kcr_restart *restart)
 	return half;
 }
 
-/* Does the calling thread say what concerns its whole process? */
+/* Does the calling thread's request apply to its whole process? */
 static bool speaks(const struct kcr_enter *request)
 {
 	return thread_group_leader(current) || request->flags & KCR_ENTER_LEADERLESS;
 }
 
 /*
- * Counts the caller in. 1: it is the last of its process.  *exe is taken over
- * (an older one of a failed call comes back).
+ * Counts the caller as entered.  1: it is the last of its process.  *exe is taken
+ * over (and replaced by an older one of a failed call).
  */
 static int count_in(struct kcr_job *job, struct kcr_half *half, const struct kcr_enter *request,
 		    struct file **exe)
@@ -224,7 +224,7 @@ static int count_in(struct kcr_job *job, struct kcr_half *half, const struct kcr
 	return ret;
 }
 
-/* The old executable may be written again, the new one may not. */
+/* Allows writing to the old executable again and denies it to the new one. */
 static int swap_exe(struct file *exe)
 {
 	struct mm_struct *mm = current->mm;
@@ -235,7 +235,7 @@ static int swap_exe(struct file *exe)
 	if (ret)
 		return ret;
 	get_file(exe);
-	/* Excludes fork, which copies the pointer and denies writing once more. */
+	/* Excludes fork, which copies the pointer and denies writing again. */
 	mmap_write_lock(mm);
 	old = rcu_dereference_protected(mm->exe_file, lockdep_is_held(&mm->mmap_lock));
 	rcu_assign_pointer(mm->exe_file, exe);
@@ -259,8 +259,8 @@ static bool mm_complete(struct kcr_job *job, const struct mm_struct *mm)
 }
 
 /*
- * Takes the old code of all that share this mm away: all their threads are
- * asleep.  One thread does so, that of the process that completed last.
+ * Unmaps the old code of all processes that share this mm: all their threads are
+ * asleep.  One thread does so, of the process that completed last.
  */
 static int unmap_old_code(struct kcr_job *job, struct mm_struct *mm)
 {
@@ -288,7 +288,7 @@ static int unmap_old_code(struct kcr_job *job, struct mm_struct *mm)
 	return ret;
 }
 
-/* It is on its way: nothing tells of a leader's end while others live, so look. */
+/* The leader is exiting.  Nothing wakes us at its end while others live, so poll. */
 static int await_leader_end(void)
 {
 	while (!READ_ONCE(current->group_leader->exit_state)) {
@@ -394,7 +394,7 @@ static long enter(struct entrant *entrant)
 	return kcr_task_work_add(current, &entrant->work, TWA_RESUME);
 }
 
-/* In a rebuilt thread; not under job->lock. Returns to the caller only on an error. */
+/* In a rebuilt thread; not under job->lock.  Returns to user mode only on an error. */
 long kcr_ioc_enter(struct kcr_job *job, void *request)
 {
 	struct entrant *entrant;

@@ -2,13 +2,13 @@
 /*
  * The probe on sched_process_fork.  It is registered as long as the module is
  * loaded: registering patches code and unregistering waits for grace periods,
- * which would be paid while programs stand still.
+ * which would take place while programs are stopped.
  *
- * Every fork of the machine comes through here, so what is not ours must cost
- * the same however much is watched: two look-ups in tables that are wide
- * enough, with no lock.  Watches are found under RCU and looked at again under
- * their own lock; a catch belongs to the thread that looks.
- * Locks: watch->lock is outside job->list_lock, that outside the buckets'.
+ * Every fork on the machine comes through here, so a fork that is not ours must
+ * cost the same however many watches there are: two lock-free look-ups in tables
+ * that are wide enough.  Watches are found under RCU and checked again under
+ * their own lock; a catch belongs to the current thread.
+ * Locks: list_lock of a job nests inside watch->lock, the buckets' locks inside both.
  */
 #include <linux/errno.h>
 #include <linux/hash.h>
@@ -23,7 +23,7 @@
 #define CATCH_BITS	8
 
 struct bucket {
-	spinlock_t lock;		/* who changes the list */
+	spinlock_t lock;		/* guards changes of the list */
 	struct hlist_head list;
 };
 
@@ -65,7 +65,7 @@ int kcr_fork_add(struct kcr_fork_watch *watch)
 void kcr_fork_start(struct kcr_fork_watch *watch)
 {
 	WRITE_ONCE(watch->active, true);
-	/* With the barrier of probe_fork(): a child is either seen there or listed already. */
+	/* Pairs with probe_fork(): a child is either seen there or in the thread list already. */
 	smp_mb();
 }
 
@@ -124,7 +124,7 @@ void kcr_fork_catch_end(struct kcr_fork_catch *catch)
 	spin_unlock(&bucket->lock);
 }
 
-/* Only the calling thread itself enters its catch and takes it out. */
+/* Only the thread itself adds and removes its catch. */
 static void tell_catch(struct task_struct *child)
 {
 	struct bucket *bucket = catch_bucket(current);
@@ -145,7 +145,7 @@ static void tell_catch(struct task_struct *child)
 
 static void probe_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
-	/* The child is in its parent's list by now; see kcr_fork_start(). */
+	/* The child is in its parent's list by now; pairs with kcr_fork_start(). */
 	smp_mb();
 	tell_catch(child);
 	tell_watch(parent->signal, child);

@@ -13,8 +13,8 @@
 #include <linux/spinlock.h>
 
 /*
- * What any thread of a process forks.  There is one watch for a process at
- * most: it also says whose the process is.  Its memory is freed by RCU
+ * Watches the forks of all threads of a process.  A process has at most one
+ * watch: it also says which job has the process.  Its memory is freed by RCU
  * (kfree_rcu) after kcr_fork_remove().
  */
 struct kcr_fork_watch {
@@ -23,23 +23,23 @@ struct kcr_fork_watch {
 	const void *owner;		/* only compared */
 	spinlock_t lock;		/* held while `forked` runs */
 	bool active;
-	/* In the parent, atomic: no sleeping. May kcr_task_work_add() to the child. */
+	/* In the parent, atomic.  May kcr_task_work_add() to the child. */
 	void (*forked)(struct kcr_fork_watch *watch, struct task_struct *child);
 };
 
 /*
- * Enters a watch, which is filled in but for node, lock and active, and not
- * active yet.  -EEXIST: the owner has one for this process; -EBUSY: another has.
+ * Adds a watch, filled in except for node, lock and active; it is not active
+ * yet.  -EEXIST: this owner has one for the process; -EBUSY: another owner has.
  */
 int kcr_fork_add(struct kcr_fork_watch *watch);
-/* From now on `forked` is called; who forks before is in its parent's thread list. */
+/* From now on `forked` is called; children forked before are in the thread list. */
 void kcr_fork_start(struct kcr_fork_watch *watch);
 /* After it returns `forked` is not running and will not run.  Not from `forked`. */
 void kcr_fork_stop(struct kcr_fork_watch *watch);
-/* The same, and it is not found any more. */
+/* Likewise, and removes it from the table. */
 void kcr_fork_remove(struct kcr_fork_watch *watch);
 
-/* What the calling thread itself forks, between begin and end; on its stack. */
+/* Catches the forks of the calling thread, between begin and end; on its stack. */
 struct kcr_fork_catch {
 	struct hlist_node node;
 	struct task_struct *thread;

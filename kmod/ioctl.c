@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of commands, and how one is carried out: its request is copied in,
- * the caller's right and the job's state are looked at, it runs, and what it
- * leaves goes back.  No locks but job->lock, which is taken here.
+ * The table of commands, and how one is executed: its request is copied in,
+ * the caller's permission and the job's state are checked, it runs, and its results
+ * are copied out.  No locks but job->lock, which is taken here.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -17,10 +17,10 @@
 
 /* Who may call, and when (else -EINVAL).  All but SHARED run under job->lock. */
 enum rule {
-	SHARED,		/* half-made processes too, beside the owner: the command locks */
+	SHARED,		/* the owner and half-restored processes: the command locks */
 	OWNER,		/* the process that opened the job */
 	CHECKPOINT,	/* … of a job that has not begun a restart */
-	PARKED,		/* … of one whose programs all stand still */
+	PARKED,		/* … of one whose programs are all parked */
 };
 
 static long info(struct kcr_job *job, void *request)
@@ -42,7 +42,7 @@ static const struct command {
 	enum rule rule;
 	long (*run)(struct kcr_job *job, void *request);
 } commands[] = {
-	/* number, size in its first version, flags; rule; function */
+	/* ioctl, size in its first version, flags; rule; function */
 	{ { KCR_IOC_INFO, 24, 0 }, SHARED, info },
 	{ { KCR_IOC_ADD, 16, 0 }, CHECKPOINT, kcr_ioc_add },
 	{ { KCR_IOC_PARK, 32, 0 }, CHECKPOINT, kcr_ioc_park },
@@ -55,7 +55,7 @@ static const struct command {
 	{ { KCR_IOC_VMAS, 40, 0 }, PARKED, kcr_ioc_vmas },
 	{ { KCR_IOC_MAPPED_FILE, 24, KCR_FILE_EXE }, SHARED, kcr_ioc_mapped_file },
 	{ { KCR_IOC_DESCRIPTOR, 16, KCR_DESCRIPTOR_CLOEXEC }, OWNER, kcr_ioc_descriptor },
-	/* A snapshot is read when nothing stands still any more. */
+	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },
 	{ { KCR_IOC_READ, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_read },

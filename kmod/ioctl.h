@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The commands of /dev/kcr.  kmod/ioctl.c has the table that says of each which
- * structure it takes and when it is allowed; each is one function of the file
- * that is named beside it.
+ * The commands of /dev/kcr.  kmod/ioctl.c has the table that says which
+ * structure each one takes and when it is allowed; each is one function of the
+ * file that is named beside it.
  *
- * `request` is the module's own copy of that structure (kmod/request.h), made once; what
- * a function leaves there the caller gets, after an error too, where the number
- * of the ioctl says that it has results.
+ * `request` is the module's own copy of that structure (kmod/request.h), made once; it
+ * is copied back to the caller, after an error too, if the direction of the ioctl
+ * says that it has results.
  */
 #ifndef KCR_IOCTL_H
 #define KCR_IOCTL_H

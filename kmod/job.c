@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A job's life, and who may give it commands.  Locks: see job.h.
+ * A job's lifetime, and who may give it commands.  Locks: see job.h.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -102,7 +102,7 @@ void kcr_job_end(struct kcr_job *job)
 
 long kcr_job_lock(struct kcr_job *job)
 {
-	/* Half-made processes have the descriptor too, and others could take it from them. */
+	/* Half-restored processes have the descriptor too, and others could get it from them. */
 	if (task_tgid(current) != job->owner)
 		return -EPERM;
 	if (mutex_lock_killable(&job->lock))

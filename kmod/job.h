@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A job: one open file of /dev/kcr, the processes it holds and what it made.
+ * A job: one open file of /dev/kcr, and the processes that it holds or creates.
  * Read this first; kmod/ioctl.c has the commands that it takes, kmod/job.c its
  * beginning and end; kmod/member.c adds processes, kmod/park.c stops them,
- * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c moves
- * memory, kmod/snapshot.c copies address spaces, kmod/notify.c tells clients
+ * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c copies
+ * memory, kmod/snapshot.c copies address spaces, kmod/notify.c notifies clients
  * (kmod/client.c), kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
- * kmod/policy.c says who may, kmod/account.c how much.
+ * kmod/policy.c decides who may, kmod/account.c how much.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
- * and WAIT, which are called by its half-made processes.  job->list_lock (spin)
+ * and WAIT, which are called by its half-restored processes.  job->list_lock (spin)
  * guards the lists and the counters; it is also taken by the fork probe and
- * by arriving threads, and nests outside sighand->siglock.
+ * by arriving threads; sighand->siglock nests inside it.
  */
 #ifndef KCR_JOB_H
 #define KCR_JOB_H
@@ -40,15 +40,15 @@ struct kcr_restart;
 #define KCR_FIRST_SWEEP		64	/* members */
 
 struct kcr_job {
-	struct kref ref;		/* the open file and every queued work */
+	struct kref ref;		/* held by the open file and every queued work */
 	struct mutex lock;
 	spinlock_t list_lock;
-	pid_t owner_tgid;		/* its first close ends the job */
+	pid_t owner_tgid;		/* the owner: its first close ends the job */
 	struct pid *owner;		/* the same, referenced */
-	struct kcr_account *account;	/* who pays for its processes */
+	struct kcr_account *account;	/* charged for its processes */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
 	unsigned int nr_members;
-	unsigned int sweep_at;		/* so many members: look which of them are gone */
+	unsigned int sweep_at;		/* at this many members remove the dead ones */
 	struct work_struct sweep;	/* does so; holds a reference while it is queued */
 	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
 	unsigned int nr_queued;		/* threads whose work has not run yet */
@@ -56,21 +56,21 @@ struct kcr_job {
 	wait_queue_head_t released;	/* threads of a restart wait here */
 	bool parking;			/* members' new threads are stopped at birth */
 	bool parked;			/* PARK succeeded: all members' threads are at rest */
-	bool held;			/* RELEASE (HOLD): some run on; only RELEASE is left */
+	bool held;			/* RELEASE (HOLD): some run on; only RELEASE is allowed */
 	bool exec_seen;			/* a member called exec while parking */
 	int fork_error;			/* -errno: a fork could not be followed */
 	bool dead;			/* the owner closed it */
 	u64 park_start_ns;
-	struct list_head clients;	/* told by NOTIFY or restarted; see client.h */
+	struct list_head clients;	/* notified or restarted; see client.h */
 	struct kcr_notification *notification;	/* kmod/notify.c; NULL: no NOTIFY yet */
-	u32 finish_code;		/* the first that a client gave DONE … */
-	pid_t finish_pid;		/* … and which, in the owner's pid namespace */
+	u32 finish_code;		/* the first that a client passed to DONE … */
+	pid_t finish_pid;		/* … and its PID, in the owner's PID namespace */
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
 };
 
 /*
- * A process that the job stops.  Lives until the job ends; one that died leaves
- * when they get many, at the latest, like one that called exec, at the next PARK.
+ * A process that the job stops.  Lives until the job ends; one that has died is
+ * removed when there are many and, like one that called exec, at the next PARK.
  */
 struct kcr_member {
 	struct list_head node;		/* job->processes */
@@ -81,14 +81,14 @@ struct kcr_member {
 	struct mm_struct *mm;		/* mm_count reference (mmgrab) */
 	struct mm_struct *snapshot;	/* mm_users reference, or NULL */
 	struct kcr_fork_watch watch;
-	bool shares_mm;			/* … with another member: a child of vfork(), say */
-	bool continued;			/* a stopped thread of it ran on while parked */
+	bool shares_mm;			/* … with another member: e.g. a child of vfork() */
+	bool continued;			/* one of its stopped threads was continued while parked */
 	u32 flags;			/* KCR_PROCESS_FORKED */
 	struct rcu_head rcu;		/* for the watch, see fork.h */
 };
 
 /*
- * Under job->lock or job->list_lock: members are taken out under both, and may
+ * Under job->lock or job->list_lock: members are removed under both, and may
  * be appended under list_lock alone, by a fork, but not while the job is parked.
  */
 #define kcr_for_each_member(member, job)					\
@@ -100,17 +100,17 @@ struct kcr_member {
 struct kcr_job *kcr_job_new(void);
 struct kcr_job *kcr_job_get(struct kcr_job *job);
 void kcr_job_put(struct kcr_job *job);
-/* The owner went: everything runs on, what is half made dies.  May sleep. */
+/* The owner has closed it: members run on, half-restored processes die.  May sleep. */
 void kcr_job_end(struct kcr_job *job);
-/* Waits until no job is left: nothing of the module is queued or runs any more. */
+/* Waits until no job is left: after that no work of the module is queued or runs. */
 void kcr_job_wait_none(void);
 
-/* Forgets members that have died, if there are many.  job->lock held. */
+/* Removes members that have died, if there are many.  job->lock held. */
 void kcr_job_sweep(struct kcr_job *job);
-/* The same, of job->sweep. */
+/* Likewise, as job->sweep. */
 void kcr_job_sweep_work(struct work_struct *work);
 
-/* The member with this number in the caller's pid namespace, or NULL. job->lock held. */
+/* The member with this PID in the caller's PID namespace, or NULL.  job->lock held. */
 struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
 
 /*
@@ -122,13 +122,13 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot);
 
 /*
- * What a parked thread does for the requester, who may die meanwhile: so both
- * hold a reference to the call, which is part of something allocated.
+ * What a parked thread does for the requester, which may die meanwhile: so both
+ * hold a reference to the call, which is embedded in an allocated object.
  */
 struct kcr_call {
 	struct kref ref;
 	int (*fn)(struct kcr_call *call);
-	void (*release)(struct kref *ref);	/* frees what the call is part of */
+	void (*release)(struct kref *ref);	/* frees the containing object */
 	int ret;
 	struct completion done;
 };
@@ -146,16 +146,16 @@ void kcr_call_put(struct kcr_call *call);
 int kcr_member_run(struct kcr_member *member, struct kcr_call *call);
 
 /*
- * Takes job->lock for the owner of the job; -EPERM: the caller is not;
- * -ECANCELED: the job has ended; -EINTR: the caller dies.  May sleep.
+ * Takes job->lock for the owner of the job; -EPERM: the caller is not the owner;
+ * -ECANCELED: the job has ended; -EINTR: the caller is dying.  May sleep.
  */
 long kcr_job_lock(struct kcr_job *job);
 
-/* Drops what a snapshot made; the members' threads may be running. snapshot.c */
+/* Drops the copies of a snapshot; the members' threads may be running. snapshot.c */
 void kcr_snapshot_end(struct kcr_job *job);
-/* The owner went: kills what is half made. restart.c */
+/* The owner has closed it: kills half-restored processes. restart.c */
 void kcr_restart_abort(struct kcr_job *job);
-/* Frees job->restart, at the last reference. restart.c */
+/* Frees job->restart, with the job's last reference. restart.c */
 void kcr_restart_free(struct kcr_job *job);
 /* An entered process's address space, for FILL and STORE; as kcr_job_mm(). restart.c */
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid);

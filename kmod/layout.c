@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The layout of what crosses /dev/kcr, fixed when this file is compiled: no
- * structure has padding that the compiler chose, and none shrinks or grows
- * unnoticed.  A request may grow at its end (see kmod/request.h), so its size here changes
- * with it; records of arrays and what is part of another structure never do.
+ * The layout of the structures of /dev/kcr, checked when this file is compiled: no
+ * structure has implicit padding, and none shrinks or grows unnoticed.  A request
+ * may grow at its end (see kmod/request.h), so its size here changes with it; array
+ * records and members of other structures never do.
  */
 #include <linux/build_bug.h>
 #include <linux/ioctl.h>
@@ -47,7 +47,7 @@ HAS_SIZE(kcr_client_answer, 48);
 HAS_SIZE(kcr_client_done, 16);
 HAS_SIZE(kcr_client_forward, 16);
 
-/* ---- records, and parts of others ----------------------------------------------- */
+/* ---- records, and members of other structures ------------------------------------ */
 
 HAS_SIZE(kcr_process, 56);
 HAS_SIZE(kcr_thread, 336);

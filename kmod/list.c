@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LIST: the processes of a parked job.  What belongs to one is copied under
- * job->list_lock, a process at a time; who shares what with whom is found out
+ * LIST: the processes of a parked job.  Their state is copied under
+ * job->list_lock, one process at a time; which processes share what is found
  * afterwards, by sorting.
  */
 #include <linux/mm.h>
@@ -19,14 +19,14 @@
 
 enum shared_kind { SHARED_MM, SHARED_FILES, SHARED_FS, SHARED_SIGHAND, NR_SHARED };
 
-/* What a process may have together with others; only compared. */
+/* The objects that a process may share with others; only compared. */
 struct sharing {
 	const void *object[NR_SHARED];
 };
 
 struct entry {
 	const void *object;
-	u32 place;		/* in the list, from 0 */
+	u32 place;		/* index in the list, from 0 */
 };
 
 struct listing {
@@ -59,7 +59,7 @@ static u32 process_flags(struct kcr_member *member)
 		if (kcr_task_has_io_uring(parked->task))
 			flags |= KCR_PROCESS_IO_URING;
 	}
-	/* A leader that has ended stays until the last of its threads goes. */
+	/* A leader that has ended stays until its last thread has ended. */
 	if (READ_ONCE(member->leader->exit_state)) {
 		flags |= KCR_PROCESS_LEADERLESS;
 		if (member->leader->ptrace)
@@ -86,7 +86,7 @@ static bool describe(struct kcr_member *member, struct kcr_process *process,
 	process->exit_signal = member->leader->exit_signal;
 	if (process->flags & KCR_PROCESS_STOPPED) {
 		process->stop_signal = task->jobctl & JOBCTL_STOP_SIGMASK;
-		/* wait(2) clears the code when it has reported it. */
+		/* wait(2) clears the code once it has reported it. */
 		if (!READ_ONCE(task->signal->group_exit_code))
 			process->flags |= KCR_PROCESS_STOP_SEEN;
 	}
@@ -127,7 +127,7 @@ static u32 *id_field(struct kcr_process *process, enum shared_kind kind)
 	}
 }
 
-/* The number of an object: the place of the first process that has it, from 1. */
+/* Sets the ID of each object: the index of the first process that has it, from 1. */
 static void number(struct listing *listing, enum shared_kind kind)
 {
 	u32 i, first = 0;

@@ -56,7 +56,7 @@ static unsigned long __init find(const char *name)
 	return address - offset;
 }
 
-/* What the module can't do without: 0 is said in the log. */
+/* A function that the module needs: logs if it is missing (0). */
 static unsigned long __init need(const char *name)
 {
 	unsigned long address = find(name);
@@ -157,8 +157,8 @@ unsigned long kcr_poll_restart(void)
 }
 
 /*
- * The kernel's rule: whoever takes works off the list does so by cmpxchg and
- * passes through pi_lock before it runs the first.  So a work that is seen in
+ * The kernel's rule: works are taken off the list by cmpxchg, and the task then
+ * acquires pi_lock before it runs the first.  So a work that is seen in
  * the list under pi_lock stays valid, and one that is unlinked here never runs.
  */
 bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work)
@@ -175,7 +175,7 @@ bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work)
 			link = &entry->next;
 			entry = READ_ONCE(*link);
 		} else {
-			/* On failure a work came in front, or the list was taken. */
+			/* On failure a work was put in front, or the list was taken. */
 			cancelled = try_cmpxchg(link, &entry, work->next);
 		}
 	}

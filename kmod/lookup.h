@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The kernel functions that are not exported everywhere, resolved when the
- * module loads and called through static calls (IBT-safe).  Everything that
- * knows how a symbol is found is in lookup.c.
+ * module loads and called through static calls (IBT-safe).  How symbols are
+ * found is known to lookup.c only.
  */
 #ifndef KCR_LOOKUP_H
 #define KCR_LOOKUP_H
@@ -16,12 +16,12 @@ struct file;
 /* As the kernel's functions of these names. */
 int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
 		      enum task_work_notify_mode notify);
-/* -EOPNOTSUPP where the symbol could not be found: kcr_have_clone() tells. */
+/* -EOPNOTSUPP if the symbols could not be found: see kcr_have_clone(). */
 pid_t kcr_kernel_clone(struct kernel_clone_args *args);
 long kcr_kernel_wait4(pid_t pid, int options);
 bool kcr_have_clone(void);
 
-/* As the kernel's functions of these names; the second is 0 where there are no security modules. */
+/* As the kernel's functions of these names; the second returns 0 without CONFIG_SECURITY. */
 bool kcr_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int kcr_security_file_receive(struct file *file);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module and its device.  Each open of /dev/kcr makes a job (kmod/job.h),
+ * The module and its device.  Each open of /dev/kcr creates a job (kmod/job.h),
  * which takes commands (kmod/ioctl.h).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -34,9 +34,9 @@ static int kcr_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Half-made processes inherit the descriptor: only the owner's close counts, of
- * any table that one of its threads has.  A fork of the owner's that fails
- * closes the child's table in the owner's name: that one is none of them.
+ * Half-restored processes inherit the descriptor: only a close by the owner counts,
+ * in any table that one of its threads has.  When a fork of the owner fails, the
+ * child's table is closed in the owner's context: that table is none of them.
  */
 static int kcr_flush(struct file *file, fl_owner_t id)
 {
@@ -70,7 +70,7 @@ static struct miscdevice kcr_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "kcr",
 	.fops = &kcr_fops,
-	.mode = 0600,		/* who else may open it is for the administrator to say */
+	.mode = 0600,		/* the administrator may allow others */
 };
 
 static int __init kcr_init(void)
@@ -105,7 +105,7 @@ static void __exit kcr_exit(void)
 	kcr_job_wait_none();
 	kcr_fork_exit();
 	kcr_member_exit();
-	/* A work that dropped the last job may still be on its way out of our code. */
+	/* A work that dropped the last job may still be executing our code. */
 	synchronize_rcu_tasks();
 }
 

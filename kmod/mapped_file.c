@@ -2,15 +2,15 @@
 /*
  * KCR_IOC_MAPPED_FILE: a descriptor of a file that a process has mapped.
  *
- * A mapping shows a part of a file, in one way; a descriptor is good for the
- * whole of it, and opened again through /proc/self/fd for whatever the mode of
- * the inode allows, though no path may lead there.  So /proc/PID/map_files can
+ * A mapping gives access to a part of a file, with one protection; a descriptor
+ * gives access to all of it and can be reopened through /proc/self/fd for whatever
+ * the inode's mode allows, even if no path leads there.  So /proc/PID/map_files can
  * be followed with CAP_CHECKPOINT_RESTORE only.  The same holds here; without
- * the capability the caller gets a file that he could have opened without us:
- * his own, or one that his path leads to.  Of others he may have one to read
- * (a library that was replaced since it was mapped), which shows no more than
- * a debugger sees that makes the mapping larger, as long as opening it again
- * gives nothing else.
+ * the capability callers get a file that they could have opened without us:
+ * one that they own or can open by its path.  Other files (a library that was
+ * replaced since it was mapped) they get read-only, which gives no more than
+ * a debugger that enlarges the mapping, as long as reopening gives nothing
+ * else.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -30,7 +30,7 @@
 #include "ioctl.h"
 #include "job.h"
 
-/* What is behind a mapping, and how the process itself could use it. */
+/* The file behind a mapping, and how the process itself could use it. */
 struct mapped {
 	struct path path;	/* referenced */
 	int mode;		/* O_RDWR: it could write to the file */
@@ -57,7 +57,7 @@ static int find_mapped(struct mm_struct *mm, unsigned long address, struct mappe
 	return err;
 }
 
-/* As /proc/PID/exe, which needs no more than the right to look at the process. */
+/* As /proc/PID/exe, which needs no more than read access to the process (ptrace). */
 static int find_exe(struct mm_struct *mm, struct mapped *mapped)
 {
 	struct file *exe = kcr_mm_exe_file(mm);
@@ -81,7 +81,7 @@ static bool is_own(const struct mapped *mapped)
 	return uid_eq(current_fsuid(), d_inode(mapped->path.dentry)->i_uid);
 }
 
-/* Could the caller open this very file by its path, as he sees it? */
+/* Could the caller open this very file by its path, in the caller's own namespace? */
 static bool is_reachable(const struct mapped *mapped)
 {
 	char *buffer = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
@@ -102,7 +102,7 @@ static bool is_reachable(const struct mapped *mapped)
 	return found;
 }
 
-/* May the caller read files with this inode, and nothing else? */
+/* May the caller read this inode, but not write to it or gain by executing it? */
 static bool is_harmless(const struct mapped *mapped)
 {
 	struct inode *inode = d_inode(mapped->path.dentry);
@@ -158,8 +158,8 @@ static long member_file(struct kcr_job *job, const struct kcr_mapped_file *wante
 }
 
 /*
- * Of one's own, only segments just attached: opening needs no permission here.
- * Half-made processes ask while the owner is in WAIT.
+ * Of the caller itself, only segments just attached: opening needs no permission here.
+ * Half-restored processes call this while the owner is in WAIT.
  */
 static long own_file(const struct kcr_mapped_file *wanted)
 {

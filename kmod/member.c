@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The processes of a job: joining, finding, leaving.  A process joins by ADD,
- * or because a member forked it; it is in one job at most, as it has one watch
+ * or because a member forked it; it is in at most one job, as it has one watch
  * (kmod/fork.h).  Locks: see job.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -24,12 +24,12 @@
 #include "park.h"
 #include "policy.h"
 
-/* What an open /proc/PID/mem is recognised by. */
+/* An open /proc/PID/mem is recognised by these. */
 static const struct file_operations *mem_fops __ro_after_init;
 
 /*
- * Sweeps are work for the processor of who caused them, but other works of that
- * processor, which wait for one that runs, must not wait for these.
+ * Sweeps run on the CPU that caused them, but in a queue of their own, so that
+ * other works of that CPU do not wait for them.
  */
 static struct workqueue_struct *sweeps;
 
@@ -57,7 +57,7 @@ void kcr_member_exit(void)
 static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child);
 
 /*
- * Atomic, if gfp is.  The caller knows that the process lives and that mm is
+ * Atomic if gfp is.  The caller makes sure that the process lives and that mm is
  * its own.  ERR_PTR(-ENOMEM, -EDQUOT).
  */
 static struct kcr_member *new_member(struct kcr_job *job, struct task_struct *leader,
@@ -125,14 +125,14 @@ void kcr_member_free(struct kcr_member *member)
 	kcr_parked_forget(&gone);
 	if (member->snapshot)
 		mmput(member->snapshot);
-	/* Only now may another job have it: it finds the works that its threads still have. */
+	/* Only now may another job add it: it will find the works that its threads still have. */
 	kcr_fork_remove(&member->watch);
 	drop_member(member);
 }
 
 /* ---- members that have died --------------------------------------------------- */
 
-/* All its threads are past their last access to memory; it may be a zombie yet. */
+/* All its threads are past their last access to memory; it may still be a zombie. */
 static bool is_gone(const struct kcr_member *member)
 {
 	const struct task_struct *leader = member->leader;
@@ -157,7 +157,7 @@ void kcr_job_sweep(struct kcr_job *job)
 	spin_unlock(&job->list_lock);
 }
 
-/* A call that keeps the job to itself for long sweeps by itself. */
+/* Does nothing while a call holds job->lock: a long one sweeps itself. */
 void kcr_job_sweep_work(struct work_struct *work)
 {
 	struct kcr_job *job = container_of(work, struct kcr_job, sweep);
@@ -169,7 +169,7 @@ void kcr_job_sweep_work(struct work_struct *work)
 	kcr_job_put(job);
 }
 
-/* Each look at all members is paid for by as many that have joined since the last. */
+/* Amortised: as many members have joined since the last sweep as this one visits. */
 static void sweep_if_many(struct kcr_job *job)
 {
 	lockdep_assert_held(&job->list_lock);
@@ -213,11 +213,11 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 	struct kcr_parked *maker;
 	int ret = 0;
 
-	/* Who called exec is not what ADD was allowed for, nor is what it forks. */
+	/* After exec it is not the program that ADD was permitted for, nor are its children. */
 	if (current->mm != parent->mm)
 		return;
 	spin_lock(&job->list_lock);
-	/* A parked thread that forks does so for us: a snapshot. */
+	/* A parked thread forks only on our behalf: a snapshot. */
 	maker = kcr_parked_find(job, current);
 	if (job->dead || (maker && kcr_parked_rests(maker)) || child->flags & KCR_PF_WORKER)
 		goto out;
@@ -226,7 +226,7 @@ static void follow_fork(struct kcr_fork_watch *watch, struct task_struct *child)
 		ret = PTR_ERR(member);
 	else if (job->parking)
 		ret = kcr_parked_start(member, child, TWA_RESUME);
-	/* It may have been seen in /proc and added before we got here: the census stops it. */
+	/* It may have been found in /proc and added before we got here: the census stops it. */
 	if (ret && ret != -ESRCH && ret != -EEXIST)
 		job->fork_error = ret;
 out:
@@ -306,7 +306,7 @@ static int check_target(struct task_struct *leader, struct mm_struct *mm)
 	return kcr_policy_trace(leader, false);
 }
 
-/* Joins: which others have the same memory?  job->lock held. */
+/* Notes which other members share the memory of a new one.  job->lock held. */
 static void note_sharing(struct kcr_member *member)
 {
 	struct kcr_job *job = member->job;
@@ -374,7 +374,7 @@ long kcr_ioc_add(struct kcr_job *job, void *request)
 	leader = find_leader(add->pid);
 	if (!leader)
 		goto out_file;
-	/* The file holds a mm_count reference to the mm that its opener may read. */
+	/* The file holds an mm_count reference to the mm that its opener may read. */
 	ret = add_task(job, leader, file->private_data);
 	if (!ret)
 		kcr_policy_audit("checkpoints process", task_tgid_nr(leader));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The landmarks of a process's address space: where code, data, heap, stack,
- * arguments and vdso lie, and its auxiliary vector (KCR_IOC_MM).
- * The fields are read of a stopped process; mmap_lock and arg_lock guard them
- * against what others may do to it through /proc.
- * See vma.c for the mappings, scan.c and pages.c for what is in them.
+ * The layout of a process's address space: the addresses of code, data, heap,
+ * stack, arguments and vdso, and its auxiliary vector (KCR_IOC_MM).
+ * The process is stopped; mmap_lock and arg_lock guard the fields against
+ * changes by others through /proc.
+ * See vma.c for the mappings, scan.c and pages.c for their contents.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The requester's side of clients: telling them of a checkpoint, collecting
- * their answers, telling them how it ended, waiting until they are done.  What
- * to do about an answer is decided by the tool.  All ioctls run under
+ * The requester's side of clients: notifying them of a checkpoint, collecting
+ * their answers, passing them the outcome, waiting until they are done.  The
+ * tool decides what to do about an answer.  All ioctls run under
  * job->lock; for the rest see client.h.
  */
 #include <linux/err.h>
@@ -18,13 +18,13 @@
 #include "ioctl.h"
 #include "park.h"
 
-#define POLL_MS		20	/* new members and stopped processes wake nobody */
-#define PORTION		32	/* clients that are looked at while all others wait */
+#define POLL_MS		20	/* new members and stopped processes do not wake us */
+#define PORTION		32	/* clients visited at a time under kcr_clients_lock */
 
 /*
- * Shows visit() the job's clients in their order, until it returns false.
- * kcr_clients_lock, which it holds, is everybody's and is let go after each
- * portion: who leaves the job meanwhile is left out, who stays is seen once.
+ * Calls visit() for the job's clients in order, until it returns false, under
+ * kcr_clients_lock.  That lock is global and is dropped after each portion: a
+ * client that leaves the job meanwhile is skipped, one that stays is visited once.
  */
 static void visit_clients(struct kcr_job *job,
 			  bool (*visit)(struct kcr_client *client, void *data), void *data)
@@ -87,8 +87,8 @@ struct outcome {
 };
 
 /*
- * A client that has not answered can't have been saved: for it the request is
- * cancelled whatever became of it.
+ * A client that has not answered cannot have been saved: for it the request is
+ * cancelled whatever its outcome.
  */
 static bool tell_outcome(struct kcr_client *client, void *data)
 {
@@ -149,7 +149,7 @@ long kcr_ioc_cancel(struct kcr_job *job, void *request)
 
 /* ---- telling and asking ------------------------------------------------------------ */
 
-/* Reads what is told, once. */
+/* Reads the notification, at the first call only. */
 static int prepare(struct kcr_job *job, const struct kcr_notify *request)
 {
 	struct kcr_notification *notification;
@@ -181,8 +181,8 @@ static bool end_forward(struct kcr_client *client, void *data)
 }
 
 /*
- * Members that are clients and were not told.  Who still has to do with an
- * earlier job is left for the next look: *pid names one such.
+ * Notifies members that are clients and were not yet notified.  One that is still
+ * busy with an earlier job is left for the next time: *pid names one such.
  */
 static void tell_new(struct kcr_job *job, pid_t *pid)
 {
@@ -226,7 +226,7 @@ static bool take_forward(struct kcr_client *client, struct kcr_notify *request)
 	return true;
 }
 
-/* Something of this client that the tool must see now? */
+/* Has this client an event for the tool? */
 static bool take_event(struct kcr_client *client, struct kcr_notify *request)
 {
 	if (take_forward(client, request))
@@ -248,8 +248,8 @@ static bool take_event(struct kcr_client *client, struct kcr_notify *request)
 
 struct look {
 	struct kcr_notify *request;
-	pid_t late;		/* who has not answered, or 0 */
-	struct pid *omitted;	/* a process to let go, referenced, or NULL */
+	pid_t late;		/* a client that has not answered, or 0 */
+	struct pid *omitted;	/* a process to leave out, referenced, or NULL */
 };
 
 static bool look_at(struct kcr_client *client, void *data)
@@ -274,8 +274,8 @@ static bool look_at(struct kcr_client *client, void *data)
 }
 
 /*
- * Looks once: true: an event (or all are ready); false: somebody, whom the
- * request names, has not answered.
+ * Checks once: true: an event (or all are ready); false: a client, named in
+ * the request, has not answered.
  */
 static bool look(struct kcr_job *job, struct kcr_notify *request, struct pid **omitted)
 {
@@ -292,7 +292,7 @@ static bool look(struct kcr_job *job, struct kcr_notify *request, struct pid **o
 	return !look.late;
 }
 
-/* The process is no member any more. */
+/* Removes the process from the job. */
 static void leave_out(struct kcr_job *job, struct pid *pid)
 {
 	struct kcr_member *member, *next;

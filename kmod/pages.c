@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moving the content of pages: WRITE and READ take it out of a process or of
- * a snapshot, FILL and STORE put it into a process that is being restarted.
+ * Copying the content of pages: WRITE and READ from a process or a
+ * snapshot, FILL and STORE into a process that is being restarted.
  *
- * Pages are taken in batches, across runs, and moved from or to the file
- * without a copy in between.  mmap_lock of the process is only held while a
+ * Pages are taken in batches, across runs, and written or read by the file
+ * without a bounce buffer.  mmap_lock of the process is only held while a
  * batch is taken, the file's position lock during the whole call.  A page that
  * others may write to meanwhile (shared memory) is copied first, so that the
  * checksum is that of the bytes moved.
@@ -37,13 +37,13 @@ struct mover {
 	const struct kcr_run __user *next_runs;
 	u32 runs_left;		/* not yet copied */
 	u32 nr_runs;		/* copied … */
-	u32 run;		/* … and the one in hand */
+	u32 run;		/* … and the current one */
 	u32 nr_pages;		/* in the batch */
 	u64 bytes;
 	struct xxh64_state sum;
 	struct kcr_run runs[RUNS];
 	struct page *pages[BATCH];	/* taken */
-	struct page *copies[BATCH];	/* for shared ones, made when needed */
+	struct page *copies[BATCH];	/* for shared ones, allocated when needed */
 	struct bio_vec bvec[BATCH];	/* to move: pages or copies */
 };
 
@@ -53,7 +53,7 @@ static bool run_is_valid(const struct kcr_run *run)
 	       run->nr_pages <= (TASK_SIZE_MAX - run->address) >> PAGE_SHIFT;
 }
 
-/* The run in hand, or NULL after the last one, or an error. */
+/* The current run, NULL after the last one, or ERR_PTR. */
 static struct kcr_run *current_run(struct mover *m)
 {
 	u32 i;
@@ -67,7 +67,7 @@ static struct kcr_run *current_run(struct mover *m)
 			return NULL;
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
-		cond_resched();		/* runs may have no page, and be many */
+		cond_resched();		/* there may be many empty runs */
 		m->nr_runs = min(m->runs_left, RUNS);
 		if (copy_from_user(m->runs, m->next_runs, m->nr_runs * sizeof(*m->runs)))
 			return ERR_PTR(-EFAULT);
@@ -166,7 +166,7 @@ static void sum_batch(struct mover *m)
 		xxh64_update(&m->sum, page_address(m->bvec[i].bv_page), PAGE_SIZE);
 }
 
-/* What is done is what the file system says: not all of them advance the iterator. */
+/* Count what the file system returns: not all of them advance the iterator. */
 static int move_file(struct mover *m)
 {
 	size_t len = (size_t)m->nr_pages * PAGE_SIZE, done = 0;
@@ -215,7 +215,7 @@ static int move_buffer(struct mover *m)
 	return 0;
 }
 
-/* Out of a process the sum goes first and leaves the data in the cache. */
+/* From a process the checksum comes first and leaves the data in the cache. */
 static int move_batch(struct mover *m)
 {
 	int err;
@@ -249,7 +249,7 @@ static int move_all(struct mover *m)
 	return err;
 }
 
-/* A file's position is shared: as read(2) and write(2), one mover at a time. */
+/* A file's position is shared: one mover at a time, as in read(2) and write(2). */
 static int move_at_position(struct mover *m, int fd)
 {
 	bool lock;

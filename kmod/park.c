@@ -2,11 +2,11 @@
 /*
  * PARK and RELEASE: all threads of all members come to rest, or none.
  *
- * PARK takes a census again and again: every thread that is not known gets a
+ * PARK takes a census again and again: every new thread gets a task
  * work (kmod/parked.c), until a census finds all of them at rest.  That one
- * is final: who rests stays at rest, a new thread can only come from one that
- * runs, and it is at the end of the lists before its maker rests.  So a census may
- * let go of job->list_lock, and of its processor, after each portion of threads.
+ * is final: a thread at rest stays at rest, a new thread can only be created by one
+ * that runs, and it is at the end of the lists before its creator rests.  So a census
+ * may drop job->list_lock, and reschedule, after each portion of threads.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -23,9 +23,9 @@
 #include "policy.h"
 
 #define DEFAULT_TIMEOUT_MS	10000
-#define STOP_POLL_MS		10	/* how often to look for group stops */
+#define STOP_POLL_MS		10	/* how often to check for group stops */
 #define QUICK_POLLS		50	/* of 100 us, then of 2 ms */
-#define PORTION			32	/* threads that are looked at under the lock at once */
+#define PORTION			32	/* threads visited at a time under the lock */
 
 struct census {
 	unsigned int busy;		/* threads not at rest */
@@ -101,7 +101,7 @@ static int count_thread(struct census *census, struct kcr_member *member,
 	return 0;
 }
 
-/* The thread behind this one in the member's list, NULL: the first.  RCU read lock held. */
+/* The thread after this one in the member's list, for NULL the first.  RCU read lock held. */
 static struct task_struct *thread_after(const struct kcr_member *member, struct task_struct *task)
 {
 	struct list_head *threads = &member->watch.process->thread_head;
@@ -111,8 +111,8 @@ static struct task_struct *thread_after(const struct kcr_member *member, struct 
 }
 
 /*
- * The next portion of the member's threads, from the one behind *last on.  1: there may
- * be more behind *last, which is referenced then; 0: there are no more; -errno.
+ * The next portion of the member's threads, from the one after *last on.  1: there may
+ * be more after *last, which is referenced then; 0: there are no more; -errno.
  */
 static int count_portion(struct census *census, struct kcr_member *member,
 			 struct task_struct **last)
@@ -120,7 +120,7 @@ static int count_portion(struct census *census, struct kcr_member *member,
 	struct task_struct *task = *last, *next;
 	int left = PORTION, ret;
 
-	/* It has left the list: nobody knows any more who was behind it. */
+	/* It has left the list: its successor is not known any more. */
 	if (task && !pid_alive(task)) {
 		count_busy(census, member, true);
 		return 0;
@@ -230,7 +230,7 @@ static struct kcr_member *find_execed(struct kcr_job *job)
 	return NULL;
 }
 
-/* All rest: no one is put on the list nor taken off it while we hold job->lock. */
+/* All rest: the list does not change while we hold job->lock. */
 static bool has_rest(struct kcr_member *member, u32 *nr_threads)
 {
 	struct kcr_parked *parked;
@@ -244,7 +244,7 @@ static bool has_rest(struct kcr_member *member, u32 *nr_threads)
 	return nr;
 }
 
-/* A program became a client after NOTIFY: it may not be stopped untold. */
+/* A program became a client after NOTIFY: it must be notified before it is stopped. */
 static bool client_missed(struct kcr_job *job)
 {
 	struct kcr_member *member;
@@ -262,8 +262,8 @@ static bool client_missed(struct kcr_job *job)
 }
 
 /*
- * May the caller look at all that rest?  What one was when it was added says
- * nothing of what it is now, and from here on it stays as it is.
+ * May the caller trace all threads at rest?  Their credentials may have changed
+ * since they were added; from here on they stay as they are.
  */
 static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
 {
@@ -272,7 +272,7 @@ static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
 	int ret = 0;
 
 	kcr_for_each_member(member, job) {
-		/* No one is taken off the list while we hold job->lock. */
+		/* The list does not change while we hold job->lock. */
 		list_for_each_entry(parked, &member->threads, node) {
 			if (kcr_parked_rests(parked))
 				ret = kcr_policy_trace(parked->task,
@@ -287,7 +287,7 @@ static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
 	return 0;
 }
 
-/* All rest: forgets the members that died meanwhile and counts the others. */
+/* All rest: removes the members that died meanwhile and counts the others. */
 static int settle(struct kcr_job *job, struct kcr_park *request)
 {
 	struct kcr_member *member, *next;
@@ -318,12 +318,12 @@ static void begin(struct kcr_job *job)
 	spin_lock(&job->list_lock);
 	job->parking = true;
 	spin_unlock(&job->list_lock);
-	/* RELEASE ended it.  Members that join meanwhile are watched from the start. */
+	/* RELEASE stopped the watches.  Members that join meanwhile are watched from the start. */
 	kcr_for_each_member(member, job)
 		kcr_fork_start(&member->watch);
 }
 
-/* Everything runs on; a member that called exec must be added anew. */
+/* Everything runs on; a member that called exec must be added again. */
 static void give_up(struct kcr_job *job, struct kcr_member *culprit, int reason,
 		    struct kcr_park *request)
 {
@@ -361,7 +361,7 @@ long kcr_ioc_park(struct kcr_job *job, void *request)
 	return ret;
 }
 
-/* Callbacks go on: threads and processes that they make are not our members. */
+/* Callbacks go on: threads and processes that they create are not our members. */
 static void release_clients(struct kcr_job *job)
 {
 	struct kcr_member *member;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One thread that a job stops.  kmod/parked.c holds its life, kmod/park.c
+ * One thread that a job stops.  kmod/parked.c implements it, kmod/park.c
  * decides which threads are stopped and waits for them.
  *
  * All fields are guarded by job->list_lock.  While a thread rests (ARRIVED or
- * STOPPED) and the lock is held it can't run user code nor go on exiting, so
- * its registers, kernel stack and sighand may be read.
+ * STOPPED) and the lock is held it can neither run user code nor continue to exit,
+ * so its registers, kernel stack and sighand may be read.
  */
 #ifndef KCR_PARK_H
 #define KCR_PARK_H
@@ -22,15 +22,15 @@
 
 enum kcr_parked_state {
 	KCR_QUEUED,	/* its work has not run */
-	KCR_RETRY,	/* its work came at a bad moment: queue another */
+	KCR_RETRY,	/* its work ran at a bad moment: queue another */
 	KCR_ARRIVED,	/* sleeps in its work */
-	KCR_STOPPED,	/* in a group stop; its work bars the way to user mode */
-	KCR_EXECED,	/* came with another address space; runs on */
+	KCR_STOPPED,	/* in a group stop; its work keeps it from user mode */
+	KCR_EXECED,	/* has another address space; runs on */
 	KCR_GONE,	/* exited or exiting */
 };
 
 struct kcr_parked {
-	struct kref ref;		/* its member's list and its queued work */
+	struct kref ref;		/* held by its member's list and its queued work */
 	struct callback_head work;
 	struct list_head node;		/* member->threads */
 	struct hlist_node hash;		/* job->threads; of an orphan: all orphans */
@@ -49,9 +49,9 @@ struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task
 /* Starts stopping a thread of the member; 0 or -errno (-ESRCH: it exits). list_lock held. */
 int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 		     enum task_work_notify_mode notify);
-/* Queues the work of a thread in state RETRY anew.  list_lock held. */
+/* Queues the work of a thread in state RETRY again.  list_lock held. */
 void kcr_parked_retry(struct kcr_parked *parked);
-/* Looks whether the thread rests in a group stop.  list_lock held. */
+/* Checks whether the thread rests in a group stop.  list_lock held. */
 void kcr_parked_check_stopped(struct kcr_parked *parked);
 
 static inline bool kcr_parked_rests(const struct kcr_parked *parked)
@@ -62,8 +62,8 @@ static inline bool kcr_parked_rests(const struct kcr_parked *parked)
 }
 
 /*
- * Its signal handlers, which it can't lose while it rests: on its way out it
- * takes list_lock first, to say so.  list_lock held.
+ * Its signal handlers, which it cannot lose while it rests: to leave that state
+ * it takes list_lock first.  list_lock held.
  */
 static inline struct sighand_struct *kcr_parked_sighand(const struct kcr_parked *parked)
 {
@@ -72,27 +72,27 @@ static inline struct sighand_struct *kcr_parked_sighand(const struct kcr_parked 
 					 kcr_parked_rests(parked));
 }
 
-/* Moves all threads of the member to `list` and lets them go.  list_lock held. */
+/* Moves all threads of the member to `list` and releases them.  list_lock held. */
 void kcr_parked_detach(struct kcr_member *member, struct list_head *list);
-/* Forgets the threads of such a list.  Neither lock is needed. */
+/* Frees the threads of such a list.  Needs neither lock. */
 void kcr_parked_forget(struct list_head *list);
-/* Lets all threads of the job run on and forgets them.  job->lock held. */
+/* Lets all threads of the job run on and frees them.  job->lock held. */
 void kcr_parked_release_all(struct kcr_job *job);
-/* The same for threads that callbacks do not hold; the job is `held` then, not `parked`. */
+/* Likewise for threads that callbacks do not hold; the job is `held` then, not `parked`. */
 void kcr_parked_release_clients(struct kcr_job *job);
-/* Takes back every work that is still queued, when no job is open; at module exit. */
+/* Cancels every work that is still queued, when no job is open; at module exit. */
 void kcr_parked_cancel_all(void);
 
 /* ---- kmod/member.c -------------------------------------------------------- */
 
-/* Learns how an open /proc/PID/mem looks, and makes the queue of sweeps: 0 or -errno. */
+/* Finds mem_fops of /proc/PID/mem, and creates the queue of sweeps: 0 or -errno. */
 int kcr_member_init(void);
 /* No job is left.  May sleep. */
 void kcr_member_exit(void);
 
 /* A thread of the member at rest, or NULL.  job->list_lock held. */
 struct kcr_parked *kcr_member_thread(struct kcr_member *member);
-/* Takes the member out of its job and frees it.  job->lock held. */
+/* Removes the member from its job and frees it.  job->lock held. */
 void kcr_member_free(struct kcr_member *member);
 
 #endif /* KCR_PARK_H */

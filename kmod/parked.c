@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread on its way into rest and out of it.  A task_work stops it: the
+ * Stopping one thread and releasing it.  A task work stops it: the
  * work runs on the way to user mode, where registers and signal state are
- * complete and a system call that was interrupted has not been fixed up yet.
+ * complete and an interrupted system call has not been fixed up yet.
  * The thread sleeps inside the work, killable, until it is released.
  *
  * A work holds a reference to its kcr_parked, which holds its job and its
- * task.  A thread that is let go before its work has run (it may be in a long
+ * task.  A thread that is released before its work has run (it may be in a long
  * uninterruptible wait) keeps the work, which then belongs to no job: an
- * orphan.  The next job that stops the thread takes it over, so however often
- * jobs try, a thread has one.  Locks: see park.h; works_lock nests inside
+ * orphan.  The next job that stops the thread takes it over, so that a thread
+ * has one work however often jobs try.  Locks: see park.h; works_lock nests inside
  * job->list_lock.
  */
 #include <linux/atomic.h>
@@ -71,7 +71,7 @@ struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task
 
 /* ---- works in the queue ---------------------------------------------------------- */
 
-/* The work begins to run or was taken back.  works_lock held. */
+/* The work begins to run or was cancelled.  works_lock held. */
 static void unqueue(struct kcr_parked *parked)
 {
 	lockdep_assert_held(&works_lock);
@@ -80,7 +80,7 @@ static void unqueue(struct kcr_parked *parked)
 		hash_del(&parked->hash);
 }
 
-/* Let go of while its work is queued: the work stays, the job is not kept for it. */
+/* Released while its work is queued: the work stays, without a reference to the job. */
 static void make_orphan(struct kcr_parked *parked)
 {
 	struct kcr_job *job = NULL;
@@ -116,7 +116,7 @@ static struct kcr_parked *take_orphan(struct kcr_job *job, const struct task_str
 
 /* ---- coming to rest -------------------------------------------------------------- */
 
-/* Leaves the state QUEUED or enters it, and tells the requester. */
+/* Leaves the state QUEUED or enters it, and wakes the requester. */
 static void set_state(struct kcr_parked *parked, enum kcr_parked_state state)
 {
 	struct kcr_job *job = parked->job;
@@ -144,7 +144,7 @@ static void fail_call(struct kcr_parked *parked)
 	kcr_call_put(call);
 }
 
-/* A vfork child whose parent waits for it must run: nothing else frees the parent. */
+/* A vfork child whose parent waits for it must run: nothing else wakes the parent. */
 static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
 {
 	lockdep_assert_held(&member->job->list_lock);
@@ -152,8 +152,8 @@ static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
 }
 
 /*
- * System calls return through here with a result; one that still runs shows
- * -ENOSYS and reached us from inside (a ptrace stop, an io_uring wait).
+ * A finished system call has a result here; one that is still running has
+ * -ENOSYS and got here from inside the call (a ptrace stop, an io_uring wait).
  */
 static bool inside_system_call(struct task_struct *task, struct pt_regs *regs)
 {
@@ -161,8 +161,8 @@ static bool inside_system_call(struct task_struct *task, struct pt_regs *regs)
 }
 
 /*
- * Comes to rest, if it may: true if the thread shall sleep.  One that was counted as
- * at rest must, whatever a debugger or SIGCONT made of it since: others rely on that.
+ * Comes to rest, if it may: true if the thread is to sleep.  One that was counted as
+ * at rest must, whatever a debugger or SIGCONT did to it since: the census relies on it.
  */
 static bool arrive(struct kcr_parked *parked, bool entering)
 {
@@ -204,7 +204,7 @@ static void run_call(struct kcr_call *call)
 	kcr_call_put(call);
 }
 
-/* Sleeps until release or SIGKILL; runs what kcr_member_run() asks for. */
+/* Sleeps until release or SIGKILL; runs the calls of kcr_member_run(). */
 static void rest(struct kcr_parked *parked)
 {
 	struct kcr_job *job = parked->job;
@@ -286,7 +286,7 @@ static struct kcr_parked *new_parked(struct kcr_job *job, struct task_struct *ta
 	return parked;
 }
 
-/* The thread is the member's from now on; the list takes over the caller's reference. */
+/* Adds the thread to the member's list, which takes over the caller's reference. */
 static void enlist(struct kcr_parked *parked, struct kcr_member *member)
 {
 	parked->member = member;
@@ -325,9 +325,9 @@ void kcr_parked_retry(struct kcr_parked *parked)
 }
 
 /*
- * Does a debugger hold it inside of a system call, with which it would go on?  What the
- * registers say is the debugger's; whether it stops at calls can't be changed meanwhile,
- * nor whether there is a filter, which may stop at them too.
+ * May a debugger have stopped it inside a system call, which would then go on?  The
+ * debugger can change its registers; but not, meanwhile, whether it stops at calls, nor
+ * whether there is a seccomp filter, which may stop at them too.
  */
 static bool may_be_inside(struct task_struct *task)
 {
@@ -337,7 +337,7 @@ static bool may_be_inside(struct task_struct *task)
 
 /*
  * A stopped thread sleeps in get_signal(), past the point where works run.
- * When it goes on it returns to user mode through its work.  Its registers
+ * When it is continued it returns to user mode through its work.  Its registers
  * are in memory once it is off its CPU.
  */
 void kcr_parked_check_stopped(struct kcr_parked *parked)
@@ -359,7 +359,7 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 }
 
 /*
- * Takes back the work of a thread that will not run it soon.  Others are left
+ * Cancels the work of a thread that will not run it soon.  Others are left
  * to run it: it hides the EINTR that queueing it may have caused.
  */
 static void cancel_if_stopped(struct kcr_parked *parked)
@@ -375,7 +375,7 @@ static void cancel_if_stopped(struct kcr_parked *parked)
 	}
 }
 
-/* It runs on, if it sleeps, and is not found any more. */
+/* Removes it from the table and wakes it if it sleeps. */
 static void release(struct kcr_parked *parked)
 {
 	lockdep_assert_held(&parked->job->list_lock);
@@ -410,7 +410,7 @@ void kcr_parked_forget(struct list_head *list)
 	}
 }
 
-/* Nobody joins the members' threads any more, nor leaves: job->lock is held. */
+/* After this no thread joins or leaves the members' lists: job->lock is held. */
 static void end_parking(struct kcr_job *job, bool hold)
 {
 	lockdep_assert_held(&job->lock);
@@ -423,7 +423,7 @@ static void end_parking(struct kcr_job *job, bool hold)
 	spin_unlock(&job->list_lock);
 }
 
-/* Lets the threads of the member go, but for those that a callback holds, if `hold`. */
+/* Releases the threads of the member; with `hold`, only those that callbacks do not hold. */
 static void release_member(struct kcr_member *member, bool hold, struct list_head *released)
 {
 	struct kcr_parked *parked, *next;
@@ -462,7 +462,7 @@ void kcr_parked_release_clients(struct kcr_job *job)
 	release_members(job, true);
 }
 
-/* No job is open any more: all that is left is of threads in long uninterruptible sleeps. */
+/* No job is open: the remaining works are of threads in long uninterruptible sleeps. */
 void kcr_parked_cancel_all(void)
 {
 	struct kcr_parked *parked;
@@ -479,7 +479,7 @@ void kcr_parked_cancel_all(void)
 		spin_lock(&works_lock);
 	}
 	spin_unlock(&works_lock);
-	/* What could not be taken back is about to run. */
+	/* What could not be cancelled is about to run. */
 	wait_var_event(&nr_parked, !atomic_read(&nr_parked));
 }
 
@@ -508,7 +508,7 @@ int kcr_member_run(struct kcr_member *member, struct kcr_call *call)
 	lockdep_assert_held(&job->lock);
 	spin_lock(&job->list_lock);
 	list_for_each_entry(parked, &member->threads, node) {
-		/* One that has a call was left with it by a caller that was killed. */
+		/* A thread that has a call already got it from a caller that was killed. */
 		if (parked->state == KCR_ARRIVED && !parked->call) {
 			kref_get(&call->ref);
 			WRITE_ONCE(parked->call, call);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may do what; see policy.h.  The parameters may change at any time and
- * are read once per decision; nothing here is locked.
+ * Permissions; see policy.h.  The parameters may change at any time and
+ * are read once per decision; no locks.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +18,7 @@
 #include "lookup.h"
 #include "policy.h"
 
-/* The kernel gives out no lower one again once the numbers have wrapped round. */
+/* The kernel does not reuse lower PIDs after they have wrapped around (RESERVED_PIDS). */
 #define FIRST_NUMBER	300
 
 static bool enabled = true;
@@ -50,7 +50,7 @@ bool kcr_policy_has_right(void)
 	return checkpoint_restore_ns_capable(task_active_pid_ns(current)->user_ns);
 }
 
-/* Whether a filter would let clone(2) pass can't be asked of it. */
+/* There is no way to ask a filter whether it would let clone(2) pass. */
 static bool is_filtered(void)
 {
 	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;

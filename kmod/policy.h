@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the administrator of a machine decides (parameters of the module, see
- * kcr(4)) and what the kernel's rules say of a caller and a program.
+ * What the administrator of a machine decides (module parameters, see
+ * kcr(4)) and what the kernel's rules allow a caller to do to a program.
  */
 #ifndef KCR_POLICY_H
 #define KCR_POLICY_H
@@ -14,23 +14,23 @@ int kcr_policy_open(void);
 
 /*
  * May the caller stop and read this program now?  The kernel's own rule for
- * attaching a debugger, security modules included; it is asked at each use, as
- * a program may have changed its identity since.  `joined`: it is a child of
- * one that was asked for, which has no tracer of its own choice (Yama):
- * the rule for looking at it is asked.  0 or -EACCES.  Does not sleep.
+ * attaching a debugger, security modules included; it is checked at each use, as
+ * a program may have changed its credentials since.  `joined`: it is a child
+ * of a program that was added and could not name a tracer to Yama: the rule for
+ * read access is used.  0 or -EACCES.  Does not sleep.
  */
 int kcr_policy_trace(struct task_struct *task, bool joined);
 
 /*
- * May the caller make a process or thread, with this number (0: any)?
- * 0; -EPERM: a seccomp filter is in force, `restore_ids` is off, or the number
- * is one of those kept for the system.
+ * May the caller create a process or thread, with this PID (0: any)?
+ * 0; -EPERM: a seccomp filter is in force, `restore_ids` is off, or the PID
+ * is reserved for the system.
  */
 int kcr_policy_clone(pid_t number);
-/* Would clone3(2) let the caller choose a number by itself? */
+/* Would clone3(2) let the caller choose a PID by itself? */
 bool kcr_policy_has_right(void);
 
-/* One line in the kernel's log, if `audit` is on: the caller did this to `number`. */
+/* One line in the kernel log, if `audit` is on: the caller did this to PID `number`. */
 void kcr_policy_audit(const char *what, pid_t number);
 
 #endif /* KCR_POLICY_H */

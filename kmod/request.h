@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A request: the structure that an ioctl's argument points to.  It is copied
- * in once, here, before anything looks at it, and copied back once: who
- * carries a command out never sees the caller's pointer, so another thread
- * that changes the structure meanwhile changes nothing.  Arrays and strings
- * that a request points to are read once too, by their users.
+ * in once, here, before it is used, and copied back once: the functions of the
+ * commands never see the caller's pointer, so another thread that changes the
+ * structure meanwhile has no effect.  Arrays and strings that a request points
+ * to are read once too, by their users.
  *
  * A restarted process has the libcr of its first start in its memory, which
- * may be older than the module or newer.  So structures grow at their end
- * only, 0 there means what it was before, and the number of an ioctl names
- * the structure without its size, which the caller chooses, by these rules: what an older
- * caller does not know is 0 and is not copied back; what a newer one knows and
+ * may be older or newer than the module.  So structures grow at their end
+ * only, 0 in a new member means the old behaviour, and an ioctl is recognised
+ * without the size in its number, which the caller chooses, by these rules: what an
+ * older caller does not know is 0 and is not copied back; what a newer one knows and
  * we do not must be 0.
  */
 #ifndef KCR_REQUEST_H
@@ -24,7 +24,7 @@ struct kcr_request_type {
 	u32 known_flags;
 };
 
-/* Is `number`, but for the structure's size, that of this type? */
+/* Is `number`, apart from the structure's size, that of this type? */
 bool kcr_request_is(const struct kcr_request_type *type, unsigned int number);
 
 /*
@@ -39,8 +39,8 @@ void *kcr_request_get(const struct kcr_request_type *type, unsigned int number,
 
 /*
  * Copies back what the caller knows of the request, if the ioctl has results,
- * and frees it.  Returns `result`, or -EFAULT where that was no error and the
- * copy failed: the command has been carried out all the same.
+ * and frees it.  Returns `result`, or -EFAULT if that was no error but the
+ * copy failed: the command has been executed all the same.
  */
 long kcr_request_put(const struct kcr_request_type *type, unsigned int number, void *request,
 		     void __user *argp, long result);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The owner's side of a restart: waiting for half-made processes, letting
- * them go, ending them.  Their own side is kmod/clone.c and kmod/enter.c.
+ * The owner's side of a restart: waiting for half-restored processes, releasing
+ * them, killing them.  Their own side is kmod/clone.c and kmod/enter.c.
  * Locks: see restart.h; WAIT and RESUME are called under job->lock as well.
  */
 #include <linux/err.h>
@@ -19,7 +19,7 @@
 #include "restart.h"
 
 #define DEFAULT_WAIT_MS	10000
-#define DEATH_POLL_MS	20	/* how often WAIT looks whether a process died */
+#define DEATH_POLL_MS	20	/* how often WAIT checks whether a process died */
 
 struct kcr_restart *kcr_restart_get(struct kcr_job *job)
 {
@@ -75,7 +75,7 @@ void kcr_half_drop(struct kcr_job *job, struct kcr_half *half)
 	kfree(half);
 }
 
-/* The latest: a number may have been used before by one that died. */
+/* The latest one: its PID may have been used before by one that died. */
 static struct kcr_half *find_number(struct kcr_restart *restart, pid_t nr)
 {
 	struct kcr_half *half;
@@ -154,16 +154,16 @@ static int check_complete(struct kcr_restart *restart)
 	return 0;
 }
 
-/* One that has called exec is another program now, which may be a set-user-ID one. */
+/* After exec it is another program, which may be a set-user-ID one. */
 static bool is_half(const struct task_struct *task, const struct kcr_half *half)
 {
 	return task && READ_ONCE(task->self_exec_id) == half->exec_id;
 }
 
 /*
- * Only now, before its threads wake: while one of them had its user's identity and
- * another still that of its maker, the user must not get at the memory that both run in.
- * RCU read lock held.
+ * Only now, before its threads wake: as long as some of them have the user's credentials
+ * and others still those of their creator, the user must not get access to the memory
+ * that both run in.  RCU read lock held.
  */
 static void set_dumpable_at_last(const struct kcr_half *half)
 {
@@ -176,9 +176,9 @@ static void set_dumpable_at_last(const struct kcr_half *half)
 /* ---- processes that were stopped ---------------------------------------------- */
 
 /*
- * Locks the signal state of a living process: its leader, or NULL.  RCU read
- * lock held.  sighand_struct is type-stable under RCU, so the lock is one even
- * if the process is just losing it.
+ * Locks the signal state of a live process: its leader, or NULL.  RCU read
+ * lock held.  sighand_struct is type-stable under RCU, so the lock is valid even
+ * if the process is just dropping it.
  */
 static struct task_struct *lock_signals(struct pid *pid, struct sighand_struct **locked)
 {
@@ -209,7 +209,7 @@ static struct kcr_half *find_parent(struct kcr_restart *restart, const struct kc
 	return NULL;
 }
 
-/* While their children stop, parents must not get the SIGCHLD that they had before. */
+/* While children stop again, parents must not get the SIGCHLD that they had already. */
 static void hush(struct kcr_half *parent, bool on)
 {
 	struct sighand_struct *sighand;
@@ -228,7 +228,7 @@ static void hush(struct kcr_half *parent, bool on)
 	spin_unlock_irq(&sighand->siglock);
 }
 
-/* How many are to stop; their parents are hushed. */
+/* Hushes the parents of all that are to stop; returns how many these are. */
 static unsigned int begin_stops(struct kcr_job *job)
 {
 	struct kcr_half *half, *parent;
@@ -253,8 +253,8 @@ static unsigned int begin_stops(struct kcr_job *job)
 }
 
 /*
- * The last thread to stop tells the parent, after the flag is set and before it is off
- * its CPU.  RCU read lock held.
+ * Wait until all are off their CPUs: the last thread to stop notifies the parent after
+ * the flag is set and before it is off its CPU.  RCU read lock held.
  */
 static bool stands_still(struct task_struct *leader)
 {
@@ -269,7 +269,7 @@ static bool stands_still(struct task_struct *leader)
 	return true;
 }
 
-/* 0: it stands still, or did; -EAGAIN: not yet; -ECHILD: it died.  list_lock held. */
+/* 0: it is or was stopped; -EAGAIN: not yet; -ECHILD: it died.  list_lock held. */
 static int look_whether_stopped(struct kcr_half *half)
 {
 	struct sighand_struct *sighand;
@@ -289,7 +289,7 @@ static int look_whether_stopped(struct kcr_half *half)
 	return !task || half->stood ? 0 : -EAGAIN;
 }
 
-/* The same of all. */
+/* Likewise for all. */
 static int look_stopped(struct kcr_job *job)
 {
 	struct kcr_half *half;
@@ -325,7 +325,7 @@ static void end_stop(struct kcr_restart *restart, struct kcr_half *half)
 	spin_unlock_irq(&sighand->siglock);
 }
 
-/* wait(2) will tell what it would have told; SIGCHLD works as it did. */
+/* Restores what wait(2) will report, and the handling of SIGCHLD. */
 static void end_stops(struct kcr_job *job)
 {
 	struct kcr_half *half;
@@ -341,8 +341,8 @@ static void end_stops(struct kcr_job *job)
 }
 
 /*
- * Processes that were stopped stop again while everybody else still sleeps:
- * nobody sees that they ran, and no parent is told a second time.
+ * Processes that were stopped stop again while all others still sleep:
+ * nobody sees that they ran, and no parent is notified a second time.
  */
 static int stop_again(struct kcr_job *job)
 {
@@ -375,7 +375,7 @@ static void release_all(struct kcr_restart *restart, bool hold)
 			set_dumpable_at_last(half);
 	rcu_read_unlock();
 	restart->holding = hold;
-	/* Who sees it runs, and finds all that was set for it. */
+	/* A thread that sees it runs, and sees all that was set before. */
 	smp_store_release(&restart->resumed, true);
 }
 
@@ -390,7 +390,7 @@ static int check_resume(struct kcr_job *job)
 	return ret;
 }
 
-/* Everybody runs by now but those that were held. */
+/* All but the held threads run already. */
 static bool end_hold(struct kcr_job *job)
 {
 	bool held;
@@ -405,7 +405,7 @@ static bool end_hold(struct kcr_job *job)
 	return held;
 }
 
-/* After an error nothing but the end of the job is left to do. */
+/* After an error the job can only be ended. */
 long kcr_ioc_resume(struct kcr_job *job, void *request)
 {
 	struct kcr_resume *resume = request;
@@ -464,7 +464,7 @@ void kcr_restart_abort(struct kcr_job *job)
 	struct kcr_half *half;
 
 	spin_lock(&job->list_lock);
-	job->dead = true;	/* from here on kcr_restart_get() makes none */
+	job->dead = true;	/* from here on kcr_restart_get() creates none */
 	if (job->restart && !job->restart->resumed) {
 		WRITE_ONCE(job->restart->aborted, true);
 		list_for_each_entry(half, &job->restart->processes, node) {

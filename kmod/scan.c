@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding the pages worth saving (KCR_IOC_SCAN) by reading page tables: what
- * was never touched costs one look per table, not per page.
+ * Finding the pages worth saving (KCR_IOC_SCAN) by reading page tables: untouched
+ * memory costs one check per table, not per page.
  *
  * Locks: mmap_lock of the address space, shared, for the whole scan; the lock
  * of one page table, under RCU, while its entries are read, so that a page
  * whose content is looked at cannot be reclaimed meanwhile.  An entry without
  * a page in memory (swapped out, being migrated) is always worth saving.
- * Page tables that several mappings of a hugetlb file share are let go of under
- * the file's i_mmap_rwsem alone.
+ * Page tables shared by several mappings of a hugetlb file are unshared under
+ * the file's i_mmap_rwsem alone, without our mmap_lock.
  * See pages.c for the saving.
  */
 #include <linux/hugetlb.h>
@@ -23,7 +23,7 @@
 #include "ioctl.h"
 #include "job.h"
 
-#define MAX_RUNS	65536u	/* of one call: bounds its memory */
+#define MAX_RUNS	65536u	/* per call: limits its memory */
 
 struct scan {
 	struct mm_struct *mm;
@@ -39,7 +39,7 @@ struct scan {
 	unsigned long next;	/* set when there is no more room */
 };
 
-/* False when the page found no room. */
+/* False: no room for the page. */
 static bool add_page(struct scan *s, unsigned long address)
 {
 	struct kcr_run *run = s->nr_runs ? &s->runs[s->nr_runs - 1] : NULL;
@@ -76,7 +76,7 @@ static bool page_is_zero(struct page *page)
 	return !data[0] && !memchr_inv(data, 0, PAGE_SIZE);
 }
 
-/* The lock of the entry that maps the page is held. */
+/* Is the page worth saving?  The lock of its page table entry is held. */
 static bool is_worth(struct scan *s, unsigned long pfn)
 {
 	struct page *page;
@@ -224,7 +224,7 @@ static unsigned long scan_step(struct scan *s, unsigned long address,
 	seen = READ_ONCE(*pud);
 	if (pud_none(seen))
 		return next;
-	/* No more than 512 pages at a time: their content is looked at under a lock. */
+	/* No more than 512 pages at a time: their content is checked under a lock. */
 	next = pmd_addr_end(address, next);
 	if (is_huge(pud_val(seen)) || !(pud_val(seen) & _PAGE_PRESENT)) {
 		*room = scan_pud(s, pud, address, next);
@@ -253,7 +253,7 @@ static int scan_range(struct scan *s, unsigned long address, unsigned long end)
 	return 0;
 }
 
-/* Every page, touched or not, as far as there is room. */
+/* Takes every page, touched or not, as far as there is room. */
 static void take_all(struct scan *s, unsigned long address, unsigned long end)
 {
 	s->nr_pages = min_t(u64, (end - address) >> PAGE_SHIFT, s->max_pages);
@@ -277,7 +277,7 @@ static int scan_vma(struct scan *s, const struct kcr_scan *req)
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		return 0;
 	if (kcr_vma_is_secret(vma))
-		return -EOPNOTSUPP;	/* there is no looking at its pages, nor saving them */
+		return -EOPNOTSUPP;	/* its pages can be neither examined nor saved */
 	/* New since the bits were cleared, or of a kind that is never cleared. */
 	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
 		s->dirty_only = false;
@@ -319,7 +319,7 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	s.max_pages = req->max_pages;
 	s.next = req->end;
 	s.anon_only = req->flags & KCR_SCAN_PRIVATE;
-	/* A copied page that is zero now differs from the file all the same. */
+	/* A copied page that is zero differs from the file all the same. */
 	s.drop_zero = !(req->flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
 	s.dirty_only = req->flags & KCR_SCAN_DIRTY;
 	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);

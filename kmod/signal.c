@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SIGNALS and SIGACTIONS: queued signals with what came along, and handlers.
+ * SIGNALS and SIGACTIONS: queued signals with their siginfo, and handlers.
  * Under job->list_lock a resting thread keeps its sighand; siglock nests
  * inside.
  */
@@ -13,7 +13,7 @@
 #include "ioctl.h"
 #include "park.h"
 
-#define MAX_SIGNALS	(1 << 16)	/* returned at once */
+#define MAX_SIGNALS	(1 << 16)	/* per call */
 
 struct collection {
 	siginfo_t *infos;
@@ -28,7 +28,7 @@ static void collect(struct collection *to, const kernel_siginfo_t *info)
 	to->nr++;
 }
 
-/* siglock held. A signal is in the set without an entry if there was no memory for one. */
+/* siglock held.  A signal is in the set without an entry if that could not be allocated. */
 static void collect_pending(struct collection *to, const struct sigpending *pending)
 {
 	kernel_siginfo_t info;
@@ -50,7 +50,7 @@ static void collect_pending(struct collection *to, const struct sigpending *pend
 	}
 }
 
-/* The resting thread of this number, any for 0, or NULL. list_lock held. */
+/* The resting thread with this TID, any for 0, or NULL.  list_lock held. */
 static struct kcr_parked *find_thread(struct kcr_member *member, pid_t tid)
 {
 	struct kcr_parked *parked;

@@ -7,12 +7,12 @@
  * is woken for the first time, the fork watch takes a users reference to its
  * mm and sends it SIGKILL, so it dies without executing one instruction of
  * the program, and the thread reaps it before the call returns.  What stays
- * is an address space without a process, held by member->snapshot, which goes
- * when the job does.  Nothing is left to kill, to reap or to wait for.
+ * is an address space without a process, held by member->snapshot, which is freed
+ * with the job.  Nothing is left to kill, to reap or to wait for.
  *
- * The program can't notice: the child sends no signal (exit_signal 0), shares
+ * The program cannot notice: the child sends no signal (exit_signal 0), shares
  * its descriptor table and its directories (no copy that would keep a pipe
- * open), and what it adds to the usage of children is taken off again.
+ * open), and what it adds to the usage of children is subtracted again.
  */
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
@@ -30,14 +30,14 @@
 
 #define CLONE_TRIES	3
 
-/* One copy in the making; see kcr_call in job.h for whose it is. */
+/* One copy being made; see kcr_call in job.h for its ownership. */
 struct snapshot {
 	struct kcr_call call;
 	struct kcr_fork_catch catch;
-	struct mm_struct *mm;		/* the copy, a users reference until it is taken over */
+	struct mm_struct *mm;		/* the copy, an mm_users reference until it is taken over */
 };
 
-/* What wait4() adds of a dead child to its parent. */
+/* What wait4() adds to the parent for a dead child. */
 struct child_usage {
 	u64 utime, stime, gtime;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt, inblock, oublock, maxrss;
@@ -79,8 +79,8 @@ static void usage_save(struct child_usage *usage)
 }
 
 /*
- * All threads of the process are parked: nobody else has reaped meanwhile.  (Unless the
- * requester was killed and they run on: then what they reap in this moment is not counted.)
+ * All threads of the process are parked: no other has reaped meanwhile.  (Unless the
+ * requester was killed and they run on: then what they reap just now is not counted.)
  */
 static void usage_restore(const struct child_usage *usage)
 {
@@ -104,8 +104,8 @@ static void usage_restore(const struct child_usage *usage)
 }
 
 /*
- * Waits for the dead child.  Signals are blocked, so only our own death or a
- * work queued for this thread can interrupt: after the former init reaps.
+ * Waits for the dead child.  Signals are blocked, so only SIGKILL or a
+ * work queued for this thread can interrupt: after SIGKILL init reaps.
  */
 static void reap(pid_t pid)
 {
@@ -148,9 +148,9 @@ static bool forks_elsewhere(void)
 
 /*
  * A userfaultfd may have asked for an event of each fork, which would then
- * wait for a monitor that may be parked.  And a private huge page is not
- * shared with a copy for long: if the pool is empty when the program writes to
- * it, the kernel takes it away from the copy, or kills the program.
+ * wait for a monitor that may be parked.  And a private huge page cannot safely
+ * be shared with a copy: if the pool is empty when the program writes to
+ * it, the kernel unmaps it from the copy, or kills the program.
  */
 static bool is_uncopyable(struct mm_struct *mm)
 {
@@ -196,7 +196,7 @@ static int copy_mm(struct kcr_call *call)
 	return pid < 0 ? pid : 0;
 }
 
-/* The copy that an earlier member with the same address space has. */
+/* The copy of an earlier member with the same address space, or NULL. */
 static struct mm_struct *shared_copy(struct kcr_job *job, struct kcr_member *member)
 {
 	struct kcr_member *other;
@@ -234,11 +234,11 @@ static int snapshot_member(struct kcr_job *job, struct kcr_member *member)
 		return -ENOMEM;
 	kcr_call_init(&snapshot->call, copy_mm, free_snapshot);
 	err = kcr_member_run(member, &snapshot->call);
-	/* -EINTR: the call may be under way yet, and the copy is not ours to take. */
+	/* -EINTR: the call may still be running, so the copy is not ours. */
 	if (err != -EINTR)
 		swap(member->snapshot, snapshot->mm);
 	kcr_call_put(&snapshot->call);
-	/* One that was killed meanwhile is none of the job's any more. */
+	/* A member that was killed meanwhile is no error. */
 	return err == -ESRCH ? 0 : err;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Interrupted system calls: what a parked thread does when it runs on, and
- * what its image must hold so that the call starts again or goes on with the
- * time that was left.  A call that is interrupted by a work shows its restart
+ * what its image must hold so that the call restarts or goes on with the
+ * time that was left.  A call that is interrupted by a task work has its restart
  * code in ax; the kernel's own fix-up comes after the work.
  */
 #include <linux/errno.h>
@@ -25,8 +25,8 @@
 /*
  * Calls that return a plain EINTR for a pending signal even if no handler
  * runs, at least with a time-out of their socket or on some file systems
- * (fallocate: tmpfs; pread64: FUSE, /dev/zero).  None of them has done anything
- * when it does, or nothing that hurts to do again.
+ * (fallocate: tmpfs; pread64: FUSE, /dev/zero).  When they do, they have done
+ * nothing that could not be repeated safely.
  */
 static bool returns_plain_eintr(long nr, unsigned long second)
 {
@@ -82,7 +82,7 @@ void kcr_hide_eintr(struct pt_regs *regs)
 
 	if (nr < 0 || syscall_get_return_value(current, regs) != -EINTR)
 		return;
-	/* A handler that is really due still makes it EINTR. */
+	/* If a handler is to run it still becomes EINTR. */
 	syscall_get_arguments(current, regs, arguments);
 	if (returns_plain_eintr(nr, arguments[1]))
 		syscall_set_return_value(current, regs, -ERESTARTNOHAND, 0);
@@ -135,7 +135,7 @@ static void save_futex(const struct restart_block *block, struct kcr_restart_blo
 				   CLOCK_REALTIME : CLOCK_MONOTONIC);
 }
 
-/* poll(2) has its time-out in a register: it is issued anew with what is left. */
+/* poll(2) has its time-out in a register: it is issued again with the time left. */
 static void restart_poll(const struct restart_block *block, struct user_regs_struct *regs)
 {
 	u64 left;
@@ -147,7 +147,7 @@ static void restart_poll(const struct restart_block *block, struct user_regs_str
 	kcr_call_set_third_argument(regs, div_u64(left + NSEC_PER_MSEC - 1, NSEC_PER_MSEC));
 }
 
-/* What restart_syscall(2) will need to go on; false: not to be saved. */
+/* Saves what restart_syscall(2) needs to go on; false: cannot be saved. */
 static bool save_block(const struct task_struct *task, struct kcr_restart_block *saved)
 {
 	const struct restart_block *block = &task->restart_block;
@@ -172,7 +172,7 @@ static void restart_by_block(const struct task_struct *task, struct user_regs_st
 		kcr_call_again(regs, __NR_restart_syscall);
 	else if (fn && fn == kcr_poll_restart())
 		restart_poll(block, regs);
-	/* Another: from its beginning, if this was not a restart already. */
+	/* Any other call: from its beginning, unless this was a restart already. */
 	else if (kcr_call_nr(regs) != __NR_restart_syscall)
 		kcr_call_again(regs, kcr_call_nr(regs));
 	else
@@ -184,7 +184,7 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 {
 	/*
 	 * About to go on already: after the kernel's fix-up, or restarted and stopped.
-	 * (If it is but a number of the program's, nobody will look at the block.)
+	 * (If the program happens to have this value in ax, the block is never used.)
 	 */
 	if (kcr_call_result(regs) == __NR_restart_syscall)
 		save_block(task, saved);

@@ -13,8 +13,8 @@
 struct pt_regs;
 
 /*
- * In a thread on its way to user mode, before signals are looked at: a call
- * that was disturbed only by us will start again instead of failing with EINTR.
+ * In a thread on its way to user mode, before signals are handled: a call
+ * that was interrupted only by us will restart instead of failing with EINTR.
  */
 void kcr_hide_eintr(struct pt_regs *regs);
 
@@ -25,9 +25,9 @@ void kcr_hide_eintr(struct pt_regs *regs);
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
 			 struct kcr_restart_block *saved);
 
-/* What a saved thread shall go on with: 0, -EINVAL, -EOPNOTSUPP (not on this kernel). */
+/* Can a thread go on with this?  0, -EINVAL, -EOPNOTSUPP (not on this kernel). */
 int kcr_syscall_check_block(const struct kcr_restart_block *saved);
-/* Gives it, checked, to the calling thread. */
+/* Sets the checked block for the calling thread. */
 void kcr_syscall_set_block(const struct kcr_restart_block *saved);
 
 #endif /* KCR_SYSCALL_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * THREADS: what belongs to one thread.  Read from outside while it rests; see
+ * THREADS: the state of each thread, read from outside while it rests; see
  * park.h for why that is safe.  Everything is copied under job->list_lock
  * into one buffer per thread, then to the caller.
  */
@@ -68,13 +68,13 @@ static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 	return read_registers(task, record);
 }
 
-/* -ENOENT: it does not rest (any more). */
+/* -ENOENT: it is not at rest (any more). */
 static int read_if_at_rest(struct kcr_parked *parked, struct kcr_thread *record)
 {
 	struct kcr_job *job = parked->job;
 	int ret;
 
-	/* It has told us that it sleeps, but its FPU and FS/GS may still be on its CPU. */
+	/* Its state says that it sleeps, but its FPU and FS/GS may still be on its CPU. */
 	while (READ_ONCE(parked->state) != KCR_GONE && kcr_task_on_cpu(parked->task)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -99,7 +99,7 @@ static int read_threads(struct kcr_member *member, struct kcr_threads *request)
 	record = kvzalloc(record_size, GFP_KERNEL_ACCOUNT);
 	if (!record)
 		return -ENOMEM;
-	/* No one is taken off the list while we hold job->lock. */
+	/* The list does not change while we hold job->lock. */
 	list_for_each_entry(parked, &member->threads, node) {
 		ret = read_if_at_rest(parked, record);
 		if (ret == -ENOENT) {

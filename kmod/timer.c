@@ -4,12 +4,12 @@
  * left.  Timers run on while the process rests; one that fires meanwhile has
  * its signal queued, and the time left is to its next expiry.
  *
- * Timers are made and deleted by threads of their process only, and while the
- * job is parked these rest.  Its end takes the whole list away at once, under
- * siglock.  So a list that is not empty under siglock is the same as before,
+ * Timers are created and deleted only by threads of their process, which are at
+ * rest while the job is parked.  The exit of the process removes the whole list at
+ * once, under siglock.  So a list that is not empty under siglock is unchanged,
  * and can be read in portions, with interrupts off for each of them only.
- * it_lock can't be taken: it nests outside siglock.  Only expiry changes a
- * timer meanwhile, and a reader of a single moment can't tell before from after.
+ * it_lock can't be taken: siglock nests inside it.  Only expiry changes a
+ * timer meanwhile, and it does not matter whether it is read before or after.
  *
  * CPU clocks are read afterwards, with no lock held: each may be that of any
  * process, with any number of threads.
@@ -29,10 +29,10 @@
 #include "ioctl.h"
 #include "park.h"
 
-#define MAX_TIMERS	(1 << 16)	/* returned at once */
+#define MAX_TIMERS	(1 << 16)	/* per call */
 #define PORTION		128		/* read at once */
 
-/* What is kept of a timer on a CPU clock until that can be read. */
+/* A timer on a CPU clock, until that clock can be read. */
 struct cpu_timer_note {
 	struct pid *pid;	/* whose clock it is, referenced; NULL: not on a CPU clock */
 	u64 expires;		/* on that clock; 0: disarmed */
@@ -44,10 +44,10 @@ struct collection {
 	struct cpu_timer_note *notes;
 	u32 capacity;
 	u32 nr;
-	const struct k_itimer *last;	/* that was read, NULL: none yet */
+	const struct k_itimer *last;	/* the last one read, NULL: none yet */
 };
 
-/* Where the next one goes to, or NULL if there is no room; either way it is counted. */
+/* The next record, or NULL if there is no room; counted either way. */
 static struct kcr_timer *next_timer(struct collection *to)
 {
 	return to->nr++ < to->capacity ? &to->timers[to->nr - 1] : NULL;
@@ -141,7 +141,7 @@ static void read_clock_timer(struct k_itimer *from, struct kcr_timer *timer)
 		left = ktime_to_ns(alarm_expires_remaining(&from->it.alarm.alarmtimer));
 	else
 		left = ktime_to_ns(hrtimer_get_remaining(&from->it.real.timer));
-	/* A one-shot timer that nobody is told of is never marked as armed. */
+	/* A one-shot timer without notification is never marked as armed. */
 	if (timer->interval_ns || kcr_posix_timer_armed(from) || (silent && left > 0))
 		timer->remaining_ns = time_left(left, timer->interval_ns);
 }
@@ -177,7 +177,7 @@ static void collect_posix_timer(struct collection *to, struct k_itimer *from)
 		read_clock_timer(from, timer);
 }
 
-/* siglock held.  1: there are more, 0: that was the last, -ESRCH: the process is ending. */
+/* siglock held.  1: there are more, 0: that was the last, -ESRCH: the process is exiting. */
 static int collect_portion(struct collection *to, struct signal_struct *signal)
 {
 	struct k_itimer *timer = kcr_posix_timer_after(signal, NULL);
@@ -218,7 +218,7 @@ static int collect_some(struct kcr_member *member, struct collection *to,
 	return ret;
 }
 
-/* The clock of a thread, or of a process: *last is the one that was read before. */
+/* The clock of a thread, or of a process: *last is the one read before. */
 static bool read_cpu_clock(const struct cpu_timer_note *note, struct cpu_use *last,
 			   struct pid **last_pid)
 {
@@ -236,7 +236,7 @@ static bool read_cpu_clock(const struct cpu_timer_note *note, struct cpu_use *la
 	return task;
 }
 
-/* Left as it is if the clock's thread or process is gone. */
+/* The timer is left as it is if the clock's thread or process has ended. */
 static void finish_cpu_timer(struct kcr_member *member, const struct cpu_timer_note *note,
 			     struct kcr_timer *timer, struct cpu_use *use, struct pid **last_pid)
 {

@@ -20,7 +20,7 @@
 #include "ioctl.h"
 #include "job.h"
 
-#define MAX_VMAS	(1u << 20)	/* bounds what one call allocates */
+#define MAX_VMAS	(1u << 20)	/* limits what one call allocates */
 #define MAX_STRINGS	(64u << 20)
 
 struct vma_table {
@@ -114,7 +114,7 @@ static u64 vma_flags_of(struct vm_area_struct *vma)
 	return flags;
 }
 
-/* Returns where the file's path is in the strings, as if they were large enough. */
+/* The offset of the file's path in the strings, as if they were large enough. */
 static int add_path(struct vma_table *table, struct file *file, u32 *offset)
 {
 	char *path;

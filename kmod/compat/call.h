@@ -24,7 +24,7 @@
 #define kcr_call_set(name, type, address) \
 	static_call_update(name, (type *)(address))
 
-#else /* no IBT in these kernels: a plain pointer does */
+#else /* no IBT in these kernels: a plain pointer will do */
 
 #define KCR_DEFINE_CALL(name, type)	static type *name
 #define kcr_call(name)			name

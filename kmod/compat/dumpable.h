@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the dumpable setting of a process is kept: read by anybody, set for a process
- * whose threads all sleep in the module.
+ * Where the dumpable setting of a process is kept: may be read for any process, and set
+ * for one whose threads all sleep in the module.
  */
 #ifndef KCR_COMPAT_DUMPABLE_H
 #define KCR_COMPAT_DUMPABLE_H
@@ -19,7 +19,7 @@
 #define KCR_HAVE_EXEC_STATE 0
 #endif
 
-/* As PR_GET_DUMPABLE; mm is the task's, which has none any more when it is killed. */
+/* As PR_GET_DUMPABLE; mm is the task's, which drops its own when it is killed. */
 static inline u32 kcr_task_dumpable(struct task_struct *task, struct mm_struct *mm)
 {
 #if KCR_HAVE_EXEC_STATE

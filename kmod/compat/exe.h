@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mm->exe_file: who may execute a file, and what an mm that holds it does to
- * the file's writers.
+ * mm->exe_file: who may execute a file, and whether an mm that holds it denies
+ * writing to it.
  */
 #ifndef KCR_COMPAT_EXE_H
 #define KCR_COMPAT_EXE_H

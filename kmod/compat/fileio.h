@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Reading and writing files from kernel memory across kernel versions: the
- * names of an iterator's direction and who takes the protection against a
- * freeze of the file system.  Used by pages.c only.
+ * names of an iterator's direction and who protects against freezing of the
+ * file system.  Used by pages.c only.
  */
 #ifndef KCR_COMPAT_FILEIO_H
 #define KCR_COMPAT_FILEIO_H

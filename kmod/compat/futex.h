@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The flags of a waiting futex in its restart_block.  Their numbers are the
- * kernel's own business and changed; the interface (data[1] of a
- * KCR_RESTART_FUTEX) uses the KCR_FUTEX_* numbers.
+ * The flags of a waiting futex in its restart_block.  Their values are internal
+ * to the kernel and have changed; the interface (data[1] of a
+ * KCR_RESTART_FUTEX) uses the KCR_FUTEX_* values.
  */
 #ifndef KCR_COMPAT_FUTEX_H
 #define KCR_COMPAT_FUTEX_H
@@ -12,7 +12,7 @@
 
 #include "uapi/linux/kcr.h"
 
-/* 6.7 (5694289ce183 "futex: Flag conversion"): new numbers, size bits. */
+/* 6.7 (5694289ce183 "futex: Flag conversion"): new values, size bits. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #define KCR_HAVE_FUTEX_SIZE_FLAGS 1
 #else

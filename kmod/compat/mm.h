@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel's memory interfaces look like in the version this is built
- * for: walking a process's VMAs, taking pages of another address space, names
- * of flags that came later than the oldest supported kernel (5.10).
+ * The kernel's memory interfaces in the version this is built for: walking a
+ * process's VMAs, getting pages of another address space, names of flags that
+ * are newer than the oldest supported kernel (5.10).
  * Used by mm.c, vma.c, scan.c and pages.c only.
  */
 #ifndef KCR_COMPAT_MM_H
@@ -20,9 +20,9 @@
 #define KCR_HAVE_VMA_ITERATOR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0))
 /* 6.5: get_user_pages_remote() lost its vmas argument (ca5e863233e8). */
 #define KCR_HAVE_GUP_VMAS	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0))
-/* 5.19: PTE markers, entries that stand for no page (679d10331910). */
+/* 5.19: PTE markers, entries without a page (679d10331910). */
 #define KCR_HAVE_PTE_MARKER	(LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0))
-/* 6.19: "leaf entries" took the place of the tests on swap entries. */
+/* 6.19: "leaf entries" replaced the tests on swap entries. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 #include <linux/leafops.h>
 #define KCR_HAVE_LEAF_ENTRIES	1
@@ -32,7 +32,7 @@
 /* 6.7: get_file_rcu() takes the pointer's address and is exported (0ede61d8589c). */
 #define KCR_HAVE_FILE_RCU_PTR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
 
-/* 5.14: memfd_secret(2), whose pages the kernel itself has not mapped. */
+/* 5.14: memfd_secret(2), whose pages are not in the kernel's direct map. */
 #ifdef SECRETMEM_MAGIC
 #define KCR_HAVE_SECRETMEM	1
 #else
@@ -56,7 +56,7 @@ static inline bool kcr_vma_is_secret(const struct vm_area_struct *vma)
 	for (vma = (mm)->mmap; vma; vma = vma->vm_next)
 #endif
 
-/* Takes up to nr pages to read them; the caller holds mmap_lock and puts them. */
+/* Gets up to nr pages for reading; the caller holds mmap_lock and puts them. */
 static inline long kcr_get_pages(struct mm_struct *mm, unsigned long address,
 				 unsigned long nr, struct page **pages)
 {
@@ -67,7 +67,7 @@ static inline long kcr_get_pages(struct mm_struct *mm, unsigned long address,
 #endif
 }
 
-/* Takes up to nr pages to overwrite them; to be unpinned as dirty. */
+/* Pins up to nr pages for overwriting; to be unpinned as dirty. */
 static inline long kcr_pin_pages(struct mm_struct *mm, unsigned long address,
 				 unsigned long nr, struct page **pages)
 {

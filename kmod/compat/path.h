@@ -9,7 +9,7 @@
 #include <linux/fs.h>
 #include <linux/version.h>
 
-/* 6.7 (08582d678fcf): f_path is the real path; before, the one the user knows. */
+/* 6.7 (08582d678fcf): f_path is the real path; before, the one that the user sees. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #define KCR_HAVE_FILE_USER_PATH 1
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Asking whether the caller may use an inode, as reached by a mount.
+ * May the caller use an inode, as reached through a mount?
  */
 #ifndef KCR_COMPAT_PERMISSION_H
 #define KCR_COMPAT_PERMISSION_H
@@ -10,7 +10,7 @@
 #include <linux/path.h>
 #include <linux/version.h>
 
-/* 5.12 (47291baa8ddf) brought the mount's user namespace, 6.3 (4609e1f18e19) its idmap. */
+/* 5.12 (47291baa8ddf): takes the mount's user namespace; 6.3 (4609e1f18e19): its idmap. */
 static inline int kcr_inode_permission(const struct path *path, int mask)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)

@@ -17,7 +17,7 @@
 #define KCR_HAVE_TIMER_HLIST 0
 #endif
 
-/* The timer behind this one in its process's list, NULL: the first.  siglock held. */
+/* The timer after this one in its process's list, for NULL the first.  siglock held. */
 static inline struct k_itimer *kcr_posix_timer_after(struct signal_struct *signal,
 						     const struct k_itimer *timer)
 {
@@ -48,7 +48,7 @@ static inline const kernel_siginfo_t *kcr_posix_timer_info(const struct k_itimer
 #endif
 }
 
-/* Counts down. A periodic timer whose signal is still queued need not be. */
+/* Is it running?  A periodic timer whose signal is still queued need not be. */
 static inline bool kcr_posix_timer_armed(const struct k_itimer *timer)
 {
 #if KCR_HAVE_TIMER_SIGQUEUE

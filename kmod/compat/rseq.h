@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Restartable sequences: makes the kernel write cpu_id anew and judge an
+ * Restartable sequences: makes the kernel write cpu_id again and check for an
  * interrupted sequence before the calling thread runs user code.  Needed when
  * the registered area was overwritten behind the kernel's back (by FILL).
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers of system calls that are younger than the oldest kernel.
+ * Numbers of system calls that are newer than the oldest supported kernel.
  */
 #ifndef KCR_COMPAT_SYSCALL_H
 #define KCR_COMPAT_SYSCALL_H

@@ -18,7 +18,7 @@
 #define KCR_HAVE_USER_WORKER 0
 #endif
 
-/* Threads that never run user code, though they are listed in a process. */
+/* Threads that never run user code but are in a process's thread list. */
 #if KCR_HAVE_USER_WORKER
 #define KCR_PF_WORKER (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
 #else
@@ -36,14 +36,14 @@ static inline bool kcr_task_on_cpu(const struct task_struct *task)
 #endif
 }
 
-/* 5.11 ("ptrace: Migrate to use SYSCALL_TRACE flag"): no flags of the thread any more. */
+/* 5.11 ("ptrace: Migrate to use SYSCALL_TRACE flag"): thread flags before. */
 #ifdef SYSCALL_WORK_SYSCALL_TRACE
 #define KCR_HAVE_SYSCALL_WORK 1
 #else
 #define KCR_HAVE_SYSCALL_WORK 0
 #endif
 
-/* Has its debugger let it go on to the next system call (PTRACE_SYSCALL, PTRACE_SYSEMU)? */
+/* Did its debugger continue it to the next system call (PTRACE_SYSCALL, PTRACE_SYSEMU)? */
 static inline bool kcr_task_stops_at_calls(struct task_struct *task)
 {
 #if KCR_HAVE_SYSCALL_WORK
@@ -66,8 +66,8 @@ static inline bool kcr_task_has_io_uring(const struct task_struct *task)
 
 /*
  * 5.11 (12db8b690010 "entry: Add support for TIF_NOTIFY_SIGNAL"), and 5.10.162.
- * A work can run before the flag that announced it is cleared.  The flag must
- * be there afterwards, for the fix-up of the system call, but while it is set
+ * A task work can run before the flag that announced it is cleared.  The flag must
+ * be set afterwards, for the fix-up of the system call, but while it is set
  * clone(2) fails.
  */
 #ifdef TIF_NOTIFY_SIGNAL
@@ -93,7 +93,7 @@ static inline void kcr_notify_signal_show(bool hidden)
 #endif
 }
 
-/* 7.1: what futexes keep of a task moved into one structure. */
+/* 7.1: the futex fields of a task moved into one structure. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define KCR_HAVE_FUTEX_DATA 1
 #else
@@ -123,7 +123,7 @@ static inline u64 kcr_task_robust_list(const struct task_struct *task)
 #define KCR_HAVE_TASK_RSEQ_LEN 0
 #endif
 
-#define KCR_RSEQ_FIXED_LEN 32	/* before the length was kept */
+#define KCR_RSEQ_FIXED_LEN 32	/* before there was rseq_len */
 
 /* The registered area of restartable sequences; *area 0: none. */
 static inline void kcr_task_rseq(const struct task_struct *task, u64 *area, u32 *len, u32 *sig)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a parked thread sleeps: SIGKILL wakes it, it is no hung task, and a
- * suspending system need not wait for it.
+ * How a parked thread sleeps: SIGKILL wakes it, it is not reported as a hung task,
+ * and system suspend need not wait for it.
  */
 #ifndef KCR_COMPAT_WAIT_H
 #define KCR_COMPAT_WAIT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls in the saved registers of a thread.  (For those of a thread that runs
- * the kernel has asm/syscall.h.)
+ * System calls in the saved registers of a thread.  (For a thread in the kernel
+ * there is asm/syscall.h.)
  */
 #ifndef KCR_ARCH_CALL_H
 #define KCR_ARCH_CALL_H
@@ -17,7 +17,7 @@ static inline int kcr_call_nr(const struct user_regs_struct *regs)
 	return regs->orig_ax;
 }
 
-/* What it returns, or the number of the call that the next instruction would make. */
+/* The return value, or the number of the call that the next instruction would make. */
 static inline long kcr_call_result(const struct user_regs_struct *regs)
 {
 	return regs->ax;
@@ -38,14 +38,14 @@ static inline void kcr_call_return(struct user_regs_struct *regs, long result)
 	regs->ax = result;
 }
 
-/* Back to the instruction, for a call of this number with the arguments that it had. */
+/* Steps back to the instruction, to make call `nr` with the same arguments. */
 static inline void kcr_call_again(struct user_regs_struct *regs, long nr)
 {
 	regs->ax = nr;
 	regs->ip -= KCR_CALL_BYTES;
 }
 
-/* From here on it is no call for the kernel, which would restart it once more. */
+/* Not a call any more for the kernel, which would restart it once more. */
 static inline void kcr_call_forget(struct user_regs_struct *regs)
 {
 	regs->orig_ax = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registers are read through the kernel's regsets, and set in what a thread takes
- * with it to user mode.
+ * Registers are read through the kernel's regsets, and set in the pt_regs with which a
+ * thread returns to user mode.
  */
 #include <linux/elf.h>
 #include <linux/errno.h>
@@ -15,7 +15,7 @@
 #include "arch/x86/registers.h"
 #include "uapi/linux/kcr.h"
 
-/* What a user program may carry in its flags register across a restart. */
+/* The flags that a restart takes over from the saved flags register. */
 #define USER_FLAGS (X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF | X86_EFLAGS_ZF | \
 		    X86_EFLAGS_SF | X86_EFLAGS_DF | X86_EFLAGS_OF | X86_EFLAGS_AC | \
 		    X86_EFLAGS_ID)

@@ -13,15 +13,15 @@
 u32 kcr_xstate_size(void);
 
 /*
- * Of a thread that rests, whose state is in memory (it is on no processor).  Does not
- * sleep.  -EOPNOTSUPP: they cannot be read here; -errno of the kernel's.
+ * Of a thread at rest, whose state is in memory (it is off its CPU).  Does not
+ * sleep.  -EOPNOTSUPP: they cannot be read here; or an -errno of the kernel.
  */
 int kcr_registers_read(struct task_struct *task, u64 *regs);
 int kcr_xstate_read(struct task_struct *task, void *xstate);
 
 /* May the calling thread run on with these?  0 or -EINVAL. */
 int kcr_registers_check(const u64 *regs);
-/* It will, on its way to user mode; xstate is what it has. */
+/* Sets them, for the return to user mode; xstate is not changed. */
 void kcr_registers_set(const u64 *regs);
 
 #endif /* KCR_ARCH_REGISTERS_H */

@@ -4,17 +4,17 @@
  *
  * An open file of /dev/kcr is one job: either a checkpoint (ADD … RELEASE) or
  * a restart (CLONE … RESUME).  The job belongs to the process that opened it;
- * the first close by that process, however it comes, ends the job: parked
- * programs run on, half-made processes are killed, everything is freed.
+ * the first close by that process, whatever causes it, ends the job: parked
+ * programs run on, half-restored processes are killed, everything is freed.
  *
- * A program that wants to be told of checkpoints is a client: another kind of
+ * A program that wants to be notified of checkpoints is a client: another kind of
  * open file, see kcr_client.h.
  *
  * Every structure starts with `size` (sizeof as the caller knows it) and
  * `flags`; unknown flags are EINVAL.  It is copied in once and, where it has
- * results, out once, after an error too.  It may grow at its end, and with it
+ * results, out once, after an error too.  It may grow at its end, which changes
  * the ioctl's number: what the caller does not know counts as 0, what the
- * module does not know must be 0 (else E2BIG).  Records of arrays never grow.
+ * module does not know must be 0 (else E2BIG).  Array records never grow.
  * open: EPERM jobs are switched off; EDQUOT the user has max_jobs of them.
  * PIDs are those of the caller's namespace, lengths are bytes.  See kcr(4).
  */
@@ -49,11 +49,11 @@ struct kcr_info {
  * Adds a process to the job.  mem_fd is an open /proc/PID/mem (of a process
  * whose leader has exited: /proc/PID/task/TID/mem): the kernel's own ptrace
  * check ran when it was opened.  Nothing is stopped yet.  What the process
- * forks from now on joins the job by itself, until RELEASE.
+ * forks from now on joins the job automatically, until RELEASE.
  * Allowed before and after PARK: the next PARK stops it.
  * EBADF mem_fd is not a /proc/PID/mem; ESRCH no such process, a zombie, or
- * mem_fd is of another address space (the program called exec: open again);
- * EPERM a kernel thread or another pid namespace; EDEADLK the caller itself;
+ * mem_fd is of another address space (the program called exec: reopen it);
+ * EPERM a kernel thread or another PID namespace; EDEADLK the caller itself;
  * EACCES the caller itself may not trace it; EEXIST already in this job; EBUSY
  * in another job; EDQUOT the user's jobs have max_processes processes.
  */
@@ -66,13 +66,13 @@ struct kcr_add {
 
 /*
  * Stops every thread of every process of the job at a clean point, all or
- * nothing.  May be called again after further ADDs.  Failing, it leaves the
- * members in the job, but for the one that called exec.
+ * nothing.  May be called again after further ADDs.  On failure the members
+ * stay in the job, except one that called exec.
  * EBUSY: a thread did not come to rest in time (failed_pid names it, all run
  * on); EAGAIN: failed_pid called exec meanwhile, all run on: add it again;
  * EINTR: the caller got a signal, all run on; ESRCH: no process is left;
- * EINPROGRESS: NOTIFY again, all run on; EACCES: failed_pid is no more what the
- * caller may trace, all run on; EDQUOT, ENOMEM: a process that a member has
+ * EINPROGRESS: NOTIFY again, all run on; EACCES: the caller may not trace
+ * failed_pid any more, all run on; EDQUOT, ENOMEM: a process that a member has
  * forked could not be followed, all run on.  EINVAL: after RELEASE (HOLD).
  */
 struct kcr_park {
@@ -86,16 +86,16 @@ struct kcr_park {
 };
 
 #define KCR_PROCESS_STOPPED	(1 << 0)	/* by a stop signal */
-#define KCR_PROCESS_FORKED	(1 << 1)	/* joined by itself */
+#define KCR_PROCESS_FORKED	(1 << 1)	/* joined automatically */
 #define KCR_PROCESS_SUBREAPER	(1 << 2)	/* PR_SET_CHILD_SUBREAPER */
 #define KCR_PROCESS_COMPAT	(1 << 3)	/* 32-bit program */
 #define KCR_PROCESS_IO_URING	(1 << 4)	/* has io_uring workers */
 #define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
-#define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) told the parent */
+#define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) has reported it */
 #define KCR_PROCESS_TRACER	(1 << 7)	/* it debugs others */
 #define KCR_PROCESS_LEADERLESS	(1 << 8)	/* its first thread has ended, others run */
 
-/* Ids compare equal where the object is shared (CLONE_VM, CLONE_FILES …). */
+/* Ids are equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
 	__s32 pid;
 	__u32 flags;		/* KCR_PROCESS_* */
@@ -108,11 +108,11 @@ struct kcr_process {
 	__u32 fs_id;
 	__u32 sighand_id;
 	__u64 mm_def_flags;	/* KCR_VMA_LOCKED, _LOCKONFAULT: mlockall(MCL_FUTURE) */
-	__u32 leader_exit;	/* LEADERLESS: how it ended, as in wait(2) */
+	__u32 leader_exit;	/* LEADERLESS: the leader's status, as in wait(2) */
 	__u32 pad;
 };
 
-/* Lists the processes of a parked job, in the order of their joining. */
+/* Lists the processes of a parked job, in the order in which they joined. */
 struct kcr_list {
 	__u32 size;
 	__u32 flags;		/* 0 */
@@ -140,11 +140,11 @@ struct kcr_restart_block {
 };
 
 #define KCR_THREAD_STOPPED	(1 << 0)	/* was in a group stop */
-#define KCR_THREAD_HELD		(1 << 1)	/* shall wait for callbacks at a restart */
+#define KCR_THREAD_HELD		(1 << 1)	/* is to wait for callbacks at a restart */
 
 /*
  * One thread.  The registers are ready to run: an interrupted system call is
- * set up to start again (or to go on, with `restart`).
+ * set up to restart (or to go on, with `restart`).
  */
 struct kcr_thread {
 	__s32 tid;
@@ -205,7 +205,7 @@ struct kcr_sigactions {
 struct kcr_timer {
 	__u32 kind;		/* KCR_TIMER_* */
 	__s32 id;
-	/* POSIX: clockid; a CPU clock of its own process or thread in the caller's numbers. */
+	/* POSIX: clockid; a CPU clock of its own process or thread in the caller's IDs. */
 	__s32 clock;
 	__s32 notify;		/* POSIX: SIGEV_* */
 	__s32 signal;		/* POSIX */
@@ -241,7 +241,7 @@ struct kcr_mm {
 	__u64 auxv[KCR_AUXV_WORDS];
 };
 
-/* Flags of a VMA: the kernel's VM_* numbers differ by version, these do not. */
+/* Flags of a VMA: the kernel's VM_* values differ between versions, these do not. */
 #define KCR_VMA_READ		(1ULL << 0)
 #define KCR_VMA_WRITE		(1ULL << 1)
 #define KCR_VMA_EXEC		(1ULL << 2)
@@ -275,7 +275,7 @@ struct kcr_vma {
 	__u64 end;
 	__u64 flags;		/* KCR_VMA_* */
 	__u64 offset;		/* bytes into the file */
-	__u64 ino;		/* file's, 0: none */
+	__u64 ino;		/* of the file, 0: none */
 	__u32 dev_major;
 	__u32 dev_minor;
 	__u32 pkey;
@@ -284,7 +284,7 @@ struct kcr_vma {
 	__u32 pad;
 };
 
-/* ENOSPC: count or strings_len out hold what is needed. */
+/* ENOSPC: count or strings_len return what is needed. */
 struct kcr_vmas {
 	__u32 size;
 	__u32 flags;		/* 0 */
@@ -300,13 +300,13 @@ struct kcr_vmas {
 
 /*
  * Returns a new close-on-exec descriptor of the very file mapped at address
- * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, of shared
+ * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, for shared
  * memory that it may write to.
- * It is open to write if the mapping is shared and could be written to.
- * Without CAP_CHECKPOINT_RESTORE the caller gets files of his own, those that he
- * can open by their path, and, to read, what he may read and not write to; shared
- * memory (System V, memfd) of his own or with CAP_IPC_OWNER.  EXE: always.
- * ENOENT: no file there.  EACCES: none that the caller gets.
+ * It is open for writing if the mapping is shared and may be writable.
+ * Without CAP_CHECKPOINT_RESTORE callers get files that they own or can open by
+ * their path, and, read-only, files that they may read but not write to; shared
+ * memory (System V, memfd) that they own or with CAP_IPC_OWNER.  EXE: always.
+ * ENOENT: no file there.  EACCES: not a file that the caller may have.
  */
 struct kcr_mapped_file {
 	__u32 size;
@@ -317,10 +317,10 @@ struct kcr_mapped_file {
 };
 
 /*
- * Returns a new close-on-exec duplicate of descriptor fd of a member, parked
+ * Returns a new close-on-exec duplicate of file descriptor fd of a member, parked
  * or not, as pidfd_getfd(2) would if that worked without the first thread.
  * EBADF: no such descriptor; ESRCH: no thread is left (or it called exec);
- * EACCES: the caller may not trace it now, or a security module says no.
+ * EACCES: the caller may not trace it now, or a security module denies it.
  */
 #define KCR_DESCRIPTOR_CLOEXEC	(1 << 0)	/* no duplicate: returns 1 if exec closes it, else 0 */
 
@@ -336,7 +336,7 @@ struct kcr_run {
 	__u64 nr_pages;		/* of 4096 bytes */
 };
 
-#define KCR_SCAN_SNAPSHOT	(1 << 0)	/* look at the snapshot */
+#define KCR_SCAN_SNAPSHOT	(1 << 0)	/* scan the snapshot */
 #define KCR_SCAN_PRIVATE	(1 << 1)	/* private file mapping: copied pages only */
 #define KCR_SCAN_DIRTY		(1 << 2)	/* only pages with the soft-dirty bit */
 #define KCR_SCAN_ALL		(1 << 3)	/* every page, touched or not (vdso) */
@@ -344,7 +344,7 @@ struct kcr_run {
 
 /*
  * Finds the pages worth saving in [start, end), at most max_pages of them and
- * max_runs runs.  The range lies in one VMA.  next < end: there is more.
+ * max_runs runs.  The range must be in one VMA.  next < end: there is more.
  * EOPNOTSUPP: memory of memfd_secret(2).
  */
 struct kcr_scan {
@@ -363,11 +363,11 @@ struct kcr_scan {
 #define KCR_PAGES_SNAPSHOT	(1 << 0)	/* of the snapshot */
 
 /*
- * Moves pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
- * FILL: file → memory; STORE: buffer → memory (these two: threads that
- * entered a restart).  Files are used at their current offset, which moves.
- * `sum` is the XXH64 (seed 0) of all bytes in order.  On an error nothing is
- * said of how far it got: bytes tells.
+ * Copies pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
+ * FILL: file → memory; STORE: buffer → memory (these two: processes that
+ * entered a restart).  Files are used at their current offset, which advances.
+ * `sum` is the XXH64 (seed 0) of all bytes in order.  After an error `bytes`
+ * says how far it got.
  * ENODATA: the file ended early; EFAULT: a page of a run is not mapped (any
  * more); EINTR: a signal interrupted a wait for a pipe or a socket, or killed.
  */
@@ -380,7 +380,7 @@ struct kcr_pages {
 	__u32 count;
 	__u32 pad;
 	__u64 buffer;
-	__u64 bytes;		/* out: moved */
+	__u64 bytes;		/* out: copied */
 	__u64 sum;		/* out */
 };
 
@@ -391,8 +391,8 @@ struct kcr_pages {
  * copies live until the job ends and are read with the SNAPSHOT flags.
  * Shared, DONTFORK and WIPEONFORK ranges are not in it: save those first.
  * EOPNOTSUPP: this kernel can't, or a process has only stopped threads, private
- * hugetlb pages (the kernel may take them away from a copy), uses userfaultfd,
- * or has prepared another pid or time namespace for its children;
+ * hugetlb pages (the kernel may unmap them from a copy), uses userfaultfd,
+ * or has prepared another PID or time namespace for its children;
  * EAGAIN, ENOMEM: a limit on processes or memory of a program; EEXIST: there
  * is one already; EINTR: the caller is dying.
  */
@@ -404,7 +404,7 @@ struct kcr_snapshot {
 
 /*
  * Only threads in CLIENT_ANSWER, and those that are not held, run on until the
- * next RELEASE.  Nothing can be read any more but the snapshot.
+ * next RELEASE.  After this only the snapshot can be read.
  */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
@@ -423,42 +423,42 @@ struct kcr_release {
 	__u64 stopped_ns;	/* out: since the first PARK began */
 };
 
-/* ---- checkpoint: telling clients ------------------------------------------- */
+/* ---- checkpoint: notifying clients ----------------------------------------- */
 
 /* What NOTIFY returns for. */
 #define KCR_EVENT_READY		0	/* all clients have answered READY */
 #define KCR_EVENT_TEMPORARY	1	/* pid answered so; result: its code or 0 */
 #define KCR_EVENT_PERMANENT	2
-#define KCR_EVENT_OMIT		3	/* pid is no member any more */
+#define KCR_EVENT_OMIT		3	/* pid is not a member any more */
 #define KCR_EVENT_FORWARD	4	/* pid asks to add scope, target; NOTIFY again */
 #define KCR_EVENT_STOPPED	5	/* pid can't answer: it is stopped (SIGSTOP) */
 
 /*
- * Tells all clients among the members, those that join meanwhile too, and
+ * Notifies all clients among the members, those that join meanwhile too, and
  * waits for an event.  To be called again after every one but READY.
- * After FORWARD: pid and result (an error number or 0) say how it went.
+ * After FORWARD: pid and result (an error number or 0) return its outcome.
  * From the first NOTIFY on PARK fails with EINPROGRESS (all run on) if a
- * member that has not been told became a client.
+ * member that has not been notified became a client.
  * ETIMEDOUT: pid has not answered; EINTR.
  */
 struct kcr_notify {
 	__u32 size;
 	__u32 flags;		/* 0 */
 	struct kcr_notice notice;
-	__u64 path;		/* of the destination, "": it has none; NUL-terminated */
+	__u64 path;		/* of the destination, "": no path; NUL-terminated */
 	__u32 timeout_ms;	/* 0: no limit */
 	__u32 event;		/* out: KCR_EVENT_* */
 	__s32 pid;		/* in: after FORWARD; out */
 	__s32 result;		/* in: after FORWARD; out: code */
 	__u32 forward_scope;	/* out */
 	__s32 forward_target;	/* out */
-	__u32 nr_clients;	/* out: that were told and are still there */
+	__u32 nr_clients;	/* out: those notified that still exist */
 	__u32 pad;
 };
 
 #define KCR_CANCEL_KILL		(1 << 0)	/* every member, with SIGKILL */
 
-/* There will be no checkpoint: clients get the outcome CANCELLED with this error. */
+/* Cancels the checkpoint: clients get the outcome CANCELLED with this error. */
 struct kcr_cancel {
 	__u32 size;
 	__u32 flags;		/* KCR_CANCEL_* */
@@ -467,14 +467,14 @@ struct kcr_cancel {
 };
 
 /*
- * After RELEASE, CANCEL or RESUME: waits until all clients are DONE (or gone).
- * code: the first that is not 0.  ETIMEDOUT: failed_pid is not; EINTR.
+ * After RELEASE, CANCEL or RESUME: waits until all clients are DONE (or have ended).
+ * code: the first that is not 0.  ETIMEDOUT: failed_pid is not done; EINTR.
  */
 struct kcr_finish {
 	__u32 size;
 	__u32 flags;		/* 0 */
 	__u32 timeout_ms;	/* 0: no limit */
-	__s32 failed_pid;	/* out: whose code it is, or who is late */
+	__s32 failed_pid;	/* out: the client with that code, or the late one */
 	__u32 code;		/* out */
 	__u32 pad;
 };
@@ -482,16 +482,16 @@ struct kcr_finish {
 /* ---- restart -------------------------------------------------------------- */
 
 /*
- * clone(2) with a chosen number, for callers that lack CAP_CHECKPOINT_RESTORE.
- * Returns the child's number to the caller and 0 to the child, which goes on
+ * clone(2) with a chosen PID, for callers that lack CAP_CHECKPOINT_RESTORE.
+ * Returns the child's PID to the caller and 0 to the child, which goes on
  * at the same instruction with the stack pointer `stack` (0: the same).
  * clone_flags: 0, or CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|
  * CLONE_SYSVSEM for a thread, or CLONE_PARENT | CLONE_FILES | CLONE_FS |
  * CLONE_VM | CLONE_SIGHAND combinations for processes that share.
- * Processes made so belong to the job and die with it until RESUME.
- * EEXIST: the number is in use.  EDQUOT: max_processes.  EPERM: a seccomp filter
- * is in force; or, without the capability, the number is below 300 in the first
- * pid namespace or the administrator forbids to choose (restore_ids).
+ * Processes created this way belong to the job and die with it until RESUME.
+ * EEXIST: the PID is in use.  EDQUOT: max_processes.  EPERM: a seccomp filter
+ * is in force; or, without the capability, the PID is below 300 in the initial
+ * PID namespace or the administrator forbids choosing PIDs (restore_ids).
  */
 struct kcr_clone {
 	__u32 size;
@@ -502,13 +502,13 @@ struct kcr_clone {
 	__u32 exit_signal;
 };
 
-/* Stop before running; done when RESUME returns. A parent in the job gets no SIGCHLD. */
+/* Stop before running; done when RESUME returns.  A parent in the job gets no SIGCHLD. */
 #define KCR_ENTER_STOPPED	(1 << 0)
 /* Sleep on after RESUME (HOLD). */
 #define KCR_ENTER_HELD		(1 << 1)
 /*
- * The group leader does not enter but ends, by exit(2): one of the others says
- * so, and what is said below of the leader is said of that thread.  It counts
+ * The group leader does not enter but ends, by exit(2): another thread sets this
+ * flag, and what is said below of the leader applies to that thread.  It counts
  * as entered only when the leader has ended.
  */
 #define KCR_ENTER_LEADERLESS	(1 << 2)
@@ -516,14 +516,14 @@ struct kcr_clone {
 /*
  * The calling thread becomes the saved thread: it blocks until RESUME, then
  * runs on with these registers and signal mask (its XSAVE area, FS and GS
- * are those it has at the call).  The last thing every rebuilt thread does.
+ * are those it has at the call).  The last call of every rebuilt thread.
  * Of the group leader:
- * exe_fd (-1: none), a file that the caller may execute and has open to read,
+ * exe_fd (-1: none), a file that the caller may execute and has open for reading,
  * becomes /proc/PID/exe and is closed at once;
  * job_fd (-1: none), this job's descriptor, is closed at RESUME;
- * the range unmap_start … is taken away once all threads have entered, those
- * of processes made with CLONE_VM as well;
- * dumpable is set when no thread has the identity of its maker any more.
+ * the range unmap_start … is unmapped once all threads have entered, those
+ * of processes created with CLONE_VM as well;
+ * dumpable is set when no thread has its creator's credentials any more.
  * Returns only on an error.
  */
 struct kcr_enter {
@@ -532,9 +532,9 @@ struct kcr_enter {
 	__s32 exe_fd;
 	__u32 nr_threads;	/* of this process, all that enter */
 	__s32 job_fd;
-	/* STOPPED: what wait(2) will tell a parent that is in the job, 0: nothing; else 0. */
+	/* STOPPED: what wait(2) reports to a parent in the job, 0: nothing; else 0. */
 	__u32 stop_signal;
-	__s32 dumpable;		/* for PR_GET_DUMPABLE, from RESUME on: 0, 1; -1: as it is */
+	__s32 dumpable;		/* for PR_GET_DUMPABLE, from RESUME on: 0, 1; -1: unchanged */
 	__u32 pad;
 	__u64 unmap_start;
 	__u64 unmap_len;
@@ -545,7 +545,7 @@ struct kcr_enter {
 
 /*
  * Waits until all threads of process pid have entered; also for a process
- * that does not exist yet.  Half-made processes may wait for each other.
+ * that does not exist yet.  Half-restored processes may wait for each other.
  * timeout_ms 0: 10,000.
  * ETIMEDOUT; ECHILD: the process died; EINTR.
  */
@@ -561,7 +561,7 @@ struct kcr_wait {
 
 /*
  * Lets all entered threads run: the restart is complete.
- * EBUSY: a living process of the job has not entered; ECHILD: one died.
+ * EBUSY: a live process of the job has not entered; ECHILD: one died.
  */
 struct kcr_resume {
 	__u32 size;

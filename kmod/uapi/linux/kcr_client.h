@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Clients of /dev/kcr: programs that are told of checkpoints before they are
- * stopped, and of restarts.  A client is an open file of its own, made by
- * CLIENT on any open /dev/kcr; it belongs to the process that made it.  libcr
- * is what uses this, and saved programs have it in their memory: these calls
- * are served for ever.  The requester's side and the rules for structures are
+ * Clients of /dev/kcr: programs that are notified of checkpoints before they are
+ * stopped, and of restarts.  A client is an open file of its own, created by
+ * CLIENT on any open /dev/kcr; it belongs to the process that created it.  libcr
+ * uses these calls, and is in the memory of saved programs: so they are
+ * supported for ever.  The requester's side and the rules for structures are
  * in kcr.h, which includes this file.  See kcr(4).
  */
 #ifndef _UAPI_LINUX_KCR_CLIENT_H
@@ -13,18 +13,18 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define KCR_PATH_MAX		4096	/* of a path that is passed on, with its NUL */
+#define KCR_PATH_MAX		4096	/* of any path below, with its NUL */
 
 /* The process is being restarted by this job: its state is OUTCOME, RESTARTED. */
 #define KCR_CLIENT_RESTARTED	(1 << 0)
 
 /*
  * Makes the calling process a client and returns a new close-on-exec
- * descriptor for the calls below; any open /dev/kcr will do.  It is one until
- * the process closes the last descriptor of it, calls exec or ends; a forked
- * child that inherits the descriptor is none.
- * path: RESTARTED: of the context file, NUL-terminated; "": it has none.
- * EEXIST: it is one; EINVAL: RESTARTED, and the job is no restart.
+ * descriptor for the calls below; any open /dev/kcr will do.  It is a client until
+ * the process closes its last descriptor, calls exec or ends; a forked
+ * child that inherits the descriptor is not a client.
+ * path: RESTARTED: of the context file, NUL-terminated; "": no path.
+ * EEXIST: it is a client; EINVAL: RESTARTED, and the job is not a restart.
  */
 struct kcr_client_new {
 	__u32 size;
@@ -32,7 +32,7 @@ struct kcr_client_new {
 	__u64 path;
 };
 
-/* What is told of a checkpoint: numbers as the requester gave them. */
+/* What a client is told about a checkpoint: PIDs as the requester gave them. */
 struct kcr_notice {
 	__s32 requester;	/* NOTIFY: 0: the process that owns the job */
 	__s32 target;
@@ -41,9 +41,9 @@ struct kcr_notice {
 };
 
 /*
- * On a client's descriptor: sleeps until a job asks for a checkpoint.  Asks
- * the same again until ANSWER.  path: a buffer of KCR_PATH_MAX bytes for the
- * destination.
+ * On a client's descriptor: sleeps until a job requests a checkpoint.  Returns
+ * the same request again until ANSWER.  path: a buffer of KCR_PATH_MAX bytes for
+ * the destination.
  * EPERM: of another process; ESHUTDOWN: the descriptor was closed meanwhile.
  */
 struct kcr_client_wait {
@@ -55,7 +55,7 @@ struct kcr_client_wait {
 
 #define KCR_ANSWER_READY	0
 #define KCR_ANSWER_TEMPORARY	1	/* no checkpoint now */
-#define KCR_ANSWER_PERMANENT	2	/* … and the processes shall be killed */
+#define KCR_ANSWER_PERMANENT	2	/* … and the processes are to be killed */
 #define KCR_ANSWER_OMIT		3	/* without this process */
 
 #define KCR_OUTCOME_CONTINUED	0
@@ -64,7 +64,7 @@ struct kcr_client_wait {
 #define KCR_OUTCOME_OMITTED	3
 
 /*
- * While callbacks go on, after RELEASE (HOLD) or RESUME (HOLD), the other
+ * While callbacks run, after RELEASE (HOLD) or RESUME (HOLD), the other
  * threads of the process are held; with these flags, they are not.  For
  * listed threads it is the other way round.
  */
@@ -79,9 +79,9 @@ struct kcr_answer_thread {
 };
 
 /*
- * Answers the request that WAIT told of and sleeps until it is over.  A
- * process that is restarted finds itself in this call.  path: a buffer of
- * KCR_PATH_MAX bytes for the context file, if RESTARTED.
+ * Answers the request that WAIT returned and sleeps until it is over.  A
+ * restarted process is in this call.  path: a buffer of KCR_PATH_MAX bytes
+ * for the context file, if RESTARTED.
  * threads: exceptions; the caller itself is never held.
  * EINVAL: there is nothing to answer; EPERM, ESHUTDOWN: as WAIT.
  */
@@ -99,8 +99,8 @@ struct kcr_client_answer {
 };
 
 /*
- * After ANSWER: the program has done what it had to do.  code: an error
- * number that ends the request, 0: none.  EINVAL: not after ANSWER.
+ * After ANSWER: the callbacks have finished.  code: an error number that
+ * ends the request, 0: none.  EINVAL: not after ANSWER.
  */
 struct kcr_client_done {
 	__u32 size;
@@ -111,7 +111,7 @@ struct kcr_client_done {
 
 /*
  * Between WAIT and ANSWER: asks the requester to add more processes, and
- * sleeps until that is done.  Fails with what the requester says; EINVAL: not
+ * sleeps until that is done.  Fails with the requester's error; EINVAL: not
  * between these; ECANCELED: there is no requester any more.
  */
 struct kcr_client_forward {
