@@ -75,7 +75,7 @@ int folder_sync(const char *path)
 
 	if (fd >= 0)
 		close(fd);
-	/* Not every file system can. */
+	/* Not every file system can sync a folder. */
 	return err == -EINVAL || err == -EROFS ? 0 : err;
 }
 

@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 #define MANIFEST_MAX	(256 << 20)	/* bytes; a rank takes about a hundred */
-#define WHOLE_MAX	1e18		/* of a number that need not be exact */
+#define WHOLE_MAX	1e18		/* for numbers that need not be exact */
 #define FORMAT_NAME	"kcr-mpi-snapshot"
 
 /* ---- vectors of strings -------------------------------------------------------- */
@@ -79,7 +79,7 @@ static char *get_string(const cJSON *json, const char *name)
 	return text ? strdup(text) : NULL;
 }
 
-/* 0: it is none from 0 to `most`. */
+/* 0 if it is not a number from 0 to `most`. */
 static double get_number(const cJSON *json, const char *name, double most)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);

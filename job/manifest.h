@@ -5,7 +5,7 @@
 
 #include "job/snapshot.h"
 
-/* Writes it and has it on the disk: 0 or -errno with a message. */
+/* Writes it and syncs it to the disk: 0 or -errno with a message. */
 int manifest_write(const char *path, const struct snapshot *s);
 /* 0; -ENOENT without a message if there is none, -errno with a message. */
 int manifest_read(const char *path, struct snapshot **out);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The command line of the new mpirun: the old one's options, minus the number
- * of ranks, minus what the caller chooses anew, and cr_restart as the program.
+ * of ranks, minus what the caller overrides, and cr_restart as the program.
  * Ranks whose files are on their nodes are placed there (add_placement()), whatever
- * the old options say of it, unless the caller does.
+ * the old options say, unless the caller places them.
  */
 #include "job/relaunch.h"
 
@@ -23,7 +23,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
-/* Options that say the same thing in different words; one of them replaces the others. */
+/* Options on the same subject: a new one replaces all old ones. */
 enum topic { TOPIC_NONE, TOPIC_COUNT, TOPIC_HOSTS, TOPIC_MAP, TOPIC_BIND, TOPIC_RANK, TOPIC_CWD };
 
 static const struct {
@@ -73,7 +73,7 @@ static bool places(enum topic topic)
 	return topic == TOPIC_HOSTS || topic == TOPIC_MAP || topic == TOPIC_RANK;
 }
 
-/* Those of the old options that still count. */
+/* Adds those of the old options that still apply. */
 static int add_old(char ***command, char **old, bool placed, char **overrides)
 {
 	int err = 0, values;
@@ -92,7 +92,7 @@ static int add_old(char ***command, char **old, bool placed, char **overrides)
 	return err;
 }
 
-/* Each rank on the node that has its file. */
+/* Places each rank on the node that has its file. */
 static int add_placement(char ***command, const char *dir)
 {
 	char *hosts = folder_path("%s/" SNAPSHOT_HOSTS, dir);
@@ -155,7 +155,7 @@ static void set_environment(char **environment)
 	}
 }
 
-/* Root's own, and nobody else can write to it. */
+/* Is it owned by root and writable by nobody else? */
 static bool is_roots(int folder, const char *name, uid_t *owner)
 {
 	struct stat st = { .st_uid = ~0u };
@@ -167,9 +167,9 @@ static bool is_roots(int folder, const char *name, uid_t *owner)
 }
 
 /*
- * Can nobody else give the folder's name to another one?  mpirun and the ranks use it
- * again.  Asked of each folder above it, from the root down: who may not change the ones
- * before can't exchange the next.  `path` has no links.
+ * Can only root make the path refer to another folder?  mpirun and the ranks use it
+ * again.  Checks each folder above it, from the root down: a user who cannot change the
+ * ones before cannot replace the next.  `path` has no links.
  */
 static bool name_is_roots(const char *path, uid_t *owner)
 {
@@ -189,7 +189,7 @@ static bool name_is_roots(const char *path, uid_t *owner)
 	return true;
 }
 
-/* Is the folder, and all in it that is used by mpirun itself, as root has made it? */
+/* Are the folder, and all in it that mpirun itself uses, under root's control alone? */
 static bool holds_roots_word(int folder, const char *path, uid_t *owner)
 {
 	struct stat st;
@@ -200,7 +200,7 @@ static bool holds_roots_word(int folder, const char *path, uid_t *owner)
 		is_roots(folder, SNAPSHOT_HOSTS, owner));
 }
 
-/* Loads it again from an open folder that is known to be root's. */
+/* Loads it again from an open folder that was checked to be root's. */
 static int load_as_root(const char *path, struct snapshot **s)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
@@ -245,7 +245,7 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	if (!err) {
 		set_environment(s->environment);
 		setenv(RELAUNCH_VARIABLE, path, 1);
-		/* An option of the same name, if there is one, agrees. */
+		/* The same as the option of this name, if there is one. */
 		setenv("OMPI_MCA_schizo_cr_enable", "1", 1);
 		execvp(command[0], command);
 		err = report_errno(-errno, "cannot start mpirun");
@@ -256,7 +256,7 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	return err;
 }
 
-/* Adds those of `options` that say where the ranks are to be. */
+/* Adds those of `options` that place the ranks. */
 static int add_places(char ***out, char **options)
 {
 	int err = 0, values;
@@ -299,7 +299,7 @@ int relaunch_options(const char *dir, char **old, char **now, char ***out)
 	return err;
 }
 
-/* Why its file is not here. */
+/* Reports why its file is not here. */
 static int missing(const char *dir, uint32_t rank, const char *file)
 {
 	struct snapshot *s = NULL;

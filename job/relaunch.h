@@ -9,21 +9,21 @@
 /*
  * Replaces this program by an mpirun that starts `self` (the path of
  * cr_restart) with `dir` as argument once per rank.  `overrides`, a
- * NULL-terminated vector, are options of mpirun that count more than those of
+ * NULL-terminated vector, are options of mpirun that replace those of
  * the snapshot.  Returns -errno with a message, or not at all.
  */
 int relaunch_job(const char *dir, const char *self, char **overrides);
 
 /*
- * The options that a later restart of this job is to begin from: `now` are those of
- * its mpirun, restarted from `dir`, whose own were `old`.  Where relaunch_job() has
- * placed the ranks by itself, the user's choice is put back.  0 or -ENOMEM.
+ * The options for a later restart of this job: `now` are those of its mpirun,
+ * restarted from `dir`, whose manifest has `old`.  If relaunch_job() has placed
+ * the ranks itself, the user's choice is restored.  0 or -ENOMEM.
  */
 int relaunch_options(const char *dir, char **old, char **now, char ***out);
 
 /*
- * For a process started so: the context file of its rank (malloc()ed) in *file; NULL:
- * this is none of them.  0, or -errno with a message: the file is not here.
+ * For a process started this way: the context file of its rank (malloc()ed) in *file;
+ * NULL: it is not a rank.  0, or -errno with a message: the file is not here.
  */
 int relaunch_rank_file(const char *dir, char **file);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The two lines that go over the socket beside mpirun.  See request.h. */
+/* The two lines that are sent over mpirun's unix socket.  See request.h. */
 #include "job/request.h"
 
 #include <cjson/cJSON.h>
@@ -16,7 +16,7 @@
 
 /* ---- lines ------------------------------------------------------------------- */
 
-/* 0: there is none; -1: it is none from 0 to `most`. */
+/* 0 if it is missing; -1 if it is not a number from 0 to `most`. */
 static double get_number(const cJSON *json, const char *name, double most)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
@@ -166,7 +166,7 @@ static int send_line(int fd, const char *line)
 {
 	size_t length = strlen(line), done = 0;
 
-	while (done <= length) {	/* the newline stands for the NUL */
+	while (done <= length) {	/* with a newline in place of the NUL */
 		ssize_t n = done < length ? send(fd, line + done, length - done, MSG_NOSIGNAL) :
 					    send(fd, "\n", 1, MSG_NOSIGNAL);
 
@@ -213,7 +213,7 @@ int job_ask(int fd, const struct job_request *request, struct job_answer *answer
 
 	if (!err)
 		err = receive_answer(fd, reply, answer);
-	/* Without another one, the signal has ended mpirun. */
+	/* If no other one follows, the signal has ended mpirun. */
 	if (!err && answer->committed && !receive_answer(fd, reply, &last)) {
 		job_answer_free(answer);
 		*answer = last;

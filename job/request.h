@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests to a running MPI job: a unix socket beside its mpirun, served by the
- * coordinator in there (job/coordinator/).  A connection carries one
+ * Requests to a running MPI job: a unix socket of its mpirun, served by the
+ * coordinator there (job/coordinator/).  A connection carries one
  * request and one answer, each a line of JSON:
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
  *	 "keep":1,"local":"/scratch","arguments":["--compress=lz4"]}
@@ -9,10 +9,10 @@
  *	 "dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
  * If there is a signal, which mpirun may not survive, an answer with "committed":true
  * comes first, as soon as the checkpoint is complete.
- * The socket has an abstract name, so nothing is left behind; both ends look at
- * who the other one is.  Where somebody else has taken the name that mpirun's number
- * makes, mpirun takes one that cannot be foreseen, and who may look at its open files
- * finds it.
+ * The socket has an abstract name, so nothing is left behind; both ends check the
+ * other's credentials.  If another user has taken the name made from mpirun's PID,
+ * mpirun uses a random one, which those who may see its open files
+ * can find.
  */
 #ifndef JOB_REQUEST_H
 #define JOB_REQUEST_H
@@ -31,7 +31,7 @@ struct job_request {
 	char *local;			/* folder on every node for its ranks' files, or NULL */
 	int signal;			/* for every rank afterwards; 0: none */
 	unsigned int timeout_s;		/* 0: no limit */
-	unsigned int keep;		/* snapshots of this name, from 1 on */
+	unsigned int keep;		/* snapshots of this name, at least 1 */
 	size_t nr_arguments;		/* for cr_checkpoint, which saves each rank */
 	char *argument[JOB_MAX_ARGUMENTS];
 };
@@ -43,24 +43,24 @@ struct job_answer {
 	uint64_t bytes;
 	uint32_t ranks;
 	double gate_ms, drain_ms, dump_ms, commit_ms;
-	double stopped_ms;		/* from the first gate to the last rank running on */
+	double stopped_ms;		/* from the first gate until the last rank runs on */
 	bool committed;			/* the signal is on its way: another answer follows */
 };
 
 /*
- * Makes the listening socket of this process (an mpirun).  A descriptor, or
- * -errno.  *holder: who has the usual name; its pid is 0 if nobody else has, -1 if
- * that cannot be found out.
+ * Creates the listening socket of this process (an mpirun).  A descriptor, or
+ * -errno.  *holder: the process that has the usual name; pid is 0 if no other
+ * process has it, -1 if it cannot be determined.
  */
 int job_listen(struct ucred *holder);
 
 /*
  * Connects to the coordinator in process `pid`.  A descriptor, or -errno:
- * -ENOENT: it is no mpirun with a coordinator (ask the process itself).
+ * -ENOENT: it is not an mpirun with a coordinator (checkpoint the process itself).
  */
 int job_connect(pid_t pid);
 
-/* Is the other end of `fd` allowed to ask: root, or who runs this process? */
+/* Is the other end of `fd` allowed to ask: root, or the user of this process? */
 bool job_peer_allowed(int fd);
 
 /* Both directions of both lines.  Text is malloc()ed; 0 or -errno (-EINVAL: malformed). */

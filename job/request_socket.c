@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The socket beside mpirun: its name, and whose it is.  See request.h. */
+/* mpirun's unix socket: its name, and who owns it.  See request.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "proc/status.h"
 
 #define NAME		"kcr-mpi.%d"
-#define PATIENCE_S	5		/* where many want to connect */
+#define PATIENCE_S	5		/* if many want to connect */
 
 static socklen_t address_of(const char *text, struct sockaddr_un *address)
 {
@@ -53,7 +53,7 @@ static int bind_name(int fd, const char *text)
 	return bind(fd, (struct sockaddr *)&address, length) ? -errno : 0;
 }
 
-/* Who listens there, as far as the kernel tells. */
+/* The process that listens there, as far as the kernel reports it. */
 static void find_holder(const char *text, struct ucred *holder)
 {
 	struct sockaddr_un address;
@@ -93,7 +93,7 @@ int job_listen(struct ucred *holder)
 
 /* ---- in a tool ------------------------------------------------------------------ */
 
-/* The user that the process runs as; -1: it cannot be told. */
+/* The user that the process runs as; -1: unknown. */
 static uid_t user_of(pid_t pid)
 {
 	char *status = proc_text(pid, "status", NULL);
@@ -106,8 +106,8 @@ static uid_t user_of(pid_t pid)
 }
 
 /*
- * Anybody can take a name, and numbers of processes are used again: only the process
- * itself will do, and only as the user it is now.
+ * Anybody can take a name, and PIDs are reused: accept only the process itself, and
+ * only as the user that it runs as now.
  */
 static int connect_name(const char *text, pid_t pid)
 {
@@ -149,7 +149,7 @@ static void add_inode(struct inodes *i, unsigned long inode)
 	i->list[i->count++] = inode;
 }
 
-/* The sockets that the process has open, as far as one may look. */
+/* The sockets that the process has open, as far as permissions allow. */
 static void sockets_of(pid_t pid, struct inodes *out)
 {
 	DIR *list = proc_list(pid, "fd");
@@ -175,7 +175,7 @@ static bool has_inode(const struct inodes *i, unsigned long inode)
 	return false;
 }
 
-/* The name it has taken because another one had the usual one. */
+/* The name it uses because another process had the usual one. */
 static bool find_other(pid_t pid, char *name, size_t room)
 {
 	FILE *list = proc_stream(PROC_ROOT, "net/unix");

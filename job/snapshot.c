@@ -252,7 +252,7 @@ int snapshot_begin(const char *path, const char *local, char **partial, char ***
 
 	if (!name)
 		return report_fail(-ENOMEM, "no memory");
-	snapshot_remove(name, gone);	/* of a job that died meanwhile */
+	snapshot_remove(name, gone);	/* left by a job that died */
 	err = make_partial(name, local);
 	if (err) {
 		err = report_errno(err, "cannot create %s", name);
@@ -263,7 +263,7 @@ int snapshot_begin(const char *path, const char *local, char **partial, char ***
 	return 0;
 }
 
-/* A node for each rank, in their order: mpirun's --map-by seq puts them there. */
+/* The node of each rank, in order: mpirun's --map-by seq places them accordingly. */
 static int write_hosts(const char *partial, const struct snapshot *s)
 {
 	char *path = folder_path("%s/" SNAPSHOT_HOSTS, partial);
@@ -280,7 +280,7 @@ static int write_hosts(const char *partial, const struct snapshot *s)
 	return err;
 }
 
-/* What had the name goes to `aside`; the new one takes it in the same instant, where that works. */
+/* Moves what had the name to `aside` and the new one in its place, atomically if possible. */
 static int exchange(const char *path, const char *partial, const char *aside)
 {
 	int err = 0;
@@ -318,7 +318,7 @@ static int give_name(const char *path, const char *partial, char ***gone)
 	snapshot_free(old);
 	if (!aside)
 		return -ENOMEM;
-	snapshot_remove(aside, gone);	/* of an earlier life of the job */
+	snapshot_remove(aside, gone);	/* left by an earlier run of the job */
 	err = exchange(path, partial, aside);
 	free(aside);
 	return err;
@@ -354,7 +354,7 @@ int snapshot_commit(const char *path, const char *partial, const struct snapshot
 		err = write_hosts(partial, s);
 	if (!err)
 		err = folder_sync(partial);
-	/* What a node has written may be in another folder that it takes for this one. */
+	/* A node may have written to another folder that it took for this one. */
 	if (!err && !s->local)
 		err = snapshot_check(partial, s, false, &elsewhere);
 	if (!err)

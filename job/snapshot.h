@@ -2,9 +2,9 @@
 /*
  * The global snapshot of an MPI job: a folder NAME.kcr with manifest.json and
  * one context file per rank, rank.N.ctx, in there or on the disk of the rank's node
- * (local.h).  It is complete or not there: made as
- * NAME.kcr.partial, renamed once everything is on the disk.  Of those that were
- * there before, some are kept as NAME.kcr.~K~, K being their interval number.
+ * (local.h).  It is complete or does not exist: created as
+ * NAME.kcr.partial, renamed once everything is on the disk.  Some of the previous
+ * ones are kept as NAME.kcr.~K~, K being their interval number.
  */
 #ifndef JOB_SNAPSHOT_H
 #define JOB_SNAPSHOT_H
@@ -17,17 +17,17 @@
 
 #define SNAPSHOT_SUFFIX		".kcr"
 #define SNAPSHOT_MANIFEST	"manifest.json"
-#define SNAPSHOT_HOSTS		"hosts"	/* a node per line and rank, if their files are there */
+#define SNAPSHOT_HOSTS		"hosts"	/* each rank's node, one per line, if files are local */
 #define SNAPSHOT_FORMAT		1
 
 struct snapshot_rank {
-	char *node;			/* where it ran */
+	char *node;			/* the node it ran on */
 	uint64_t bytes;			/* of its context file */
 	uint64_t checksum;		/* XXH64 of the context file */
 };
 
 struct snapshot {
-	uint32_t interval;		/* 1, 2, … in the life of the job */
+	uint32_t interval;		/* 1, 2, … in the lifetime of the job */
 	int64_t created;		/* seconds since 1970 */
 	char *openmpi;			/* versions */
 	char *kcr;
@@ -44,7 +44,7 @@ struct snapshot {
 /* "dir/rank.N.ctx" or "dir/local/rank.N.ctx", malloc()ed. */
 char *snapshot_rank_path(const char *dir, uint32_t rank);
 
-/* Appends SNAPSHOT_SUFFIX where it is missing, makes it absolute; malloc()ed or NULL. */
+/* Appends SNAPSHOT_SUFFIX if it is missing, makes it absolute; malloc()ed or NULL. */
 char *snapshot_name(const char *path);
 
 /* Does `dir` look like a snapshot (or hold only older ones of this name)? */
@@ -58,8 +58,8 @@ bool snapshot_is(const char *dir);
 int snapshot_load(const char *dir, struct snapshot **out, char **found);
 
 /*
- * Are all files there, with the sizes, and if `sums` the checksums, of the manifest?
- * *elsewhere: so many are on the disks of other nodes, for all one can see.
+ * Do all files exist, with the sizes, and if `sums` the checksums, of the manifest?
+ * *elsewhere: how many seem to be on the disks of other nodes.
  */
 int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_t *elsewhere);
 
@@ -67,20 +67,20 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_
 int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum);
 
 /*
- * Makes the empty folder that the ranks' files go to, or, if `local` is not NULL,
- * only the link to that one; its name in *partial (malloc()ed).  *gone here and below
+ * Creates the empty folder for the ranks' files, or, if `local` is not NULL,
+ * with only the link to that; its name in *partial (malloc()ed).  *gone here and below
  * gets the nodes' folders (strings_add()) that nothing refers to any more.
  */
 int snapshot_begin(const char *path, const char *local, char **partial, char ***gone);
 
 /*
- * Writes the manifest into `partial`, has all on the disk, gives it its name,
- * keeps `keep` - 1 older ones.  A failure leaves what was there before.
+ * Writes the manifest into `partial`, syncs it to the disk, gives it its name,
+ * keeps `keep` - 1 older ones.  On failure the previous one stays.
  */
 int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
 		    unsigned int keep, char ***gone);
 
-/* Removes a folder of a snapshot, complete or not; without memory, *gone is not all. */
+/* Removes a folder of a snapshot, complete or not; *gone is incomplete if out of memory. */
 void snapshot_remove(const char *dir, char ***gone);
 
 void snapshot_free(struct snapshot *s);

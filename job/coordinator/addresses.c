@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * After a restart: once all ranks have come, each may know where the others are.
- * The list of a large job is megabytes for every node, so that few nodes get it
+ * After a restart: once all ranks have connected, each gets the addresses of the others.
+ * The list of a large job is megabytes for every node, so only a few nodes get it
  * at a time.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define NODES_AT_ONCE	16
 
-static uint8_t *list;			/* NULL: nobody waits for it */
+static uint8_t *list;			/* NULL: no node waits for it */
 static size_t list_length;
 
 bool addresses_wanted(void)

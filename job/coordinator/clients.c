@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Those who ask for a checkpoint.  One is served at a time, the others are told
- * so; one that goes away takes its request with it.
+ * Clients that request a checkpoint.  One is served at a time, the others are told
+ * so; the request of a client that disconnects is cancelled.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void take_request(struct root *root, struct client *c)
 	const char *why = NULL;
 	int err;
 
-	/* Not earlier: an answer to nothing may be lost with the connection. */
+	/* Not earlier: an answer sent before the request may be lost with the connection. */
 	if (!c->allowed) {
 		refuse(c, EPERM, "the job is another user's");
 		return;
@@ -145,7 +145,7 @@ static void read_client(struct root *root, struct client *c)
 		take_request(root, c);
 }
 
-/* A free place, or that of somebody who may not ask and has not been told so yet. */
+/* A free slot, or that of a client that is not allowed and has not been told so yet. */
 static struct client *find_place(void)
 {
 	struct client *stranger = NULL;
@@ -173,7 +173,7 @@ static void accept_client(struct root *root)
 		close(fd);
 }
 
-/* For how much longer it may say nothing, ns; 0: it is not served and has to go. */
+/* How much longer it may stay silent, in ns; 0: it is not served and must be closed. */
 static uint64_t left_to(const struct client *c)
 {
 	uint64_t end = c->since_ns + PATIENCE_NS, now = root_now();

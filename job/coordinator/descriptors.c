@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection for every node may be more descriptors than mpirun is allowed by
+ * A connection for every node may be more file descriptors than mpirun is allowed by
  * default.  The soft limit is raised when it is reached and not before, because the
- * ranks that mpirun starts inherit it.  Where the hard limit is too low strangers have
- * to go, and then the new connection: the job runs, but cannot be saved.
+ * ranks that mpirun starts inherit it.  If the hard limit is too low, strangers are
+ * closed, and then the new connection: the job runs, but cannot be saved.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "job/coordinator/root_internal.h"
 
-static int spare = -1;			/* lets a connection be taken that has to be ended */
+static int spare = -1;			/* freed to accept a connection in order to close it */
 
 int descriptors_keep(void)
 {

@@ -93,7 +93,7 @@ int dump_read(struct dump *d)
 	}
 }
 
-/* The last event it told: 0 for "done". */
+/* The last event that it reported: 0 for "done". */
 static int outcome(const char *line, char **message)
 {
 	cJSON *json = cJSON_Parse(line);

@@ -15,26 +15,26 @@ struct dump {
 	pid_t pid;		/* of cr_checkpoint */
 	int fd;			/* its output; readable until its end.  -1: not running */
 	char *path;		/* the rank's context file */
-	char *text;		/* what it said */
+	char *text;		/* what it printed */
 	size_t length;
 };
 
 /*
- * Saves process `top` with all its descendants to `path`.  `arguments`: more
- * of them, NULL-terminated.  0 or -errno.
+ * Saves process `top` with all its descendants to `path`.  `arguments`: further
+ * ones for cr_checkpoint, NULL-terminated.  0 or -errno.
  */
 int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments);
 
-/* Reads what it says: 0 there will be more, 1 it has ended. */
+/* Reads its output: 0 there will be more, 1 it has ended. */
 int dump_read(struct dump *d);
 
 /*
  * After its end: 0, or -errno with *message (malloc()ed).  Frees everything;
- * the file's size and checksum are for the caller to find out.
+ * the caller determines the file's size and checksum.
  */
 int dump_finish(struct dump *d, char **message);
 
-/* Has it give up; it still ends as above. */
+/* Cancels it; it still ends as above. */
 void dump_cancel(struct dump *d);
 
 #endif /* JOB_DUMP_H */

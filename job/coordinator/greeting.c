@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who is at the other end, and the keys for what follows.  See greeting.h. */
+/* Mutual authentication, and the keys for what follows.  See greeting.h. */
 #include "job/coordinator/greeting.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ int greeting_take(struct wire *w, const struct greeting_challenge *challenge, co
 		return -ENOMEM;
 	prove(proof, secret, "kcr-mpi mpirun", challenge, node->number, node->name);
 	wire_queue(w, WIRE_WELCOME, WIRE_ALL, 0, proof, sizeof(proof));
-	wire_flush(w);			/* poll tells if it is lost */
+	wire_flush(w);			/* poll reports a lost connection */
 	seal_both(w, secret, false, challenge, node->number, node->name);
 	return 0;
 }

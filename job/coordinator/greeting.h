@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How mpirun's coordinator and the daemon of a node make sure of each other, by the
+ * How mpirun's coordinator and the daemon of a node authenticate each other, by the
  * secret of the job, which is never sent:
  *
  *	root → daemon	CHALLENGE	a random number
  *	daemon → root	NODE		another one, a proof over both, the node's name
  *	root → daemon	WELCOME		a proof over the same
  *
- * Both then seal what they write, under keys that follow from the secret and the
- * two numbers: a greeting or a message that somebody has recorded is worth nothing.
+ * Both then seal what they write, with keys derived from the secret and the
+ * two numbers: a recorded greeting or message cannot be replayed.
  *
- * CHALLENGE and NODE carry the version of who sends them, NODE in the header's id,
- * and keep their form in later ones, so that two of different versions can say so.
+ * CHALLENGE and NODE carry the sender's version, NODE in the header's id,
+ * and keep their form in later versions, so that a mismatch can be reported.
  */
 #ifndef JOB_GREETING_H
 #define JOB_GREETING_H
@@ -33,21 +33,21 @@ struct greeting_node {
 	char name[];			/* of the node; NUL */
 };
 
-/* In mpirun: greets whoever has connected.  0 or -errno. */
+/* In mpirun: sends CHALLENGE on a new connection.  0 or -errno. */
 int greeting_challenge(struct wire *w, struct greeting_challenge *challenge);
 
 /*
  * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed;
- * -EPERM: it does not know the secret; -EPROTONOSUPPORT: it does, and is of another
- * version, which has been told on standard error; -ENOMEM.
+ * -EPERM: it does not know the secret; -EPROTONOSUPPORT: it does, but is of another
+ * version, which has been reported on standard error; -ENOMEM.
  */
 int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
 		  const struct wire_header *h, const uint8_t *data, char **name);
 
 /*
- * In a daemon: waits for mpirun, a few seconds at a time at most, and opens the
+ * In a daemon: waits for mpirun, a few seconds at most for each message, and opens the
  * connection, whose descriptor it takes over if it returns 0.  -EACCES: the other end
- * does not know the secret; -EPROTO: it is none of ours; -EPROTONOSUPPORT with a
+ * does not know the secret; -EPROTO: it is not KCR; -EPROTONOSUPPORT with a
  * message (report.h): it is of another version; or -errno of the connection.
  */
 int greeting_daemon(struct wire *w, int fd, const char *secret, const char *name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The daemon of a node: its ranks, and the messages between them and the root.
- * node_start() only makes the sockets, so that the ranks' one is there before they
- * are; the thread does the rest.
+ * node_start() only creates the sockets, so that the ranks' socket exists before they
+ * do; the thread does the rest.
  */
 #include "job/coordinator/node.h"
 
@@ -27,8 +27,8 @@
 #include "job/request.h"
 
 #define CONNECT_SECONDS	5
-#define GREETING_SECONDS 10		/* in which strangers may crowd mpirun out */
-#define PAUSE_MS	100		/* until a rank is taken that there was no room for */
+#define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
+#define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
 
 int thread_start(void *(*function)(void *), void *argument)
 {
@@ -55,8 +55,8 @@ static void set_owing(struct node *node, struct member *m, bool owes)
 
 /*
  * The answers of a phase go to the root together, once all ranks of this node that
- * were asked have answered: a write and a read for all.  Anything else takes those
- * that are there along, at once.
+ * were asked have answered: one write and one read for all.  Any other message is
+ * sent at once, with the answers queued so far.
  */
 static void pass_up(struct node *node, struct member *m, const struct wire_header *h,
 		    const uint8_t *data)
@@ -94,8 +94,8 @@ static bool somebody_suspends(const struct node *node)
 }
 
 /*
- * PREPARE, once all ranks are done with the last checkpoint: one that was given up goes
- * on in the daemon while a file is written to the disk, or a rank is stopped.
+ * PREPARE, once all ranks are done with the last checkpoint: an aborted one goes on
+ * in the daemon while a file is written to the disk, or a rank is stopped.
  */
 static void begin_next(struct node *node)
 {
@@ -107,7 +107,7 @@ static void begin_next(struct node *node)
 	pass_down(node, &h, (const uint8_t *)&node->next_asker);
 }
 
-/* CONTINUE, once nobody is about to suspend. */
+/* CONTINUE, once no rank is about to suspend. */
 static void let_go_on(struct node *node)
 {
 	struct wire_header h = node->go_on;
@@ -119,7 +119,7 @@ static void let_go_on(struct node *node)
 	begin_next(node);
 }
 
-/* It has, or cannot, or is gone. */
+/* The rank has suspended, or cannot, or is lost. */
 static void has_suspended(struct node *node, struct member *m, bool well)
 {
 	m->suspends = false;
@@ -156,7 +156,7 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		node->next.type = 0;
 		saving_cancel(node);
 		node->go_on = *h;
-		node->go_on.length = 0;		/* it comes with nothing */
+		node->go_on.length = 0;		/* CONTINUE has no data */
 		let_go_on(node);
 		break;
 	default:
@@ -185,7 +185,7 @@ void node_from_member(struct node *node, struct member *m, const struct wire_hea
 		has_suspended(node, m, false);
 }
 
-/* Its messages; -errno: the connection is done with. */
+/* Handles its messages; -errno: the connection is to be closed. */
 static int serve(struct node *node, struct wire *w, struct member *m, short events)
 {
 	struct wire_header header;
@@ -230,7 +230,7 @@ static void accept_member(struct node *node)
 	node->member[node->nr_members++] = m;
 }
 
-/* Those whose connection is lost and whose dump, if any, has ended. */
+/* Removes those whose connection is lost and whose dump, if any, has ended. */
 static void remove_members(struct node *node)
 {
 	for (size_t i = 0; i < node->nr_members; ) {
@@ -323,7 +323,7 @@ static int listen_for_ranks(char *name)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), length, err;
 	uint64_t number = 0;
 
-	/* A restored rank tells the new daemon from the old one by the name. */
+	/* A restored rank distinguishes the new daemon from the old one by the name. */
 	if (fd < 0 || getrandom(&number, sizeof(number), 0) < 0)
 		return -errno;
 	length = snprintf(name, NODE_NAME_MAX, "kcr-mpi-node.%d.%016" PRIx64, getpid(), number);
@@ -366,7 +366,7 @@ static int connect_to(const char *text)
 
 /*
  * The first of its addresses that answers.  The loopback address, last in the
- * list, is for mpirun itself, which names nothing else.
+ * list, is for mpirun's own daemon, which is given no other.
  */
 static int connect_to_root(const char *root)
 {
@@ -383,7 +383,7 @@ static int connect_to_root(const char *root)
 	return fd;
 }
 
-/* A connection that is lost while it is greeted is tried again: others may have come before. */
+/* Retries if the connection is lost during the greeting: strangers may have taken its slot. */
 static int join_root(struct node *node, const char *root, const char *secret, const char *host)
 {
 	const struct timespec nap = { 0, PAUSE_MS * 1000000 };

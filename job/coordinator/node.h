@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon's part on every node (a thread of an orted, or of mpirun for its
- * own node): a unix socket for the local ranks, one connection to the root.  It
- * passes messages on and saves its ranks when told to.
+ * The daemon on every node (a thread of an orted, or of mpirun for its own
+ * node): a unix socket for the local ranks, one connection to the root.  It
+ * forwards messages and saves its ranks when told to.
  */
 #ifndef JOB_NODE_H
 #define JOB_NODE_H
@@ -18,7 +18,7 @@
  */
 int node_start(const char *root, const char *secret, const char *host, char *name);
 
-/* Makes a joinable-by-nobody thread with all signals blocked: 0 or -errno. */
+/* Creates a detached thread with all signals blocked: 0 or -errno. */
 int thread_start(void *(*function)(void *), void *argument);
 
 #endif /* JOB_NODE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
- * what goes by between them and the root) and node_saving.c (what it does for a
- * checkpoint itself).  One thread owns it.
+ * the messages between them and the root) and node_saving.c (its own part in a
+ * checkpoint).  One thread owns it.
  */
 #ifndef JOB_NODE_INTERNAL_H
 #define JOB_NODE_INTERNAL_H
@@ -16,9 +16,9 @@
 
 struct member {				/* a rank of this node */
 	struct wire wire;
-	uint32_t rank;			/* WIRE_ALL: it has not said yet */
-	int32_t pid, top;		/* its own, and that of what the daemon started for it */
-	bool suspends;			/* was told to, and has not answered */
+	uint32_t rank;			/* WIRE_ALL: not known yet */
+	int32_t pid, top;		/* its PID, and that of the process started for it */
+	bool suspends;			/* was told to suspend, has not answered */
 	bool wanted;			/* is to be dumped then */
 	bool waits;			/* for its turn to be dumped */
 	bool owes;			/* an answer */
@@ -28,16 +28,16 @@ struct member {				/* a rank of this node */
 
 struct node {
 	int listener;
-	bool crowded;			/* there was no room for the last rank: it waits */
+	bool crowded;			/* there was no room for the last rank, which waits */
 	struct wire root;
 	struct member **member;
 	size_t nr_members;
 	size_t nr_owing;
-	size_t at_once;			/* dumps, as many as there are processors */
+	size_t at_once;			/* concurrent dumps: the number of processors */
 	uint32_t id;			/* of the checkpoint under way */
 	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
 	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
-	uint32_t next_asker;		/* what came with it */
+	uint32_t next_asker;		/* its data */
 	struct wire_dump *order;
 	char *argument[MAX_ARGUMENTS + 1];
 	uint32_t *saved;		/* the ranks this checkpoint has saved here */
@@ -45,24 +45,24 @@ struct node {
 	char **useless;			/* folders to remove once nothing is written any more */
 };
 
-/* One message of mpirun, of a rank. */
+/* Handles one message of mpirun, of a rank. */
 void node_from_root(struct node *node, const struct wire_header *h, const uint8_t *data);
 void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
 		      const uint8_t *data);
 
-/* The root's order (struct wire_dump): every rank suspends, and is then dumped. */
+/* WIRE_DUMP of the root (struct wire_dump): every rank suspends, and is then dumped. */
 void saving_begin(struct node *node, const uint8_t *data, size_t length);
 /* As many dumps at a time as there are processors.  Returns how many are under way. */
 size_t saving_more(struct node *node);
 bool saving_under_way(const struct node *node);
-/* The dump of this rank has ended: tells the root how. */
+/* The dump of this rank has ended: reports the result to the root. */
 void saving_ended(struct node *node, struct member *m);
 void saving_cancel(struct node *node);
-/* Checksums of what was saved, to the root. */
+/* Sends the checksums of the saved files to the root. */
 void saving_sum(struct node *node);
 /* A folder is to be removed as soon as nothing is written any more. */
 void saving_forget(struct node *node, const char *folder, size_t length);
-/* An int32_t, the signal that all processes get that are saved with a rank. */
+/* Sends a signal, an int32_t in `data`, to all processes saved with a rank. */
 void saving_signal(struct node *node, const uint8_t *data, size_t length);
 
 #endif /* JOB_NODE_INTERNAL_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the daemon of a node does for a checkpoint: has cr_checkpoint save its ranks,
- * sums the files up, sends the signal that is asked for, removes folders.
+ * What the daemon of a node does for a checkpoint: runs cr_checkpoint for its ranks,
+ * computes the files' checksums, sends the requested signal, removes folders.
  */
 #include "job/coordinator/node_internal.h"
 
@@ -96,7 +96,7 @@ void saving_ended(struct node *node, struct member *m)
 	remove_useless(node);
 }
 
-/* The order, and the folder if it is this node's. */
+/* Parses WIRE_DUMP, and creates the folder if it is local to the node. */
 static int take_order(struct node *node, const uint8_t *data, size_t length)
 {
 	size_t count = 0;
@@ -122,7 +122,7 @@ static int take_order(struct node *node, const uint8_t *data, size_t length)
 	return 0;
 }
 
-/* All ranks have drained their channels: this one may let go of its own. */
+/* All ranks have drained their channels: this one may suspend its own. */
 static void begin_member(struct node *node, struct member *m)
 {
 	m->suspends = m->wanted = true;
@@ -153,7 +153,7 @@ void saving_cancel(struct node *node)
 	}
 }
 
-/* Of what was saved, also if the rank has ended meanwhile. */
+/* For all that was saved, even if the rank has ended meanwhile. */
 void saving_sum(struct node *node)
 {
 	int synced;
@@ -186,7 +186,7 @@ void saving_forget(struct node *node, const char *folder, size_t length)
 	remove_useless(node);
 }
 
-/* All that was saved of it; the rank first: what started it may end the job when it ends. */
+/* All its saved processes; the rank first: its parent may end the job when it ends itself. */
 static void signal_member(const struct member *m, int number)
 {
 	pid_t *saved = NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A checkpoint, phase by phase.  Each phase is told to all ranks and over when
+ * A checkpoint, phase by phase.  Each phase is announced to all ranks and over when
  * every one has answered; a failure, a lost rank, the time-out or the requester's
- * end leads to PHASE_ABORT from any of them, in which the ranks are told to go on.
+ * disconnecting leads from any of them to PHASE_ABORT, in which the ranks are told
+ * to go on.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include "job/local.h"
 #include "report/report.h"
 
-#define PATIENCE_NS	10000000000ull	/* for ranks that do not say that they go on */
+#define PATIENCE_NS	10000000000ull	/* for ranks to confirm that they go on */
 
 static void next_phase(struct root *root, enum phase phase, uint32_t type,
 		       const void *data, size_t length);
@@ -40,7 +41,7 @@ static void grant_leaves(struct root *root)
 	}
 }
 
-/* Has the daemons remove folders that no snapshot refers to any more. */
+/* Makes the daemons remove folders that no snapshot refers to any more. */
 static void forget(struct root *root, char **gone)
 {
 	for (char **each = gone; each && *each; each++)
@@ -121,7 +122,7 @@ static void expect_all(struct root *root, enum phase phase)
 	root->phase_ns = root_now();
 	root->nr_pending = 0;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {
-		/* What a rank has left is summed up by its daemon even if it has ended. */
+		/* In PHASE_SUM the daemons answer, also for ranks that have ended. */
 		root->rank[i].pending = phase == PHASE_SUM || root->rank[i].node;
 		root->nr_pending += root->rank[i].pending;
 	}
@@ -140,7 +141,7 @@ static bool counts(const struct root *root, const struct wire_bookmark *b)
 }
 
 /*
- * Turns the ranks' lists of what they have sent around: first[i] to
+ * Transposes the ranks' lists of what they have sent: first[i] to
  * first[i + 1] - 1 of *list is what others have sent to rank i.
  */
 static int turn_bookmarks(struct root *root, size_t *first, struct wire_bookmark **list)
@@ -154,7 +155,7 @@ static int turn_bookmarks(struct root *root, size_t *first, struct wire_bookmark
 	*list = calloc(first[root->nr_ranks] + first[root->nr_ranks + 1] + 1, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
-	/* first[i + 1] is where the next one for rank i goes. */
+	/* first[i + 1] is the index of the next entry for rank i. */
 	for (uint32_t i = 0; i < root->nr_ranks; i++)
 		for (size_t k = 0; k < root->rank[i].nr_bookmarks; k++) {
 			const struct wire_bookmark *b = &root->rank[i].bookmark[k];
@@ -208,7 +209,7 @@ static void begin_dump(struct root *root)
 	free(order);
 }
 
-/* As the request has it; 0: none. */
+/* The deadline set by the request; 0: none. */
 static uint64_t request_deadline(const struct root *root)
 {
 	return root->request.timeout_s ?
@@ -241,7 +242,7 @@ static void after_sum(struct root *root)
 	clients_committed(&root->answer);	/* mpirun may end with its ranks */
 	root_broadcast(root, WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
 	resume_all(root);
-	if (number == SIGSTOP)		/* they answer when somebody continues them */
+	if (number == SIGSTOP)		/* they answer once they are continued */
 		finish(root);
 }
 
@@ -300,7 +301,7 @@ void phases_abort(struct root *root, int code, const char *text)
 {
 	if (root->phase == PHASE_IDLE || root->phase == PHASE_ABORT)
 		return;
-	/* Complete already: all that is missing is the ranks' word that they run. */
+	/* Complete already: only the ranks' answers to CONTINUE are missing. */
 	if (root->committed) {
 		finish(root);
 		return;
@@ -310,10 +311,10 @@ void phases_abort(struct root *root, int code, const char *text)
 	root->answer.message = text ? strdup(text) : NULL;
 	root->deadline_ns = root_now() + PATIENCE_NS;
 	next_phase(root, PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
-	check_phase(root);			/* nobody may be left */
+	check_phase(root);			/* no rank may be left */
 }
 
-/* ---- what ranks say --------------------------------------------------------------------- */
+/* ---- answers of ranks ------------------------------------------------------------------- */
 
 /* WIRE_FAILED of `who`: a rank, or a node. */
 static void failed(struct root *root, const char *who, const struct wire_header *h,
@@ -370,7 +371,7 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 	};
 
 	if (h->id != root->id || root->phase == PHASE_IDLE)
-		return;			/* of one that was given up */
+		return;			/* of an aborted checkpoint */
 	if (h->type == WIRE_FAILED && root->phase != PHASE_ABORT) {
 		rank_failed(root, r, h, data);
 		return;
@@ -401,7 +402,7 @@ void phases_lost(struct root *root, struct root_rank *r)
 	case PHASE_ABORT:
 		settle(root, r);
 		break;
-	default:			/* its file is there: the daemon sums it up */
+	default:			/* its file exists: the daemon computes the checksum */
 		break;
 	}
 }
@@ -410,7 +411,7 @@ void phases_node_lost(struct root *root, const struct root_node *n)
 {
 	char text[128];
 
-	/* In the other phases its ranks have been missed already. */
+	/* In the other phases the loss of its ranks has been handled already. */
 	if (root->phase != PHASE_SUM && root->phase != PHASE_RESUME)
 		return;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {

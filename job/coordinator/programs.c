@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints that the application asks for, from one rank or from all.  What
- * cannot begin yet, because another one is under way or a rank is still in
+ * Checkpoints that the application asks for, from one rank or from all.  A request
+ * that cannot begin yet, because another one is under way or a rank is still in
  * MPI_Init, waits in its struct root_rank; programs_serve() is called whenever
  * that may have changed.
  */
@@ -35,7 +35,7 @@ static void tell_asker(struct root *root, uint32_t asker, int code)
 			tell(root, i, code);
 }
 
-/* -EBUSY: not yet.  Otherwise the question is dealt with. */
+/* -EBUSY: not yet.  Otherwise the request has been handled. */
 static int begin(struct root *root, uint32_t asker)
 {
 	const struct wire_ask *ask = root->rank[asker == WIRE_ALL ? 0 : asker].asks;

@@ -35,8 +35,8 @@ void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
 /* ---- ranks ------------------------------------------------------------------------ */
 
 /*
- * A restored rank that cannot be told where the others are.  Its daemon sees the end of
- * the connection, and the ranks see the daemon's and end, of whichever release they are.
+ * Refuses a restored rank that cannot take the others' addresses: closes the connection of
+ * its daemon, which then closes those of its ranks, and these end, whatever their release.
  */
 static void refuse_rank(struct root_node *n, const char *why)
 {
@@ -81,7 +81,7 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 		addresses_collect(root);
 	if (root->nr_present < root->nr_ranks)
 		return;
-	strangers_close();		/* every daemon is here */
+	strangers_close();		/* every daemon has connected */
 	programs_serve(root);
 }
 
@@ -172,7 +172,7 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 	n->wire = *w;
 	n->name = name;
 	root->node[root->nr_nodes++] = n;
-	serve_node(root, n, 0);		/* what came with its greeting */
+	serve_node(root, n, 0);		/* messages that came with its greeting */
 }
 
 static int patience(const struct root *root)
@@ -203,7 +203,7 @@ static void *root_thread(void *argument)
 		for (size_t i = 0; i < count; i++) {
 			struct wire *w = &root->node[i]->wire;
 
-			wire_flush(w);		/* poll tells if it is lost */
+			wire_flush(w);		/* poll reports a lost connection */
 			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
 		}
 		clients = clients_watch(p + 1 + count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
- * nodes), strangers.c (who is to become one), versions.c (ranks of other releases),
- * phases.c (a checkpoint), clients.c, programs.c and trigger.c (who asks),
- * addresses.c, descriptors.c.
+ * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
+ * other releases), phases.c (a checkpoint), clients.c, programs.c and trigger.c
+ * (requests), addresses.c, descriptors.c.
  * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -25,7 +25,7 @@ struct root_node {
 
 struct root_rank {
 	struct root_node *node;		/* NULL: not connected */
-	struct root_node *home;		/* whose daemon it was last connected to */
+	struct root_node *home;		/* the node it was last connected through */
 	bool restarted, leaving, left;
 	struct wire_version version;
 	bool pending;			/* the phase waits for it */
@@ -34,21 +34,21 @@ struct root_rank {
 	struct wire_bookmark *bookmark;
 	size_t nr_bookmarks;
 	struct wire_summed summed;
-	struct wire_ask *asks;		/* what the application wants; NULL: nothing */
+	struct wire_ask *asks;		/* a request of the application, or NULL */
 };
 
 struct root {
-	struct snapshot *job;		/* what all manifests repeat */
-	const char *local_default;	/* of requests that do not come from a command */
+	struct snapshot *job;		/* the same in all manifests */
+	const char *local_default;	/* for requests that do not come from a command */
 	char secret[WIRE_SECRET + 1];
 	struct root_node **node;
 	size_t nr_nodes;
 	struct root_rank *rank;
-	uint32_t nr_ranks;		/* 0: none has come yet */
-	uint32_t nr_present;		/* are connected */
-	uint32_t nr_asking[2];		/* want to be saved: together, alone */
-	uint32_t nr_restarted;		/* wait for the addresses of all */
-	uint32_t nr_pending;		/* the phase waits for */
+	uint32_t nr_ranks;		/* 0: none has connected yet */
+	uint32_t nr_present;		/* connected */
+	uint32_t nr_asking[2];		/* requesting a checkpoint: together, alone */
+	uint32_t nr_restarted;		/* waiting for the addresses of all */
+	uint32_t nr_pending;		/* the phase waits for these */
 	bool unable;			/* one of the ranks cannot take part in checkpoints */
 
 	/* The checkpoint under way. */
@@ -65,13 +65,13 @@ struct root {
 };
 
 uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
-/* Queues it for the daemons of all nodes; the thread writes before it waits. */
+/* Queues a message for the daemons of all nodes; the thread writes it before it waits. */
 void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
 		    const void *data, size_t length);
 
-/* A daemon that has shown the secret; takes both over. */
+/* Adds a daemon that has proved to know the secret; takes `w` and `name` over. */
 void root_add_node(struct root *root, const struct wire *w, char *name);
-/* One message of a daemon, or of a rank through it. */
+/* Handles one message of a daemon, or of a rank through it. */
 void root_from_node(struct root *root, struct root_node *n, const struct wire_header *h,
 		    const uint8_t *data);
 
@@ -81,23 +81,23 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 
 /*
  * Opens a port at each address of these interfaces (separated by commas, NULL or "":
- * all that are up) and at the loopback address, and tells all of them, that one last.
+ * all that are up) and at the loopback address; `out` lists all of them, that one last.
  * 0 or -errno.
  */
 int strangers_open(const char *interfaces, char *out, size_t room);
 void strangers_close(void);		/* the ports, too */
 size_t strangers_count(void);
-bool strangers_drop_oldest(void);	/* false: there is none */
+bool strangers_drop_oldest(void);	/* false: there are none */
 size_t strangers_watch(struct pollfd *p);	/* fills in at most STRANGERS_MAX + LISTENERS_MAX */
-int strangers_patience(void);		/* as that of the phases */
+int strangers_patience(void);		/* as phases_patience() */
 void strangers_serve(struct root *root, const struct pollfd *p, size_t count);
 
 /* ---- versions.c ---- */
 #define VERSIONS_TEXT	256
 
-/* What HELLO says behind the address, in `length` bytes, none in release 0.1.0. */
+/* Reads what follows the address in HELLO, `length` bytes, none in release 0.1.0. */
 void versions_take(struct root_rank *r, const uint8_t *data, size_t length);
-/* Does it understand `what` (WIRE_CAN_*)?  Otherwise `why` says what the user can do. */
+/* Does the rank support `what` (WIRE_CAN_*)?  Otherwise `why` says what the user can do. */
 bool versions_can(const struct root *root, const struct root_rank *r, uint32_t what,
 		  char why[VERSIONS_TEXT]);
 
@@ -105,11 +105,11 @@ bool versions_can(const struct root *root, const struct root_rank *r, uint32_t w
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
 int phases_begin(struct root *root, struct job_request *request, const char **why);
 /*
- * The same where no tool asks: saved as `path`, of which `keep` are kept, to the
+ * Likewise without a client: saved as `path`, of which `keep` are kept, to the
  * nodes' folders if root_start() was given one.
  */
 int phases_begin_own(struct root *root, const char *path, unsigned int keep, const char **why);
-/* A rank's answer. */
+/* Handles a rank's answer. */
 void phases_answer(struct root *root, struct root_rank *r, const struct wire_header *h,
 		   const uint8_t *data);
 /* A daemon cannot do its part (WIRE_FAILED, WIRE_ALL). */
@@ -119,37 +119,37 @@ void phases_node_failed(struct root *root, const struct root_node *n, const stru
 void phases_lost(struct root *root, struct root_rank *r);
 /* The daemon's connection is lost, and with it those of its ranks. */
 void phases_node_lost(struct root *root, const struct root_node *n);
-/* Gives up; the ranks go on.  `text` may be NULL. */
+/* Cancels the checkpoint; the ranks go on.  `text` may be NULL. */
 void phases_abort(struct root *root, int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(const struct root *root);
 void phases_timeout(struct root *root);
 
 /* ---- addresses.c ---- */
-/* A restarted rank has come: if it was the last one, all nodes want the addresses. */
+/* A restarted rank has connected: if it was the last one, all nodes need the addresses. */
 void addresses_collect(struct root *root);
-void addresses_send(struct root *root);		/* to those whose turn it is; before waiting */
-bool addresses_wanted(void);		/* not all nodes have got them yet */
+void addresses_send(struct root *root);		/* to the next nodes; call before waiting */
+bool addresses_wanted(void);		/* some nodes do not have them yet */
 
 /* ---- descriptors.c ---- */
 int descriptors_keep(void);		/* 0 or -errno */
-/* A connection to take (not blocking), or -errno: -EMFILE: one was ended for lack of room. */
+/* A new connection (non-blocking), or -errno: -EMFILE: it was closed for lack of descriptors. */
 int descriptors_accept(struct root *root, int listener);
 
 /* ---- programs.c ---- */
 /* The application in this rank asks for a checkpoint (struct wire_ask). */
 void programs_ask(struct root *root, struct root_rank *r, const uint8_t *data, size_t length);
-/* Begins what waits and can begin now. */
+/* Begins a waiting request if it can begin now. */
 void programs_serve(struct root *root);
 /* The rank's connection is lost. */
 void programs_lost(struct root *root, struct root_rank *r);
-/* To the asker, who is then nobody: an errno, 0: complete. */
+/* Answers the asker, which is then WIRE_NOBODY: an errno, 0: complete. */
 void programs_answer(struct root *root, int code);
 
 /* ---- trigger.c ---- */
-int trigger_fd(void);			/* readable: somebody wants a checkpoint */
+int trigger_fd(void);			/* readable: the signal has been sent */
 void trigger_serve(struct root *root);
-/* To those who see mpirun's standard error, if they asked. */
+/* Prints the outcome on mpirun's standard error, if the signal asked for it. */
 void trigger_answer(const struct job_answer *answer);
 
 /* ---- clients.c ---- */
@@ -157,14 +157,14 @@ void trigger_answer(const struct job_answer *answer);
 
 int clients_open(void);			/* 0 or -errno */
 size_t clients_watch(struct pollfd *p);	/* fills in at most CLIENTS_MAX + 1 */
-int clients_patience(void);		/* as that of the phases */
+int clients_patience(void);		/* as phases_patience() */
 void clients_serve(struct root *root, const struct pollfd *p, size_t count);
-/* To the one whose request is being served: complete, but for the signal. */
+/* Tells the client being served: complete, except for the signal. */
 void clients_committed(struct job_answer *answer);
-/* To the same, who is then done with. */
+/* Sends it the last answer. */
 void clients_answer(const struct job_answer *answer);
 
-/* What poll(2) may get beside the nodes and the strangers: the trigger, too. */
+/* Descriptors polled besides nodes and strangers, the trigger included. */
 #define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 2)
 
 #endif /* JOB_ROOT_INTERNAL_H */

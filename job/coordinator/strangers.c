@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mpirun's ports for the daemons, and the connections that have not shown the job's
- * secret.  There are few of those at a time, none for long: where all places are
- * taken the oldest one goes, but not before it has had a moment to answer; until then
- * the next ones wait in the kernel.  The ports are those of the interfaces that the
- * job may use, and are closed once all ranks have come.
+ * mpirun's ports for the daemons, and the connections that have not yet proved to
+ * know the job's secret.  Their number and time are limited: if all slots are
+ * taken the oldest one is closed, but not before it has had MOMENT_NS to answer; until
+ * then the next ones wait in the kernel.  The ports are at the interfaces that the
+ * job may use, and are closed once all ranks have connected.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include "job/coordinator/root_internal.h"
 
 #define PATIENCE_NS	5000000000ull	/* for the greeting */
-#define MOMENT_NS	50000000ull	/* that each has at least */
-#define AT_ONCE		64		/* taken in one round */
+#define MOMENT_NS	50000000ull	/* each has at least this */
+#define AT_ONCE		64		/* accepted in one round */
 #define INTRODUCTION_MAX 4096		/* bytes */
 #define ADDRESS_ROOM	24		/* of one address with its port and comma */
 
@@ -57,7 +57,7 @@ static int listen_at(struct in_addr host, unsigned short *port)
 	return 0;
 }
 
-/* Is it in the list, which has commas?  An empty one has all. */
+/* Is it in the comma-separated list?  An empty list contains all. */
 static bool listed(const char *name, const char *list)
 {
 	size_t length = strlen(name);
@@ -147,7 +147,7 @@ bool strangers_drop_oldest(void)
 	return true;
 }
 
-/* For how much longer the oldest may stay, ns. */
+/* How much longer the oldest may stay, in ns. */
 static uint64_t left_to_oldest(void)
 {
 	uint64_t end = strangers[0].since_ns +
@@ -185,7 +185,7 @@ static void accept_some(struct root *root, int from)
 	}
 }
 
-/* Its answer, if it is here. */
+/* Handles its answer, if it has arrived. */
 static void hear(struct root *root, size_t i)
 {
 	struct stranger *s = &strangers[i];
@@ -227,7 +227,7 @@ void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
 {
 	size_t listeners = nr_listeners;
 
-	/* From the newest on: who goes leaves the older ones where they are. */
+	/* From the newest on: removing one does not move the older ones. */
 	for (size_t i = count; i-- > listeners; )
 		if (p[i].revents && nr_listeners)
 			hear(root, i - listeners);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints asked for by a signal to mpirun.  The handler writes into a pipe
- * that the coordinator's thread watches; the outcome is told on standard error.
+ * Checkpoints requested by a signal to mpirun.  The handler writes into a pipe
+ * that the coordinator's thread polls; the outcome is printed on standard error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static void handler(int number)
 	int saved = errno;
 	char byte = number;
 
-	if (write(ends[1], &byte, 1) < 0)	/* it is full: known well enough */
+	if (write(ends[1], &byte, 1) < 0)	/* full: a request is pending already */
 		errno = saved;
 }
 

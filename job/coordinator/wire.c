@@ -17,7 +17,7 @@
 #define SEAL_ENOUGH	(1u << 20)	/* bytes under one seal, unless one message has more */
 #define SEALED_MAX	(WIRE_MAX + (uint32_t)sizeof(struct wire_header))
 
-/* A silent peer is asked after IDLE, every INTERVAL, COUNT times. */
+/* A silent peer is probed after IDLE, every INTERVAL, COUNT times. */
 #define PEER_IDLE_S	30
 #define PEER_INTERVAL_S	10
 #define PEER_COUNT	3
@@ -59,7 +59,7 @@ short wire_events(const struct wire *w)
 	return POLLIN | (w->blocked ? POLLOUT : 0);
 }
 
-/* Room for `more` bytes behind those between *begin and *end, which may move. */
+/* Room for `more` bytes after those between *begin and *end, which may move. */
 static uint8_t *room_for(uint8_t **buffer, size_t *room, size_t *begin, size_t *end, size_t more)
 {
 	size_t used = *end - *begin;
@@ -105,7 +105,7 @@ void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out
 	w->sealed = true;
 }
 
-/* What has been queued since the last time goes under one seal. */
+/* Puts one seal on all that has been queued since the last one. */
 static void close_seal(struct wire *w)
 {
 	struct wire_seal seal;
@@ -123,7 +123,7 @@ static void close_seal(struct wire *w)
 	w->out_open = 0;
 }
 
-/* The messages under the next seal: 1 they are here, 0 not yet, or -errno. */
+/* Checks the next seal: 1 its messages are complete, 0 not yet, or -errno. */
 static int open_seal(struct wire *w)
 {
 	size_t left = w->in_end - w->in_begin;
@@ -161,7 +161,7 @@ void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 		close_seal(w);
 	head = w->sealed && !w->out_open ? sizeof(struct wire_seal) : 0;
 	at = room_for(&w->out, &w->out_room, &w->out_begin, &w->out_end, head + size);
-	if (!at) {			/* its peer sees the end and gives up */
+	if (!at) {			/* the peer sees the connection end and gives up */
 		shutdown(w->fd, SHUT_RDWR);
 		return;
 	}
@@ -243,7 +243,7 @@ int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data)
 		return -EPROTO;
 	size = sizeof(*header) + header->length;
 	if (left < size)
-		return w->sealed ? -EPROTO : 0;	/* a seal is over whole messages */
+		return w->sealed ? -EPROTO : 0;	/* a seal covers whole messages */
 	*data = w->in + w->in_begin + sizeof(*header);
 	w->in_begin += size;
 	w->in_sound -= w->sealed ? size : 0;

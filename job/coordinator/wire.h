@@ -5,32 +5,33 @@
  *
  *	root → ranks	ranks → root	meanwhile in the rank
  *	PREPARE		BOOKMARKS	gate closed
- *	DRAIN		DRAINED		what others sent is taken in
- *	DUMP (to the daemons, which answer DUMPED for each rank: it lies in read())
- *	    SUSPEND	SUSPENDED	between daemon and rank: shared memory let go
+ *	DRAIN		DRAINED		all that others sent is received
+ *	DUMP (to the daemons, which answer DUMPED for each rank: it sleeps in read())
+ *	    SUSPEND	SUSPENDED	between daemon and rank: shared memory released
  *	CONTINUE	CONTINUED	resumed, gate open
  *	SUM (to the daemons, which answer SUMMED for each rank), then the commit
  *
  * and each answer may be FAILED instead; then all get CONTINUE at once, those of a
- * node once all that were told to suspend have done so: nobody resumes while another
- * is about to let go of the memory that they share.  If the ranks are to get a signal, SUM and commit come before SIGNAL and CONTINUE.  After
- * a restart every rank says HELLO with its address and waits for ADDRESSES,
- * which come when all have: that is the barrier before anything is sent.
+ * node once all that were told to suspend have done so: no rank resumes while another
+ * is about to release the memory that they share.  If the ranks are to get a signal, SUM
+ * and commit come before SIGNAL and CONTINUE.  After a restart every rank sends HELLO
+ * with its address and waits for ADDRESSES, which are sent when all have done so: that is
+ * the barrier before any MPI message is sent.
  *
- * Root and daemon greet each other before anything else (greeting.h); from then on
- * every write between them is sealed.  Ranks and their daemon look at whose process
- * the other end is, which the kernel tells.
+ * Root and daemon authenticate each other before anything else (greeting.h); from then on
+ * every write between them is sealed.  Ranks and their daemon check the credentials of
+ * the other end's process, as reported by the kernel.
  *
  * A restored rank brings along the hook/cr and btl/cr of the release that saved it, and
- * the mpirun and daemon that it comes to may be of another one.  So HELLO says what the
- * rank understands (struct wire_version), and a rank that this mpirun cannot serve is
+ * the mpirun and daemon that it connects to may be of another one.  So HELLO says what the
+ * rank supports (struct wire_version), and a rank that this mpirun cannot serve is
  * refused by name.  Root and daemon are of one greeting version.  A message that is one
  * struct grows at its end only and is read as far as it is known; one that ends in a text
  * or a list stays as it is, and gets a new type beside it.  A type that the receiver does
  * not know is no error: a rank and the root drop the message, a daemon passes it on, from
  * the root to its ranks and from a rank to the root.
  *
- * Integers are in the byte order of the machine: a job has one.
+ * Integers are in the byte order of the machine: a job has only one.
  */
 #ifndef JOB_WIRE_H
 #define JOB_WIRE_H
@@ -51,14 +52,14 @@
 #define WIRE_ROOT_VARIABLE	"KCR_MPI_ROOT"
 #define WIRE_SECRET_VARIABLE	"KCR_MPI_SECRET"
 
-/* Ranks that were restarted may be older than the rest: new ones come at the end. */
+/* Restarted ranks may be older than the rest: new types go at the end. */
 enum wire_type {
 	WIRE_NODE = 1,		/* daemon → root: struct greeting_node */
 	WIRE_HELLO,		/* rank → root: struct wire_hello, address, struct wire_version */
 	WIRE_LEAVE,		/* rank → root: in MPI_Finalize */
 	WIRE_LEFT,		/* root → rank: no checkpoint any more */
 	WIRE_GONE,		/* daemon → root: the rank's connection is lost */
-	WIRE_PREPARE,		/* uint32_t: the rank that asked for it, WIRE_ALL or WIRE_NOBODY */
+	WIRE_PREPARE,		/* uint32_t: the requesting rank, WIRE_ALL or WIRE_NOBODY */
 	WIRE_BOOKMARKS,		/* struct wire_bookmark[] */
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
@@ -71,8 +72,8 @@ enum wire_type {
 	WIRE_CONTINUED,
 	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
 	WIRE_FAILED,		/* struct wire_failed, text */
-	WIRE_ASK,		/* rank → root: struct wire_ask; it is answered when all is done */
-	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is of no use any more */
+	WIRE_ASK,		/* rank → root: struct wire_ask; answered when all is done */
+	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is to be removed */
 	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
 	WIRE_SUSPEND,		/* daemon → rank */
 	WIRE_SUSPENDED,		/* rank → daemon */
@@ -84,7 +85,7 @@ enum wire_type {
 struct wire_header {
 	uint32_t length;	/* of what follows, bytes */
 	uint32_t type;		/* enum wire_type */
-	uint32_t rank;		/* whose it is or who is meant; WIRE_ALL */
+	uint32_t rank;		/* the sender or the receiver; WIRE_ALL */
 	uint32_t id;		/* of the checkpoint; answers repeat it */
 };
 
@@ -97,8 +98,8 @@ struct wire_hello {
 };
 
 /*
- * What the rank's hook/cr understands.  Release 0.1.0 does not send it: it is version 0
- * and understands all of WIRE_CAN_0.  Later ones may send more than this.
+ * What the rank's hook/cr supports.  Release 0.1.0 does not send it: it is version 0
+ * and supports all of WIRE_CAN_0.  Later ones may send more than this.
  */
 struct wire_version {
 	uint32_t number;	/* WIRE_VERSION of its release */
@@ -107,19 +108,19 @@ struct wire_version {
 
 #define WIRE_VERSION	1
 
-/* Messages in the form they have now; those of another form get a bit of their own. */
+/* Messages in their present form; those of another form get a bit of their own. */
 #define WIRE_CAN_SAVE	1u	/* PREPARE, DRAIN, SUSPEND, CONTINUE and LEFT */
 #define WIRE_CAN_MOVE	2u	/* ADDRESSES */
 #define WIRE_CAN_0	(WIRE_CAN_SAVE | WIRE_CAN_MOVE)
 
-/* Most bytes of a checkpoint's messages are these. */
+/* These make up most of the bytes of a checkpoint's messages. */
 struct __attribute__((packed)) wire_bookmark {
 	uint32_t rank;
 	uint64_t sent;
 };
 
 struct wire_dump {
-	uint32_t local;		/* the folder is on each node's own disk: the daemon makes it */
+	uint32_t local;		/* the folder is on each node's own disk: the daemon creates it */
 	char strings[];		/* the folder, then arguments of cr_checkpoint, each with its NUL */
 };
 
@@ -139,7 +140,7 @@ struct wire_failed {
 
 struct wire_ask {
 	uint32_t keep;		/* snapshots */
-	uint32_t alone;		/* 0: all ranks ask */
+	uint32_t alone;		/* 0: all ranks ask together */
 	char path[];		/* absolute; NUL */
 };
 
@@ -155,37 +156,37 @@ struct wire_seal {
  */
 struct wire {
 	int fd;			/* -1: closed */
-	bool blocked;			/* the rest of `out` goes when there is room */
+	bool blocked;			/* the rest of `out` is sent when there is room */
 	uint8_t *in, *out;
 	size_t in_begin, in_end, in_room;
 	size_t out_begin, out_end, out_room;
 
 	bool sealed;
 	struct seal in_seal, out_seal;
-	size_t in_sound;		/* bytes from in_begin on whose seal is right */
-	size_t out_open;		/* bytes before out_end that are to be sealed */
+	size_t in_sound;		/* bytes from in_begin on whose seal was checked */
+	size_t out_open;		/* bytes before out_end not yet sealed */
 };
 
 void wire_open(struct wire *w, int fd);	/* takes the descriptor over */
 void wire_close(struct wire *w);
 short wire_events(const struct wire *w);	/* what to poll for */
 
-/* From now on all is sealed, under these keys. */
+/* From now on everything is sealed, with these keys. */
 void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out_key[SEAL_KEY]);
 
 /*
- * For TCP: messages leave at once, and an end that has vanished without a word
- * is noticed within a minute.
+ * For TCP: messages are sent without delay, and a peer that has silently
+ * disappeared is noticed within a minute.
  */
 void wire_watch_peer(int fd);
 
 /*
- * Queues a message for wire_flush(): many small ones are cheap only together.  A
- * connection that is lost takes it silently (poll tells).
+ * Queues a message for wire_flush(): many small ones are cheap only together.  On a
+ * lost connection it is dropped silently (poll reports the loss).
  */
 void wire_queue(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 		const void *data, size_t length);
-/* The same, and wire_flush(). */
+/* wire_queue() and wire_flush(). */
 void wire_send(struct wire *w, uint32_t type, uint32_t rank, uint32_t id,
 	       const void *data, size_t length);
 /* Is there something to write? */
@@ -193,20 +194,20 @@ static inline bool wire_pending(const struct wire *w)
 {
 	return w->out_begin < w->out_end;
 }
-/* Writes what it can.  0 or -errno: lost. */
+/* Writes what it can.  0 or -errno: connection lost. */
 int wire_flush(struct wire *w);
-/* Reads what is there.  0 or -errno: lost, -ECONNRESET: the end. */
+/* Reads what is available.  0 or -errno: connection lost, -ECONNRESET: end of stream. */
 int wire_fill(struct wire *w);
-/* The same with a single read: 1 there may be more, 0, or -errno. */
+/* Likewise with a single read: 1 there may be more, 0, or -errno. */
 int wire_fill_once(struct wire *w);
 /*
  * The next complete message: 1 with the header and the data (valid until the
- * next call), 0: none yet, -EPROTO: nonsense, -EBADMSG: the seal is not right.
+ * next call), 0: none yet, -EPROTO: malformed, -EBADMSG: the seal is wrong.
  */
 int wire_next(struct wire *w, struct wire_header *header, const uint8_t **data);
 
 /*
- * For who waits for messages, without seals.  0 or -errno (-ECONNRESET: the end,
+ * Blocking, without seals.  0 or -errno (-ECONNRESET: end of stream,
  * -EPROTO: more than `most` bytes).  Data is malloc()ed, NULL if length is 0.
  */
 int wire_write(int fd, uint32_t type, uint32_t rank, uint32_t id, const void *data, size_t length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Messages for a thread that waits for them.  See wire.h. */
+/* Blocking reads and writes of messages.  See wire.h. */
 #include "job/coordinator/wire.h"
 
 #include <errno.h>

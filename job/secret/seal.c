@@ -18,7 +18,7 @@ int seal_init(void)
 
 int seal_random(void *out, size_t length)
 {
-	ssize_t n = getrandom(out, length, 0);	/* up to 256 bytes come at once */
+	ssize_t n = getrandom(out, length, 0);	/* up to 256 bytes are never partial */
 
 	return n < 0 ? -errno : (size_t)n == length ? 0 : -EIO;
 }
