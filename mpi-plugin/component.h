@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A table that one of our components exports, found in the process that has loaded
- * it: there is no link between a component and who uses it.
+ * A table that one of our components exports, looked up in the process that has loaded
+ * it: users of a component are not linked with it.
  */
 #ifndef MPI_COMPONENT_H
 #define MPI_COMPONENT_H
@@ -27,7 +27,7 @@ static inline int component_match(struct dl_phdr_info *info, size_t size, void *
 	return 1;
 }
 
-/* What `symbol` is in the component `file`; NULL: it is not loaded or has none. */
+/* The address of `symbol` in the component `file`; NULL: not loaded, or no such symbol. */
 static inline const void *component_symbol(const char *file, const char *symbol)
 {
 	struct component_search search = { file, NULL };
@@ -40,7 +40,7 @@ static inline const void *component_symbol(const char *file, const char *symbol)
 	if (!handle)
 		return NULL;
 	found = dlsym(handle, symbol);
-	dlclose(handle);		/* it stays: somebody else has it loaded */
+	dlclose(handle);		/* it stays loaded: this was not the only handle */
 	return found;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Components for Open MPI, where its compiler wrapper is there.  One folder is
+# Components for Open MPI, if its compiler wrapper is installed.  One folder is
 # one component; it is built for the Open MPI that mpicc belongs to.
 
 MPICC := $(shell command -v mpicc 2>/dev/null)
@@ -70,7 +70,7 @@ $(MPI_SCHIZO): $(call mpi_obj,schizo) $(call job_obj,. coordinator secret) \
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
 		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson $(SODIUM_LIBS) -lpthread
 
-# What programs link that ask for checkpoints themselves; it needs no MPI.
+# For programs that ask for checkpoints themselves; it needs no MPI.
 KCR_MPI_LIB := $(B)/lib/libkcr_mpi.so.0
 mpi: $(KCR_MPI_LIB)
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * btl/cr: an Open MPI transport whose channels can be emptied, closed and built
- * anew without the message layer above noticing.  This header names its objects:
+ * btl/cr: an Open MPI transport whose channels can be drained, closed and
+ * rebuilt without the message layer above noticing.  This header names its objects:
  *
  *	component  parameters, start and end of the component
  *	module     what Open MPI calls: descriptors, send, put, get
- *	gate       who may be inside                            (btl_cr_gate.h)
+ *	gate       lets threads in and keeps them out           (btl_cr_gate.h)
  *	endpoint   a peer: queue of descriptors, choice of the channel, byte counters
- *	stream     received bytes up to whole frames
+ *	stream     received bytes until they are whole frames
  *	tcp, ring  the kinds of channel: sockets; shared memory of one node
  *	address    how a rank is reached, on which node it is
  *	control    what the checkpoint thread calls            (btl_cr_control.h)
  *
- * Everything here is protected by the gate: by whoever is inside, or by the
- * checkpoint thread while it is closed.  Functions return 0 or -errno unless
+ * Everything here is protected by the gate: by being inside, or, in the
+ * checkpoint thread, by having closed it.  Functions return 0 or -errno unless
  * they say otherwise.
  */
 #ifndef MCA_BTL_CR_H
@@ -34,8 +34,8 @@ struct cr_param {
 	bool cma;		/* process_vm_readv there */
 	int node;		/* mixed into the identity of the node */
 	unsigned int ring_size;	/* bytes, a power of two */
-	char *if_include;	/* interfaces for TCP, by comma; empty: all that are needed */
-	bool seal;		/* what goes by TCP cannot be changed unnoticed */
+	char *if_include;	/* interfaces for TCP, comma-separated; empty: all needed */
+	bool seal;		/* frames sent by TCP are authenticated */
 	int connect_timeout;	/* seconds */
 };
 extern struct cr_param cr_param;
@@ -57,21 +57,21 @@ struct cr_address_net {
 struct cr_address {
 	uint32_t version;
 	uint32_t pid;
-	uint8_t key[CR_ADDRESS_KEY];	/* whoever connects must know it */
+	uint8_t key[CR_ADDRESS_KEY];	/* peers that connect must know it */
 	uint64_t node;		/* equal: same kernel, same namespaces */
-	int32_t inbox;		/* descriptor of the shared memory, or -1 */
+	int32_t inbox;		/* file descriptor of the shared memory, or -1 */
 	uint32_t nets_count;
 	struct cr_address_net nets[CR_ADDRESS_NETS];
 };
 
 extern struct cr_address cr_address_own;
 
-int cr_address_make(void);	/* all but ports and inbox, which their objects fill in */
+int cr_address_make(void);	/* all except ports and inbox, which their objects fill in */
 int cr_address_check(const void *address, size_t length);
 /* The address of rank: from the book, else from the modex. */
 int cr_address_find(uint32_t rank, struct cr_address *address);
 int cr_address_enter(uint32_t rank, const struct cr_address *address);
-/* The nth best socket address to reach address at; wraps round. */
+/* The nth best socket address to reach address at; wraps around. */
 socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
 			    struct sockaddr_storage *socket);
 
@@ -80,20 +80,20 @@ socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
 struct cr_stream {
 	unsigned char *data;
 	size_t begin, end, room;
-	unsigned char *direct;	/* where the rest of a put goes */
+	unsigned char *direct;	/* destination of the rest of a put */
 	size_t direct_left;
 	uint64_t reply;		/* the get that this completes, else 0 */
 };
 
 /*
- * Where up to *length of the next bytes belong; NULL: no memory.  It may be a
- * buffer for all: settle before another stream's turn.
+ * Where to put up to *length of the next bytes; NULL: no memory.  It may be a
+ * shared buffer: settle before another stream is used.
  */
 void *cr_stream_space(struct cr_stream *stream, size_t *length);
 int cr_stream_settle(struct cr_stream *stream);
 void cr_stream_advance(struct cr_stream *stream, size_t length);
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length);
-/* How much of the last frame, begun on a ring, has not come. */
+/* How much of the last frame, begun on a ring, has not arrived. */
 size_t cr_stream_missing(const struct cr_stream *stream);
 /* Hands up all complete frames; returns their number. */
 int cr_stream_deliver(struct mca_btl_base_endpoint_t *ep);
@@ -110,12 +110,12 @@ struct cr_frag {
 	mca_btl_base_segment_t segments[2];
 	struct mca_btl_base_endpoint_t *ep;
 	opal_free_list_t *list;
-	size_t room;			/* bytes behind this structure */
+	size_t room;			/* bytes after this structure */
 
 	struct iovec iov[4];		/* what is still to be written */
 	unsigned int iov_count, iov_next;
 	bool begun;
-	uint32_t sealed;		/* cr_seals.life then; 0: it is not */
+	uint32_t sealed;		/* cr_seals.life at that time; 0: not sealed */
 	uint8_t tag[SEAL_TAG];
 	struct {
 		struct cr_frame frame;
@@ -142,10 +142,10 @@ struct cr_ring_end {
 /* btl_cr_seal.c; nothing in here is used without that parameter. */
 struct cr_seals {
 	struct seal out, in;
-	struct seal old;	/* of the frame that came in part before the restart */
+	struct seal old;	/* of a frame partly received before the restart */
 	bool has_old;
 	uint32_t life;		/* of the keys, from 1 on */
-	size_t unchecked;	/* bytes at the end of the stream: a sealed frame, in part */
+	size_t unchecked;	/* bytes at the end of the stream: part of a sealed frame */
 	size_t plain_left;	/* of a frame that was begun on a ring */
 };
 
@@ -159,7 +159,7 @@ typedef struct mca_btl_base_endpoint_t {
 
 	mca_btl_base_module_t *module;	/* NULL: not resolved yet */
 	uint32_t rank;
-	bool waiting;			/* on the list of those with a queue */
+	bool waiting;			/* on the list of endpoints with a queue */
 	bool cma;
 	bool no_ring;			/* refused; until the next restart */
 	struct cr_address address;
@@ -168,28 +168,28 @@ typedef struct mca_btl_base_endpoint_t {
 	enum cr_tcp_state tcp_state;
 	int fd;
 	struct cr_tcp_hello *hello;	/* while it connects */
-	bool blocked;			/* the socket takes no more; epoll tells */
-	bool lost;			/* the connection ended: nothing can follow */
+	bool blocked;			/* the socket is full; epoll reports when it is not */
+	bool lost;			/* the connection ended: nothing more can arrive */
 	unsigned int attempt;
 	struct mca_btl_base_endpoint_t *next_waiting;
 } cr_endpoint;
 
-extern cr_endpoint **cr_endpoints;	/* in the order they were met */
+extern cr_endpoint **cr_endpoints;	/* in the order of creation */
 extern unsigned int cr_endpoints_count;
 
-cr_endpoint *cr_endpoint_get(uint32_t rank);	/* makes it; NULL: no memory */
+cr_endpoint *cr_endpoint_get(uint32_t rank);	/* creates it if needed; NULL: no memory */
 cr_endpoint *cr_endpoint_find(uint32_t rank);
-int cr_endpoint_resolve(cr_endpoint *ep);	/* address and module are known after it */
+int cr_endpoint_resolve(cr_endpoint *ep);	/* sets address and module */
 bool cr_endpoint_near(const cr_endpoint *ep);	/* on this node, with shared memory */
 /* Queues or writes frag: 1 if it is complete already, else OPAL_SUCCESS. */
 int cr_endpoint_post(cr_endpoint *ep, struct cr_frag *frag);
 int cr_endpoint_flush(cr_endpoint *ep);		/* returns frames completed */
 int cr_endpoint_flush_waiting(void);
 void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *payload);
-void cr_endpoint_forget(cr_endpoint *ep);	/* no channel any more; the stream stays */
+void cr_endpoint_forget(cr_endpoint *ep);	/* drops the channel; the stream stays */
 void cr_endpoint_retry(cr_endpoint *ep, int error);
 int64_t cr_now(void);				/* monotonic, ns */
-/* The job can't go on: tells Open MPI, which aborts it. */
+/* The job can't go on: makes Open MPI abort it. */
 void cr_fatal(cr_endpoint *ep, const char *what, int error);
 
 static inline bool cr_endpoint_idle(cr_endpoint *ep)
@@ -214,13 +214,13 @@ static inline void cr_frag_advance(struct cr_frag *frag, size_t length)
 /* write: 1 all of frag is written, 0 not yet */
 int cr_tcp_open(void);
 void cr_tcp_close(void);		/* all sockets */
-int cr_tcp_connect(cr_endpoint *ep);	/* begins to */
+int cr_tcp_connect(cr_endpoint *ep);	/* begins to connect */
 int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag);
-/* Writes at once what the socket takes; returns bytes, 0 for none. */
+/* Writes what the socket accepts at once; returns bytes, 0 for none. */
 size_t cr_tcp_send(cr_endpoint *ep, const struct iovec *iov, unsigned int count);
 int cr_tcp_progress(void);
-int cr_tcp_handshakes(void);		/* the same, of connections that are not up */
-/* Takes in what is there, without upcalls: bytes, 0 for none, -errno. */
+int cr_tcp_handshakes(void);		/* progress of connections that are not up */
+/* Receives what is available, without upcalls: bytes, 0 for none, -errno. */
 ssize_t cr_tcp_pull(cr_endpoint *ep);
 void cr_tcp_drop(cr_endpoint *ep);
 extern unsigned int cr_tcp_count;	/* of connections */
@@ -229,7 +229,7 @@ int cr_ring_open(void);
 void cr_ring_close(void);
 int cr_ring_suspend(void);
 int cr_ring_resume(void);
-/* -EAGAIN: the peer is not ready, later; anything else: not at all. */
+/* -EAGAIN: the peer is not ready, try later; other errors: it cannot be used. */
 int cr_ring_attach(cr_endpoint *ep);
 int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag);
 int cr_ring_progress(void);
@@ -240,24 +240,24 @@ void cr_ring_drop(cr_endpoint *ep);
 bool cr_ring_put(cr_endpoint *ep, const struct cr_frame *frame,
 		 const void *first, size_t first_length,
 		 const void *second, size_t second_length);
-extern unsigned int cr_ring_count;	/* that are read from */
+extern unsigned int cr_ring_count;	/* of rings to read from */
 
 /* ---- module ----------------------------------------------------------------- */
 
-/* Peers that were on this node, or elsewhere, when they were first met. */
+/* For peers that were on this node, or elsewhere, when they were first added. */
 extern mca_btl_base_module_t cr_module_near, cr_module_far;
 extern mca_btl_base_component_3_0_0_t mca_btl_cr_component;
 extern mca_btl_base_module_error_cb_fn_t cr_module_error;
 extern bool cr_module_ready;
-extern bool cr_module_drained;	/* streams hold what a drain took in */
+extern bool cr_module_drained;	/* streams hold what a drain received */
 
 int cr_module_open(bool threads);
-int cr_module_ends(void);	/* opens new ends, under a new address */
+int cr_module_ends(void);	/* opens new ports and inbox, with a new address */
 int cr_module_progress(void);
 void cr_module_complete(struct cr_frag *frag);
 void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
 			  const struct cr_get_from *from);
-/* Asks for size bytes at remote, to be put at local. */
+/* Requests size bytes at remote, to be put at local. */
 int cr_module_ask(cr_endpoint *ep, uint64_t remote, void *local, size_t size, uint64_t id);
 int cr_get(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t remote,
 	   mca_btl_base_registration_handle_t *local_handle,

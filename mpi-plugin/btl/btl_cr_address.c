@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How ranks are reached.  Each has one address, made when it starts and again
- * when it is restarted: networks and ports, process id and descriptor of its
- * shared memory, the identity of its node, and a key which whoever connects
- * must know, so that strangers and earlier lives of a peer are turned away.
+ * How ranks are reached.  Each has one address, created when it starts and again
+ * when it is restarted: networks and ports, PID and file descriptor of its
+ * shared memory, the identity of its node, and a key which peers that connect
+ * must know, so that strangers and earlier runs of a peer are rejected.
  *
  * Addresses come from the modex until the first restart, then from the book.
  */
@@ -42,8 +42,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t length)
 
 /*
  * Ranks share memory if they run on the same kernel, see each other's processes
- * and call their host the same (containers and emulated nodes often differ in
- * that only).
+ * and have the same host name (containers and emulated nodes often differ in
+ * the name only).
  */
 static uint64_t node_identity(void)
 {
@@ -81,7 +81,7 @@ static bool wanted(const char *name)
 	return false;
 }
 
-/* Are all ranks of the job on this node, as far as its launcher tells? */
+/* Are all ranks of the job on this node, according to its launcher? */
 static bool all_here(void)
 {
 	const char *all = getenv("OMPI_COMM_WORLD_SIZE");

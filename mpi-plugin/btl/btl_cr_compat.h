@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the series of Open MPI: headers, the form of the receive
+ * What differs between Open MPI series: headers, the form of the receive
  * callback, names of the modex.  Nothing else in btl/cr tests versions.
  */
 #ifndef MCA_BTL_CR_COMPAT_H
@@ -25,7 +25,7 @@
 #define CR_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #endif
 
-/* Hands one message to whoever registered for tag. */
+/* Passes one message to the callback registered for tag. */
 static inline void cr_compat_receive(mca_btl_base_module_t *module,
 				     struct mca_btl_base_endpoint_t *endpoint,
 				     mca_btl_base_tag_t tag, void *payload, size_t length)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The component: parameters, the decision whether it is wanted, its start.
+ * The component: parameters, whether it is to be used, its start.
  * Without `btl_cr_enable`, `schizo_cr_enable` or its name in the list of BTLs
  * it does nothing and costs nothing.
  */

@@ -19,7 +19,7 @@ static int gate_close(int timeout_ms)
 	if (!cr_module_ready)
 		return -ESHUTDOWN;
 	rc = cr_gate_close(timeout_ms);
-	if (!rc && !cr_module_ready) {	/* MPI_Finalize was faster */
+	if (!rc && !cr_module_ready) {	/* MPI_Finalize came first */
 		cr_gate_open();
 		return -ESHUTDOWN;
 	}
@@ -54,7 +54,7 @@ static int bookmarks(struct mca_btl_cr_bookmark *entries, int max)
 	return count;
 }
 
-/* One step: takes in what is there, or waits for it until the time given (ns). */
+/* One step: receives what is available, or waits for it until `until` (ns). */
 static int pull(cr_endpoint *ep, int64_t until)
 {
 	uint64_t before = ep->received;
@@ -192,7 +192,7 @@ static int reconnect(int timeout_ms)
 		if (missing && !cr_tcp_handshakes())
 			nanosleep(&nap, NULL);
 	} while (missing && cr_now() < until);
-	/* What has failed so far does not count in the time that a sender waits. */
+	/* Failures so far do not count for a sender's connect time-out. */
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_endpoints[i]->failing_since = 0;
 	return 0;

@@ -6,7 +6,7 @@
  *
  * One thread of the rank, which never calls MPI in between, goes through
  *
- *	gate_close  no other thread is inside btl/cr, none gets in
+ *	gate_close  no other thread is inside btl/cr, none can enter
  *	bookmarks   how much was sent to and received from each peer; every rank
  *	            learns how much its peers have sent to it
  *	drain       for each of those peers: what was sent has been received
@@ -18,12 +18,12 @@
  *	            with all ranks, address_set for each of them, reconnect
  *	gate_open   traffic flows; channels come up again when they are used
  *
- * Nothing in here calls into Open MPI's message layer: it makes no difference
- * where in MPI the application's threads are meanwhile.  A checkpoint that is
- * given up goes to resume (if it suspended) and gate_open from any step.
+ * None of this calls into Open MPI's message layer: it makes no difference
+ * where in MPI the application's threads are meanwhile.  A cancelled checkpoint
+ * goes from any step to resume (if it suspended) and gate_open.
  *
  * All functions return 0 or a count, or -errno; times are in milliseconds, and
- * none waits longer than it is told.  -ESHUTDOWN: btl/cr is not in use (not yet
+ * none waits longer than its time-out.  -ESHUTDOWN: btl/cr is not in use (not yet
  * initialised, finalised, or not selected).  -EPERM: the gate is not closed.
  */
 #ifndef MCA_BTL_CR_CONTROL_H
@@ -49,8 +49,8 @@ struct mca_btl_cr_control {
 	uint32_t size;		/* of this structure: later versions append */
 
 	/*
-	 * Waits until no thread is inside btl/cr and keeps all out.  It must be
-	 * opened by the same thread.  -ETIMEDOUT: a thread did not leave, the
+	 * Waits until no thread is inside btl/cr and keeps all out.  The gate must
+	 * be opened by the same thread.  -ETIMEDOUT: a thread did not leave, the
 	 * gate is open as before; -EALREADY: it is closed.
 	 */
 	int (*gate_close)(int timeout_ms);
@@ -59,13 +59,13 @@ struct mca_btl_cr_control {
 	/*
 	 * Fills in one entry for each peer that anything was ever exchanged
 	 * with, at most max, and returns how many there are (which may be more
-	 * than max: come again with room for all).
+	 * than max: call again with room for all).
 	 */
 	int (*bookmarks)(struct mca_btl_cr_bookmark *entries, int max);
 
 	/*
-	 * Takes in what peer has sent, until received reaches sent (what the
-	 * peer's bookmark for this rank says).  -ETIMEDOUT: it did not arrive;
+	 * Receives what peer has sent, until received reaches sent (from the
+	 * peer's bookmark for this rank).  -ETIMEDOUT: it did not arrive;
 	 * -EPROTO: more was received than was sent, the job is broken;
 	 * -ECONNRESET: the connection was lost with bytes still missing.
 	 * A peer that never sent anything need not be drained.
@@ -73,8 +73,8 @@ struct mca_btl_cr_control {
 	int (*drain)(uint32_t peer, uint64_t sent, int timeout_ms);
 
 	/*
-	 * Lets go of everything that must not be in an image: shared memory and
-	 * its descriptors.  Sockets stay; in an image they count for nothing.
+	 * Releases everything that must not be in an image: mappings and content of
+	 * shared memory.  Sockets stay; a restart ignores those in an image.
 	 * All ranks must have drained before any of them calls it, and of the
 	 * ranks of a node all or none must have called it before any resumes or
 	 * opens its gate.  -EBUSY: something is not drained.
@@ -85,8 +85,8 @@ struct mca_btl_cr_control {
 	int (*resume)(void);
 
 	/*
-	 * In a restored process, instead of resume: forgets all channels and
-	 * addresses, opens new ends on this node.  Then address_get.
+	 * In a restored process, instead of resume: drops all channels and
+	 * addresses, opens new ports and inbox on this node.  Then address_get.
 	 */
 	int (*restart)(void);
 
@@ -98,9 +98,9 @@ struct mca_btl_cr_control {
 	int (*address_get)(void *address, size_t max);
 
 	/*
-	 * Where rank is now.  Entries override what was known since MPI_Init,
-	 * also for peers this rank has not talked to yet; whether a peer is on
-	 * the same node is decided from it.  The own rank's is ignored.
+	 * Sets where rank is now.  Entries override the addresses of MPI_Init,
+	 * also for peers this rank has not communicated with yet; they decide
+	 * whether a peer is on the same node.  The own rank's is ignored.
 	 */
 	int (*address_set)(uint32_t rank, const void *address, size_t length);
 
@@ -108,8 +108,8 @@ struct mca_btl_cr_control {
 	 * After all address_set: connects by TCP, together with the other ranks'
 	 * threads, to the peers that anything was ever exchanged with.  Without it
 	 * a message that is begun after a restart leaves with the sender's next
-	 * call of MPI, since the connection is not there yet.  What is not up in
-	 * time comes up when it is used.
+	 * call of MPI, since the connection does not exist yet.  Connections not up
+	 * in time come up when they are used.
 	 */
 	int (*reconnect)(int timeout_ms);
 };

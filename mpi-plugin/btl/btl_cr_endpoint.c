@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Peers of btl/cr.  An endpoint outlives its channels: its queue, its counters
- * and the bytes it has received go on with whatever channel comes next.  Which
- * kind that is follows from the peer's address alone, at the first write.
+ * and the bytes it has received carry over to the next channel, of any kind.  The
+ * kind follows from the peer's address alone, at the first write.
  */
 #include "btl_cr_gate.h"
 #include "btl_cr_tcp.h"
@@ -119,7 +119,7 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 		ep->failing_since = now;
 	ep->retry_at = now + RETRY_NS;
 	ep->attempt++;
-	/* Who has the gate closed does not call up: the peer is tried again later. */
+	/* No upcalls from the thread that closed the gate: the peer is tried again later. */
 	if (now - ep->failing_since > cr_param.connect_timeout * 1000000000LL && !cr_gate_mine())
 		cr_fatal(ep, "cannot connect", error);
 }
@@ -147,7 +147,7 @@ static int connect_channel(cr_endpoint *ep)
 			ep->retry_at = ep->failing_since = 0;
 			return 0;
 		}
-		if (rc == -EAGAIN) {	/* it may be in a checkpoint: no hurry */
+		if (rc == -EAGAIN) {	/* the peer may be in a checkpoint: retry later */
 			ep->retry_at = cr_now() + RETRY_NS;
 			return rc;
 		}

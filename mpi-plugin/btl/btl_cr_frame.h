@@ -4,9 +4,9 @@
  * begun on one can end on another.
  *
  * A channel carries a stream of frames: a header, then length bytes.  In a ring
- * (btl_cr_ring.c) a frame lies in one piece behind a stamp that tells that it is
- * complete; what does not fit, or was begun elsewhere, goes through a ring as
- * RAW frames, whose contents are the stream.
+ * (btl_cr_ring.c) a frame is contiguous, after a stamp that marks it as
+ * complete; a frame that does not fit, or was begun elsewhere, goes through a
+ * ring as RAW frames, whose contents are the stream.
  */
 #ifndef MCA_BTL_CR_FRAME_H
 #define MCA_BTL_CR_FRAME_H
@@ -36,19 +36,19 @@ _Static_assert(sizeof(struct cr_frame) == 8, "wire format");
 
 struct cr_rdma {
 	uint64_t address;	/* in the process that gets the frame */
-	uint64_t id;		/* of a get, chosen by who asks */
+	uint64_t id;		/* of a get, chosen by the requester */
 };
 _Static_assert(sizeof(struct cr_rdma) == 16, "wire format");
 
 struct cr_get_from {
-	uint64_t local;		/* where the reply shall go */
+	uint64_t local;		/* where to put the reply */
 	uint64_t size;
 };
 _Static_assert(sizeof(struct cr_get_from) == 16, "wire format");
 
-/* The most that one put or get moves; longer ones are cut by their caller. */
+/* Limit of one put or get; callers split longer ones. */
 #define CR_RDMA_MAX (1UL << 30)
-/* With seals: the whole is kept until its end is here. */
+/* With seals: a whole frame is buffered until its end has arrived. */
 #define CR_SEAL_RDMA_MAX (1UL << 20)
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The gate of btl/cr: see btl_cr_gate.h.
  *
- * `turnstile` is held as long as the gate is closed; who finds it closing waits
- * there.  `inner` is held by the thread inside when there may be several, and by
- * the checkpoint thread.  Order: turnstile, inner.
+ * `turnstile` is held as long as the gate is closed; threads that find it closing
+ * wait there.  `inner` is held by the thread inside if the application has several,
+ * and by the checkpoint thread.  Order: turnstile, inner.
  */
 #include "btl_cr_gate.h"
 
@@ -19,7 +19,7 @@ struct cr_gate cr_gate;
 
 static pthread_mutex_t turnstile = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t inner = PTHREAD_MUTEX_INITIALIZER;
-static const void *volatile owner;	/* of inner: an address of its thread */
+static const void *volatile owner;	/* of inner: an address unique to the thread */
 static __thread char self;
 static const void *closer;		/* the thread that holds the gate closed */
 

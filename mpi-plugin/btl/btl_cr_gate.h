@@ -3,7 +3,7 @@
  * The gate: every entry of Open MPI into btl/cr passes it; the checkpoint
  * thread closes it and is then alone inside.  Passing costs two stores and a
  * load when only one thread of the application calls MPI at a time: the closing
- * side brings the barrier (membarrier).  Under MPI_THREAD_MULTIPLE the gate is
+ * side provides the barrier (membarrier).  Under MPI_THREAD_MULTIPLE the gate is
  * a recursive lock as well.
  *
  * Threads that arrive at a closed gate sleep until it opens.  A thread that is
@@ -54,7 +54,7 @@ static inline void cr_gate_leave(void)
 		cr_gate.inside = 0;
 }
 
-/* As enter, but returns false where another thread is at work inside. */
+/* As enter, but returns false if another thread is inside. */
 static inline bool cr_gate_try(void)
 {
 	if (__builtin_expect(cr_gate.threaded, 0))

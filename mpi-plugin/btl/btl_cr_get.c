@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading a peer's memory: with one system call where it is on this node and
- * may be read; else it is asked to send.  Which of them is decided at each get:
+ * Reading a peer's memory: with one system call if it is on this node and
+ * may be read; else it is asked to send.  This is decided at each get:
  * a message that was announced before a checkpoint may be fetched from another
  * node after the restart.
  */
@@ -12,7 +12,7 @@
 
 #include "btl_cr_gate.h"
 
-/* A get that was asked for; its address is its name. */
+/* A get under way; its address is its id. */
 struct get {
 	mca_btl_base_rdma_completion_fn_t done;
 	void *local, *context, *data;

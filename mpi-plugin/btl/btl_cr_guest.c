@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ports of a rank, one at each address that others know of it, and guests: those
- * who have connected and not said who they are.  A guest has seconds for that and one
- * of few places; where all are taken the oldest one goes, but not before it has had a
- * moment, and until then the next ones wait in the kernel.  Nobody who connects can
- * have a rank run out of files.
+ * The ports of a rank, one at each address that others know of it, and guests:
+ * connections that are not authenticated yet.  Their time and number are limited; if
+ * all slots are taken the oldest guest is closed, but not before it has had MOMENT_NS,
+ * and until then the next ones wait in the kernel.  So strangers cannot make a rank
+ * run out of file descriptors.
  */
 #include "btl_cr_tcp.h"
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define GUESTS_MAX 64
-#define PATIENCE_NS 5000000000LL	/* until it has said who it is */
-#define MOMENT_NS 50000000LL		/* that each has at least */
+#define PATIENCE_NS 5000000000LL	/* to authenticate */
+#define MOMENT_NS 50000000LL		/* each has at least this */
 
 struct guest {
 	int fd;
@@ -30,7 +30,7 @@ struct guest {
 };
 
 static struct guest *guests;		/* the newest first */
-static struct guest *gone;		/* closed; epoll may have told something of them */
+static struct guest *gone;		/* closed; epoll events of them may be pending */
 static unsigned int guests_count;
 static int ports[CR_ADDRESS_NETS];
 static unsigned int ports_count;
@@ -54,7 +54,7 @@ static int listen_at(struct cr_address_net *net)
 		close(fd);
 		return rc;
 	}
-	/* A rank that is restarted elsewhere has another address; it is closed there. */
+	/* A rank restarted elsewhere has no such address, and closes the socket there. */
 	if (net->family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one));
 	else
@@ -79,7 +79,7 @@ static int open_port(struct cr_address_net *net)
 	return 0;
 }
 
-/* An address where nobody can listen is none for others either. */
+/* An address that we cannot listen on is not given to others. */
 int cr_guest_open(void)
 {
 	struct cr_address *own = &cr_address_own;
@@ -165,7 +165,7 @@ void cr_guest_close(void)
 		close(ports[--ports_count]);
 }
 
-/* Takes it as a guest, with a challenge. */
+/* Makes it a guest and sends a challenge. */
 static int receive(int fd)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
@@ -185,7 +185,7 @@ static int receive(int fd)
 	guests_count++;
 	cr_tcp_count++;
 	cr_tcp_no_delay(fd);
-	/* A new socket takes these few bytes at once; who does not get them says nothing. */
+	/* These few bytes fit into a new socket; a peer that does not get them cannot answer. */
 	send(fd, &guest->challenge, sizeof(guest->challenge), MSG_NOSIGNAL);
 	return 0;
 }
@@ -195,7 +195,7 @@ static bool has_place(void)
 	return guests_count < GUESTS_MAX || cr_now() - oldest()->since > MOMENT_NS;
 }
 
-/* The file that it needs is one of a guest's if there is no other. */
+/* If there is no free file descriptor, the oldest guest is closed. */
 static int accept_one(int port)
 {
 	int fd;
@@ -220,7 +220,7 @@ static int accept_guests(int port)
 	return count;
 }
 
-/* ---- what it says ----------------------------------------------------------- */
+/* ---- greetings -------------------------------------------------------------- */
 
 static int hear(struct guest *guest)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What Open MPI calls.  There are two modules, because the message layer asks a
- * module, not a peer, for limits and abilities: one for peers on this node, one
- * for the others.  A peer keeps the module it was first met with; after a
- * restart either works over either kind of channel.
+ * What Open MPI calls.  There are two modules, because the message layer takes limits
+ * and capabilities from a module, not from a peer: one for peers on this node, one
+ * for the others.  A peer keeps its first module; after a restart either works over
+ * either kind of channel.
  */
 #include "btl_cr.h"
 
@@ -19,7 +19,7 @@
 #define EAGER_FAR (64 * 1024)
 #define MAX_FAR (128 * 1024)
 
-/* Where there are rings, sockets are looked at in every nth round only. */
+/* If there are rings, sockets are polled in every nth round only. */
 #define TCP_TURN 8
 #define LISTENER_TURN 256	/* no connection yet */
 
@@ -187,7 +187,7 @@ static int cr_send(mca_btl_base_module_t *module, cr_endpoint *ep,
 	return post(ep, frag);
 }
 
-/* The socket took a part only: keeps the rest. */
+/* The socket accepted only a part: keeps the rest. */
 static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, size_t written)
 {
 	struct cr_frag *frag = frag_get(total - written);
@@ -244,7 +244,7 @@ static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size
 	return true;
 }
 
-/* Sends at once and without a descriptor, or gives one back instead. */
+/* Sends at once and without a descriptor, or returns a descriptor instead. */
 static int cr_sendi(mca_btl_base_module_t *module, cr_endpoint *ep, opal_convertor_t *convertor,
 		    void *header, size_t header_size, size_t payload_size, uint8_t order,
 		    uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor)

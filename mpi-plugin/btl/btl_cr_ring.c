@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Shared memory channels.  A rank owns one memory object, its inbox: a directory
- * and a ring for each peer that writes to it, taken and filled with memory at
+ * and a ring for each peer that writes to it, claimed and allocated at
  * the peer's first message.  Peers open it as /proc/PID/fd/N, so it needs no
  * name and leaves nothing behind.
  *
  * A ring is mapped twice in a row: no frame is ever split.  A frame begins with a
- * stamp, written last, that says it is there: a random key of the ring plus the
- * frame's position since the ring was made.  What was at that place before can't
- * look like it, so nothing needs to be cleared; a short message costs the
- * transfer of one cache line, and a reader that waits looks at one word.
+ * stamp, written last, that marks it as complete: a random key of the ring plus the
+ * frame's position since the ring was created.  Earlier contents cannot look like
+ * it, so nothing needs to be cleared; a short message costs the transfer of one
+ * cache line, and a waiting reader polls one word.
  *
- * Rings with traffic are looked at in every round, the others in turn.
+ * Rings with traffic are polled in every round, the others in turn.
  */
 #include "btl_cr_tcp.h"
 
@@ -30,7 +30,7 @@
 #define ALIGN 32			/* of frames */
 #define RAW_PIECE 16384
 #define HOT_MAX 8
-#define HOT_PATIENCE 20000		/* empty looks until a ring is not hot any more */
+#define HOT_PATIENCE 20000		/* empty polls until a ring is not hot any more */
 #define BURST 16			/* frames taken from a ring in a row */
 
 struct inbox {
@@ -38,12 +38,12 @@ struct inbox {
 	uint8_t key[CR_ADDRESS_KEY];
 	uint32_t ring_size;
 	_Atomic uint32_t taken;		/* slots */
-	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not yet there */
+	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not set yet */
 };
 
 /* At the beginning of a ring. */
 struct cr_ring_shared {
-	_Atomic uint64_t read;		/* how far its reader is */
+	_Atomic uint64_t read;		/* the reader's position */
 	char apart[56];
 	uint64_t key;
 };
@@ -56,7 +56,7 @@ _Static_assert(sizeof(struct ring_frame) == 16, "wire format");
 
 struct reader {
 	const struct ring_frame *next;
-	uint64_t stamp;			/* that it will have */
+	uint64_t stamp;			/* that the next frame will have */
 	cr_endpoint *ep;
 	uint32_t idle;
 };
@@ -119,7 +119,7 @@ static void unmap_ring(struct cr_ring_end *end)
 	memset(end, 0, sizeof(*end));
 }
 
-/* Makes an empty inbox of the memfd, which has no content. */
+/* Makes the memfd, which has no content, an empty inbox. */
 static int lay_out(int fd)
 {
 	void *at;
@@ -178,12 +178,12 @@ void cr_ring_drop(cr_endpoint *ep)
 }
 
 /*
- * The memfd stays, without content: the address stays what it is, and there is no
- * descriptor to be had that a program at its limit would not have.
+ * The memfd stays, without content: the address remains valid, and no new descriptor
+ * is needed, which a program at its limit would not get.
  */
 int cr_ring_suspend(void)
 {
-	int rc = cr_ring_accept();	/* slots that somebody took in vain count as well */
+	int rc = cr_ring_accept();	/* slots taken but never used count as well */
 
 	if (!inbox || rc < 0)
 		return inbox ? rc : 0;
@@ -213,7 +213,7 @@ static int take_slot(cr_endpoint *ep, int fd)
 	int rc = -EAGAIN;
 
 	if (there == MAP_FAILED)
-		return -EAGAIN;		/* not an inbox at the moment */
+		return -EAGAIN;		/* currently not an inbox */
 	if (fstat(fd, &stat) || (size_t)stat.st_size < directory_size() ||
 	    __atomic_load_n(&there->magic, __ATOMIC_ACQUIRE) != INBOX_MAGIC ||
 	    !seal_same(there->key, ep->address.key, sizeof(there->key)))
@@ -371,7 +371,7 @@ static int append(cr_endpoint *ep, const void *data, size_t length)
 	return rc || !cr_param.seal ? rc : cr_seal_arrived(ep, length, false);
 }
 
-/* PUT and REPLY need their state kept: they go through the stream. */
+/* PUT and REPLY keep state across a checkpoint: they go through the stream. */
 static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *payload)
 {
 	int rc = 0;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With btl_cr_seal, every frame that goes by TCP has a tag at its end, which only the
- * two ranks can make, and is looked at when it is whole: nothing can be changed,
- * put in or left out on the way.  Rings need none, since nobody else writes there.
+ * With btl_cr_seal, every frame sent by TCP has a tag at its end, which only the
+ * two ranks can compute, and is used only when it is complete and checked: nothing can
+ * be changed, inserted or dropped on the way.  Rings need none: only the peer writes there.
  *
- * A frame keeps the form in which it was begun.  What is missing of it when the job
- * is saved comes after the restart, maybe on a channel of the other kind: a sealed
- * one is checked under the keys of the old connection then, and the rest of a plain
- * one, whose length is known, is taken as it is.
+ * A frame keeps the form in which it was begun.  If the job is saved in the middle of a
+ * frame, the rest arrives after the restart, maybe on a channel of the other kind: a
+ * sealed one is then checked with the keys of the old connection, and the rest of a plain
+ * one, whose length is known, is accepted as it is.
  */
 #include "btl_cr_tcp.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FRAME_MAX (CR_SEAL_RDMA_MAX + 4096)	/* bytes of what follows its header */
+#define FRAME_MAX (CR_SEAL_RDMA_MAX + 4096)	/* bytes after the header */
 
 void cr_seal_begin(cr_endpoint *ep, const uint8_t key[CR_ADDRESS_KEY],
 		   const struct cr_tcp_meeting *meeting)
@@ -45,7 +45,7 @@ void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame)
 	ep->seals.out.number--;
 }
 
-/* It may have been sealed for a connection that is gone. */
+/* It may have been sealed for a connection that is lost. */
 void cr_seal_strip(struct cr_frag *frag)
 {
 	if (!frag->sealed)

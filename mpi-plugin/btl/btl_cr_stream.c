@@ -2,18 +2,18 @@
 /*
  * Received bytes until they are whole frames.  The drain adds to a stream
  * without looking into it; only cr_stream_deliver(), from within Open MPI's
- * progress, makes upcalls.  The data of a put or reply goes to its place as
- * soon as its head has been looked at, also during a drain.
+ * progress, makes upcalls.  The data of a put or reply goes to its destination as
+ * soon as its head has been parsed, even during a drain.
  *
  * As long as whole frames come in, all streams share one buffer; only what is
- * left over between two reads is kept in a buffer of the stream's own.
+ * left between two reads is kept in a buffer of the stream's own.
  */
 #include "btl_cr.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SPACE_MIN (64 * 1024)	/* offered to a read */
+#define SPACE_MIN (64 * 1024)	/* for a read */
 
 static unsigned char shared[256 * 1024];	/* between cr_stream_space and cr_stream_settle */
 
@@ -111,7 +111,7 @@ int cr_stream_append(struct cr_stream *stream, const void *data, size_t length)
 	return 0;
 }
 
-/* A put or reply whose head is here: its data goes straight to its place. */
+/* The head of a put or reply has arrived: its data goes straight to its destination. */
 static bool begin_direct(struct cr_stream *stream, const struct cr_frame *frame)
 {
 	unsigned char *at = stream->data + stream->begin + sizeof(*frame);
@@ -138,7 +138,7 @@ static bool begin_direct(struct cr_stream *stream, const struct cr_frame *frame)
 	return true;
 }
 
-/* A sealed one is whole: it is not believed before. */
+/* A sealed frame is complete here: it is not trusted before. */
 static void put_sealed(cr_endpoint *ep, const struct cr_frame *frame, const unsigned char *payload)
 {
 	struct cr_rdma rdma;

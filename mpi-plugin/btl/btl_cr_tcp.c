@@ -3,11 +3,11 @@
  * TCP channels: one socket per pair of ranks, for both directions (the reply
  * carries the acknowledgement), and one epoll instance for all of them.
  *
- * Who has something to send connects, says who it is and shows that it knows the
- * other side's key (btl_cr_tcp.h), and sends only when that side has agreed.  If
- * both connect at once, the lower rank's connection is the one that stays: it turns
- * the other away, and the higher rank gives its own up when the lower one's comes in.
- * What is said here is outside of the bookmarks.
+ * A rank with something to send connects, sends its rank and a proof that it knows
+ * the other side's key (btl_cr_tcp.h), and sends frames only when that side has agreed.
+ * If both connect at once, the lower rank's connection stays: the lower rank rejects
+ * the other's, and the higher rank drops its own when the lower one's comes in.
+ * The bytes of this handshake do not count in the bookmarks.
  */
 #include "btl_cr_gate.h"
 #include "btl_cr_tcp.h"
@@ -24,9 +24,9 @@
 
 #define EVENTS 16
 #define READS 4				/* in a row from one peer */
-#define PATIENCE_NS 20000000LL		/* in a call, with a peer that did not wait before */
+#define PATIENCE_NS 20000000LL		/* in one call, for insist() */
 
-/* The part of who connects. */
+/* The connecting side of a handshake. */
 struct cr_tcp_hello {
 	struct cr_tcp_meeting meeting;
 	struct cr_tcp_answer answer;
@@ -119,7 +119,7 @@ static int greet(cr_endpoint *ep)
 		return rc;
 	memcpy(greeting.number, meeting->number, CR_TCP_NUMBER);
 	cr_tcp_prove(greeting.proof, ep->address.key, "kcr-mpi rank", meeting);
-	/* A new socket takes these few bytes at once. */
+	/* These few bytes fit into a new socket. */
 	if (send(ep->fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting))
 		return -ENOTCONN;
 	ep->hello->have = 0;
@@ -127,7 +127,7 @@ static int greet(cr_endpoint *ep)
 	return 0;
 }
 
-/* A socket; a guest has to go if there is no other file. */
+/* Creates a socket; closes a guest if there is no free file descriptor. */
 static int make_socket(int family)
 {
 	int fd;
@@ -171,7 +171,7 @@ static void come_up(cr_endpoint *ep, const uint8_t *key, const struct cr_tcp_mee
 	ep->retry_at = ep->failing_since = 0;
 }
 
-/* So many bytes of what the other side says first: is all here? */
+/* Reads the first `size` bytes of the other side: have all arrived? */
 static bool hear(cr_endpoint *ep, void *to, size_t size)
 {
 	ssize_t length = recv(ep->fd, (char *)to + ep->hello->have, size - ep->hello->have, 0);
@@ -212,7 +212,7 @@ static void hear_answer(cr_endpoint *ep)
 		connect_failed(ep, -EACCES);
 }
 
-/* The next step of one that is not up.  Returns whether it is now. */
+/* The next step of a connection that is not up.  Returns whether it is now. */
 static bool handshake(cr_endpoint *ep)
 {
 	if (ep->tcp_state == CR_TCP_CONNECTING)
@@ -225,8 +225,8 @@ static bool handshake(cr_endpoint *ep)
 }
 
 /*
- * A program that calls MPI seldom and shortly would be late for every step of it.  So
- * when it has failed once, all of them are tried in one call.
+ * A program that calls MPI rarely and briefly would be late for every step of the
+ * handshake.  So after one failure all steps are tried in one call.
  */
 static void insist(cr_endpoint *ep)
 {
@@ -369,7 +369,7 @@ ssize_t cr_tcp_pull(cr_endpoint *ep)
 	return length ? -errno : -ECONNRESET;
 }
 
-/* The peer has gone; if it was not its time, mpirun ends the job. */
+/* The peer has closed the connection; if it has failed, mpirun ends the job. */
 static void lost(cr_endpoint *ep)
 {
 	cr_tcp_drop(ep);

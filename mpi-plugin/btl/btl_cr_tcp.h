@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the parts of the TCP channel share: btl_cr_tcp.c (connections),
- * btl_cr_guest.c (ports, who has connected and not said who it is),
- * btl_cr_seal.c (frames that nobody can change).
+ * btl_cr_guest.c (ports, connections not yet authenticated),
+ * btl_cr_seal.c (authenticated frames).
  *
- * Who listens sends a challenge.  Who connects answers with its rank and a proof
- * that it knows the key in the listener's address; the listener proves the same.
- * The key itself is never sent here, and what is said is right for one connection
- * only.  Both prove to know it for the setting of btl_cr_seal as well.
+ * The listener sends a challenge.  The connecting rank answers with its rank and a
+ * proof that it knows the key in the listener's address; the listener proves the same.
+ * The key itself is never sent here, and the proofs are valid for one connection
+ * only.  They also cover the setting of btl_cr_seal.
  */
 #ifndef MCA_BTL_CR_TCP_H
 #define MCA_BTL_CR_TCP_H
@@ -33,25 +33,25 @@ struct cr_tcp_answer {
 	uint8_t proof[SEAL_KEY];
 };
 
-/* What a connection is about: who listens is `to`. */
+/* What the proofs of a connection cover; the listener is `to`. */
 struct cr_tcp_meeting {
 	struct cr_tcp_challenge challenge;
-	uint8_t number[CR_TCP_NUMBER];	/* of who connects */
+	uint8_t number[CR_TCP_NUMBER];	/* random, of the connecting side */
 	uint32_t from, to;		/* ranks */
 	uint32_t sealed;
 };
 _Static_assert(sizeof(struct cr_tcp_meeting) == 48, "no holes: it is proved as a whole");
 
-/* The key of `to`'s address proves it, for this purpose. */
+/* A proof for this purpose, with the key of `to`'s address. */
 void cr_tcp_prove(uint8_t out[SEAL_KEY], const uint8_t key[CR_ADDRESS_KEY], const char *purpose,
 		  const struct cr_tcp_meeting *meeting);
 
-/* The lowest two bits of the cookie tell endpoints (0), guests (1) and ports (2). */
+/* The lowest two bits of the cookie distinguish endpoints (0), guests (1) and ports (2). */
 int cr_tcp_watch(int operation, int fd, uint32_t what, uint64_t cookie);
 void cr_tcp_no_delay(int fd);
 
 /*
- * A guest has said who it is: agrees, and makes its connection that of the endpoint.
+ * A guest has authenticated: agrees, and makes its connection that of the endpoint.
  * 0 or -errno: it is to be closed.
  */
 int cr_tcp_welcome(const struct cr_tcp_meeting *meeting, int fd);
@@ -61,9 +61,9 @@ int cr_tcp_welcome(const struct cr_tcp_meeting *meeting, int fd);
 int cr_guest_open(void);	/* opens a port at each of our addresses */
 void cr_guest_close(void);	/* ports and guests */
 int cr_guest_event(uint64_t cookie);	/* of a guest or a port: what has come, 0 or more */
-/* After the events that epoll told: were these all?  Closes those that have had their time. */
+/* After handling epoll's events (all_heard: all of them): closes guests whose time is over. */
 void cr_guest_settle(bool all_heard);
-bool cr_guest_drop_oldest(void);	/* false: there is none */
+bool cr_guest_drop_oldest(void);	/* false: there are none */
 
 static inline bool cr_guest_is(uint64_t cookie)
 {
@@ -72,21 +72,21 @@ static inline bool cr_guest_is(uint64_t cookie)
 
 /* ---- seals, with btl_cr_seal only --------------------------------------------- */
 
-/* The connection is there: other keys from now on. */
+/* The connection is up: new keys from now on. */
 void cr_seal_begin(cr_endpoint *ep, const uint8_t key[CR_ADDRESS_KEY],
 		   const struct cr_tcp_meeting *meeting);
 /* The tag of a frame, all parts of it, of which the head is the first. */
 void cr_seal_make(cr_endpoint *ep, struct cr_frame *frame, const struct iovec *part,
 		  unsigned int count, uint8_t tag[SEAL_TAG]);
-/* It was not sent after all, nothing of it. */
+/* Nothing of the frame was sent after all. */
 void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame);
-/* Before it is begun by TCP. */
+/* Before a frag is begun by TCP. */
 void cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag);
-/* Before it is begun on another channel. */
+/* Before a frag is begun on another channel. */
 void cr_seal_strip(struct cr_frag *frag);
-/* So many bytes were added to the stream: 0, or -EBADMSG: they were changed on the way. */
+/* `length` bytes were added to the stream: 0, or -EBADMSG: they were changed on the way. */
 int cr_seal_arrived(cr_endpoint *ep, size_t length, bool by_tcp);
-/* All channels are gone: what is begun goes on under what comes next. */
+/* All channels are closed: frames already begun continue on the next one. */
 void cr_seal_forget(cr_endpoint *ep);
 
 #endif

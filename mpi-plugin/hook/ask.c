@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A checkpoint that the application asks for (kcr_mpi_checkpoint).  Its thread
- * waits here while the rank's own thread takes part; an image that is made for
- * this request finds it waiting, and a restored rank lets it go with another
- * answer.  One request at a time; `lock` guards all.
+ * waits here while the rank's checkpoint thread takes part; it is saved waiting, and
+ * a restored rank wakes it with another answer.  One request at a time; `lock`
+ * guards all.
  */
 #include "mpi-plugin/hook/rank.h"
 
@@ -22,7 +22,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct wire_ask *message;	/* NULL: nobody asks */
+	struct wire_ask *message;	/* NULL: no request */
 	size_t length;
 	bool taken;			/* the checkpoint under way is the one asked for */
 	bool answered;
@@ -79,8 +79,8 @@ static int checkpoint(const char *name, unsigned int keep, unsigned int flags)
 	err = rank_send(WIRE_ASK, message, length);
 	/*
 	 * A connection that has ended is the first job's, in a rank that was just
-	 * restarted: ask_restarted() sends it again, and has yet to do so, since it takes
-	 * our lock after the new connection is there.  If the daemon died, so does the rank.
+	 * restarted: ask_restarted() sends it again, and has not done so yet, as it takes
+	 * our lock after the new connection is up.  If the daemon died, so does the rank.
 	 */
 	if (err == -EPIPE || err == -ECONNRESET || err == -ENOTCONN)
 		err = 0;

@@ -24,7 +24,7 @@ static bool active;
 
 /*
  * All take part or none does: those that do wait for all others in MPI_Finalize
- * and in collective requests.  Told on the lowest rank that cannot, which knows why.
+ * and in collective requests.  Reported by the lowest rank that cannot, which knows why.
  */
 static bool all_have_begun(int err)
 {
@@ -51,7 +51,7 @@ static void init_bottom(int argc, char **argv, int requested, int *provided)
 	(void)requested;
 	(void)provided;
 	if (!getenv(WIRE_ROOT_VARIABLE))
-		return;			/* a job without checkpoints: so it is for all ranks */
+		return;			/* a job without checkpoints, the same in all ranks */
 	err = rank_begin(ompi_comm_rank(MPI_COMM_WORLD), ompi_comm_size(MPI_COMM_WORLD));
 	active = all_have_begun(err);
 	if (active)
@@ -61,8 +61,8 @@ static void init_bottom(int argc, char **argv, int requested, int *provided)
 }
 
 /*
- * Ranks that come early wait here, where a checkpoint is still possible, and
- * say goodbye when all have come.
+ * Ranks that arrive early wait here, where a checkpoint is still possible, and
+ * leave when all have arrived.
  */
 static void finalize_top(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The thread that takes a rank through checkpoints and restarts.  Between the
- * phases it lies in read() on its connection to the daemon, which is where an
- * image finds it; in a restored rank that connection has ended.  It never calls
+ * phases it sleeps in read() on its connection to the daemon, and is saved there;
+ * in a restored rank that connection has ended.  It never calls
  * MPI.  `lock` guards writing to the connection and the two flags of leaving.
  */
 #include "mpi-plugin/hook/rank.h"
@@ -26,7 +26,7 @@
 
 #define GATE_PATIENCE_MS	10000
 #define DRAIN_PATIENCE_MS	30000	/* for one peer */
-#define STEP_MS			100	/* between looks for a message */
+#define STEP_MS			100	/* between checks for a message */
 #define RECONNECT_MS	2000
 #define BOOKMARKS_AT_ONCE	64
 
@@ -72,7 +72,7 @@ static void send_failure(uint32_t id, int err, const char *text)
 
 /* ---- the phases ----------------------------------------------------------------------- */
 
-/* A message while a phase is under way says to give up, and so does the end of the connection. */
+/* A message during a phase means that it is cancelled, and so does the end of the connection. */
 static bool called_off(void)
 {
 	struct pollfd connection = { .fd = self.fd, .events = POLLIN };
@@ -91,7 +91,7 @@ static int close_gate(void)
 	return err;
 }
 
-/* Back to work, from whichever phase. */
+/* Goes on, from any phase. */
 static int go_on(void)
 {
 	int err = 0;
@@ -330,7 +330,7 @@ static int connect_daemon(const char *name, pid_t *daemon)
 	if (fd < 0)
 		return fd;
 	snprintf(self.daemon_name, sizeof(self.daemon_name), "%s", name);
-	/* Yama would allow ancestors only.  Where there is no Yama, this fails. */
+	/* Yama would allow ancestors only.  Without Yama this fails. */
 	prctl(PR_SET_PTRACER, *daemon, 0, 0, 0);
 	pthread_mutex_lock(&self.lock);
 	if (self.fd >= 0)
@@ -349,7 +349,7 @@ static int join_new_job(const struct launcher *l)
 	int length = 0, err;
 	pid_t daemon;
 
-	/* It is started by cr_restart, and nobody else looks after it. */
+	/* Its parent is cr_restart: no daemon would end it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = name ? connect_daemon(name, &daemon) : -ENOENT;
 	if (!err)
@@ -381,7 +381,7 @@ static void connection_ended(void)
 
 	if (self.left)
 		for (;;)
-			pause();	/* the program's own affair */
+			pause();	/* what follows is up to the program */
 	name = err ? NULL : launcher_get(&l, WIRE_DAEMON_VARIABLE);
 	if (!name || !strcmp(name, self.daemon_name))
 		_exit(1);

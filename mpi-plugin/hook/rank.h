@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A rank's part in a checkpoint of the job.  hook_cr.c (the component) calls
- * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks with the
- * daemon and works btl/cr, ask.c asks for checkpoints on the application's behalf,
+ * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks to the
+ * daemon and controls btl/cr, ask.c requests checkpoints for the application,
  * launcher.c finds the processes around the rank,
  * runtime.c moves it from a dead PMIx server to the new one, refuse.c refuses
  * what could not be restarted.
@@ -20,16 +20,16 @@
  */
 int rank_begin(uint32_t rank, uint32_t size);
 
-/* After it, where another rank has failed: this one takes part no more, nor does the job. */
+/* After rank_begin(), if another rank has failed: no rank takes part in checkpoints. */
 void rank_give_up(void);
 
 /*
- * In MPI_Finalize, when all ranks have come there: waits for a checkpoint that
- * is under way; there is none after it.
+ * In MPI_Finalize, when all ranks have arrived there: waits for a checkpoint that
+ * is under way; no other follows.
  */
 void rank_leave(void);
 
-/* To the root.  0 or -errno; -ENOTSUP: there is none, or this rank has left. */
+/* Sends to the root.  0 or -errno; -ENOTSUP: there is none, or this rank has left. */
 int rank_send(uint32_t type, const void *data, size_t length);
 
 /* ---- ask.c ---- */
@@ -38,19 +38,19 @@ int rank_send(uint32_t type, const void *data, size_t length);
 void ask_prepared(uint32_t rank, uint32_t asker);
 /* The checkpoint that the application asked for is complete (0) or failed (errno). */
 void ask_answered(int code);
-/* In a restored rank, when the new root knows it.  0 or -errno. */
+/* In a restored rank, after its HELLO to the new root.  0 or -errno. */
 int ask_restarted(void);
 
 /* ---- refuse.c ---- */
 
-/* From now on the process starts no others by MPI and connects to no other job. */
+/* From now on MPI refuses to start processes and to connect to other jobs. */
 void refuse_begin(void);
 
 /* ---- launcher.c ---- */
 
 /*
- * What the daemon has told the process it started for this rank, directly or
- * as an ancestor: in a restored rank, that is cr_restart.
+ * What the daemon has passed to the process that it started for this rank: the rank
+ * itself or an ancestor; in a restored rank, that is cr_restart.
  */
 struct launcher {
 	bool restart;		/* the rank comes from a snapshot */
@@ -60,8 +60,8 @@ struct launcher {
 };
 
 /*
- * Looks at the ancestors.  0 or -errno (-ESRCH: neither a daemon named
- * `daemon` is among them nor a restart).
+ * Searches the ancestors.  0 or -errno (-ESRCH: neither the process `daemon`
+ * nor a restart is among them).
  */
 int launcher_find(struct launcher *l, pid_t daemon);
 void launcher_free(struct launcher *l);
@@ -70,9 +70,9 @@ const char *launcher_get(const struct launcher *l, const char *name);
 
 /* ---- runtime.c ---- */
 
-/* Has PMIx tell when the server is lost.  0 or -errno. */
+/* Makes PMIx report when the server is lost.  0 or -errno. */
 int runtime_watch(void);
-/* From now on (until false) a lost server is what a restart looks like. */
+/* From now on (until false) a lost server may mean a restart. */
 void runtime_expect_loss(bool expect);
 /*
  * In a restored rank: leaves the lost server, takes the PMIX_* and OMPI_*

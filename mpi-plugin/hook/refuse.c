@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a job that can be checkpointed may not do, refused when it is tried:
- * whatever makes processes of two jobs talk to each other goes through one of
+ * What a job that can be checkpointed may not do, refused when it is attempted:
+ * anything that makes processes of two jobs communicate goes through one of
  * the runtime's functions replaced here.  (Windows of shared memory: osc/cr.)
  */
 #include "opal_config.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The connection to the runtime's PMIx server.  A restored rank finds it hung
- * up; PMIx would have Open MPI end the process, so a handler that comes first
- * keeps that from happening while a restart may be the reason.  PMIx is called
+ * up; PMIx would make Open MPI end the process, so a handler that runs first
+ * prevents that while a restart may be the reason.  PMIx is called
  * directly: Open MPI's own wrapper would give the process a new name.
  */
 #include "mpi-plugin/hook/rank.h"
@@ -18,7 +18,7 @@
 
 static atomic_bool loss_expected;
 static atomic_bool lost;
-static bool reattached;		/* Open MPI's own handlers are gone: ours ends the process */
+static bool reattached;		/* Open MPI's own handlers are lost: ours ends the process */
 
 static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
 			pmix_info_t *info, size_t nr_info, pmix_info_t *results, size_t nr_results,
@@ -49,7 +49,7 @@ int runtime_watch(void)
 	PMIX_INFO_LOAD(&first, PMIX_EVENT_HDLR_FIRST_IN_CATEGORY, &yes, PMIX_BOOL);
 	rc = PMIx_Register_event_handler(&code, 1, &first, 1, server_lost, NULL, NULL);
 	PMIX_INFO_DESTRUCT(&first);
-	/* Without a callback the result is the handler's number. */
+	/* Without a callback the result is the handler's index. */
 	return rc < 0 ? -EIO : 0;
 }
 
@@ -92,8 +92,8 @@ static void put(char **environment, size_t *n, char *assignment)
 
 /*
  * The application's threads may be in getenv(), which walks the array and the
- * strings without a lock.  Both stay as they are: a new array is made, with the
- * strings of what has not changed, and takes the old one's place at once.
+ * strings without a lock.  Both stay as they are: a new array is built, with the
+ * unchanged strings, and replaces the old one at once.
  */
 static int take_environment(char **fresh)
 {
@@ -108,7 +108,7 @@ static int take_environment(char **fresh)
 			continue;
 		copy = strdup(*fresh);
 		if (!copy) {
-			free(merged);	/* and a few strings are lost: the rank ends */
+			free(merged);	/* a few strings leak: the rank ends */
 			return -ENOMEM;
 		}
 		put(merged, &n, copy);
@@ -124,7 +124,7 @@ int runtime_reattach(const struct launcher *l)
 
 	for (int waited = 0; !atomic_load(&lost) && waited < LOSS_PATIENCE_MS; waited++)
 		usleep(1000);
-	PMIx_Finalize(NULL, 0);		/* its server is gone: there is nobody to say it to */
+	PMIx_Finalize(NULL, 0);		/* fails, as its server is lost */
 	err = take_environment(l->environment);
 	if (err)
 		return err;

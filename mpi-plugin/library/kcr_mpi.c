@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libkcr_mpi: finds the component hook/cr in the process and hands the call over.
- * So a program that is linked with it runs where there is no KCR or no MPI, too.
+ * libkcr_mpi: finds the component hook/cr in the process and passes the call on.
+ * So a program that is linked with it runs without KCR or MPI, too.
  */
 #include "mpi-plugin/library/kcr_mpi.h"
 

@@ -14,18 +14,18 @@ extern "C" {
 #define KCR_MPI_ALONE	1u
 
 /*
- * Saves the whole job as the folder `name`, with ".kcr" added where it is missing;
- * a relative name counts from the current folder.  `keep`: how many snapshots of
- * this name stay, from 1 on.  `flags`: KCR_MPI_ALONE, or 0: then it is collective
- * over MPI_COMM_WORLD, begins when every rank has called it, and takes what rank 0
- * gives.  Waits for a checkpoint under way to end.  Call it between MPI_Init and
+ * Saves the whole job as the folder `name`, with ".kcr" added if it is missing,
+ * relative to the current folder.  `keep`: how many snapshots of this
+ * name are kept, at least 1.  `flags`: KCR_MPI_ALONE, or 0: then it is collective
+ * over MPI_COMM_WORLD, begins when every rank has called it, and uses rank 0's
+ * arguments.  Waits for a checkpoint under way to end.  Call it between MPI_Init and
  * MPI_Finalize, in one thread of a rank at a time, not from a callback or a signal
  * handler; this thread makes no progress in MPI meanwhile.
  *
  * Returns 0 when the snapshot is complete; 1 in a job that was restarted from it;
  * -1 with errno when it failed (the job goes on): ENOTSUP: the job was started
  * without checkpoints; EINVAL; ENAMETOOLONG; EBUSY: another thread is asking;
- * ESRCH: a rank is in MPI_Finalize or ended; or what cr_checkpoint(1) would tell.
+ * ESRCH: a rank is in MPI_Finalize or ended; or an error of cr_checkpoint(1).
  */
 int kcr_mpi_checkpoint(const char *name, unsigned int keep, unsigned int flags);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The component osc/cr: offers no windows, but says why there are none of shared
- * memory, and none with MPI_THREAD_MULTIPLE, which osc/pt2pt does not take.  It is
- * asked, like every component for one-sided communication, when the application
- * makes a window; only jobs that can be checkpointed name it.
+ * The component osc/cr: offers no windows, but says why there are none in shared
+ * memory, and none with MPI_THREAD_MULTIPLE, which osc/pt2pt does not support.  It is
+ * queried, like every component for one-sided communication, when the application
+ * creates a window; only jobs that can be checkpointed select it.
  */
 #include "ompi_config.h"
 
@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#define PRIORITY	90	/* above osc/pt2pt, whose own words would mislead */
+#define PRIORITY	90	/* above osc/pt2pt, whose own message would mislead */
 
 static int begin(bool progress_threads, bool threads)
 {
@@ -28,7 +28,7 @@ static int end(void)
 	return OMPI_SUCCESS;
 }
 
-/* The window is made by all together: nobody fails, and ends the job, before it is said. */
+/* Windows are created collectively: no rank fails, and ends the job, before it is printed. */
 static void say_why(struct ompi_communicator_t *comm, const char *why)
 {
 	if (ompi_comm_rank(comm) == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The component schizo/cr: brings the coordinator into mpirun and the daemon's
- * part into mpirun and every orted, and tells the ranks where they are.  It does
+ * The component schizo/cr: starts the coordinator in mpirun and a daemon thread
+ * in mpirun and every orted, and passes their addresses to the ranks.  It does
  * nothing unless started with `--mca schizo_cr_enable 1`.
  */
 #include "orte_config.h"
@@ -37,17 +37,17 @@ static char *signal_name, *file, *local, *interfaces;
 static char root_address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 static char node_name[NODE_NAME_MAX];
 
-/* What makes the ranks fit to be saved, beside btl/cr itself. */
+/* Settings that make ranks checkpointable, besides btl/cr itself. */
 static const char *const rank_settings[][2] = {
 	{ "OMPI_MCA_pml", "ob1" },
 	{ "OMPI_MCA_btl", "cr,self" },
-	{ "OMPI_MCA_mpi_add_procs_cutoff", "1000000" },	/* none is looked up after a restart */
+	{ "OMPI_MCA_mpi_add_procs_cutoff", "1000000" },	/* all added at once: no look-ups after a restart */
 	{ "OMPI_MCA_coll", "^sm,han,adapt,monitoring" },
-	{ "OMPI_MCA_osc", "pt2pt,cr" },	/* cr only says what is missing */
+	{ "OMPI_MCA_osc", "pt2pt,cr" },	/* cr only reports what is missing */
 	{ "OMPI_MCA_sharedfp", "^sm" },
 };
 
-/* ---- what a snapshot says of the job -------------------------------------------------- */
+/* ---- the job's description in a snapshot ---------------------------------------------- */
 
 static bool worth_keeping(const char *assignment)
 {
@@ -69,7 +69,7 @@ static int describe_command(struct snapshot *job, opal_cmd_line_t *line)
 	return err;
 }
 
-/* A restarted job's program and count of snapshots are those of its first life. */
+/* A restarted job keeps its original program and counts its snapshots on. */
 static int describe_restart(struct snapshot *job, const char *dir)
 {
 	char **options = NULL;
@@ -90,7 +90,7 @@ static int describe_restart(struct snapshot *job, const char *dir)
 	return err;
 }
 
-/* As the user gave it: mpirun has added its options to its own by now. */
+/* As the user gave it: mpirun has added its options to `environ` by now. */
 static int describe_environment(struct snapshot *job)
 {
 	char **given = proc_environment(getpid());
@@ -128,7 +128,7 @@ static struct snapshot *describe_job(opal_cmd_line_t *line)
 
 /* ---- in mpirun ------------------------------------------------------------------------ */
 
-/* The signal that saves the job, if the user has named one. */
+/* Sets up the signal that saves the job, if the user has named one. */
 static int begin_trigger(void)
 {
 	char name[32];
@@ -200,7 +200,7 @@ static int begin_node(orte_app_context_t *app)
 
 	if (!address || !word || strlen(word) != WIRE_SECRET)
 		return -EINVAL;
-	/* mpirun's own, the last, is the loopback address. */
+	/* mpirun's own daemon uses the last one, the loopback address. */
 	if (*root_address && strrchr(address, ','))
 		address = strrchr(address, ',') + 1;
 	return node_start(address, word, orte_process_info.nodename, node_name);
@@ -220,7 +220,7 @@ static int setup_fork(orte_job_t *job, orte_app_context_t *app)
 	} else {
 		opal_setenv(WIRE_DAEMON_VARIABLE, node_name, true, &app->env);
 	}
-	/* No rank needs it, nor does an image, or what a program prints of its environment. */
+	/* Ranks do not need it, and images and printed environments must not contain it. */
 	opal_unsetenv(WIRE_SECRET_VARIABLE, &app->env);
 	return ORTE_ERR_TAKE_NEXT_OPTION;
 }
@@ -244,9 +244,9 @@ static orte_schizo_base_module_t module = {
 /* ---- the component -------------------------------------------------------------------- */
 
 /*
- * Runs before the runtime opens the parts that these settings are for: no
+ * Runs before the runtime opens the components that these settings are for: no
  * memory shared with the daemons, neither for key-value data nor topology,
- * since it would be gone at a restart.
+ * since it would not exist after a restart.
  */
 static int query(mca_base_module_t **out, int *priority)
 {
