@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * cr_checkpoint: saves running processes to a context file.  Arguments and
- * outcome only; the work is in checkpoint/.  See cr_checkpoint(1).
+ * outcome only; the work is done in checkpoint/.  See cr_checkpoint(1).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -143,7 +143,7 @@ static int bad_usage(void)
 	return EXIT_USAGE;
 }
 
-/* A number from `least` on, or -1. */
+/* A number not less than `least`, or -1. */
 static long number(const char *text, long least)
 {
 	char *end;
@@ -174,7 +174,7 @@ static bool parse_scope(int option, struct arguments *a)
 	}
 }
 
-/* Destination and what becomes of an existing file: 1 (done), 0 (not one of these) or -errno. */
+/* Destination options, and those for an existing file: 1 (done), 0 (another option) or -errno. */
 static int parse_destination(int option, const char *value, struct arguments *a)
 {
 	struct checkpoint_options *o = &a->checkpoint;
@@ -190,7 +190,7 @@ static int parse_destination(int option, const char *value, struct arguments *a)
 	case 'F':
 		a->nr_destinations++;
 		o->fd = number(value, 0);
-		return o->fd >= 0 ? 1 : report_fail(-EINVAL, "-F needs the number of an open "
+		return o->fd >= 0 ? 1 : report_fail(-EINVAL, "-F needs an open file "
 						    "descriptor, not \"%s\"", value);
 	case OPT_ATOMIC ... OPT_NOCLOBBER:
 		o->replace = CHECKPOINT_ATOMIC + (option - OPT_ATOMIC);
@@ -289,12 +289,12 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return status_open(value);
 	case OPT_PROHIBIT:
 		o->prohibited = number(value, 1);
-		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs the number "
-							   "of a process, not \"%s\"", value);
+		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs a process "
+							   "ID, not \"%s\"", value);
 	case OPT_REQUESTER:
 		o->requester = number(value, 1);
-		return o->requester > 0 ? 0 : report_fail(-EINVAL, "--requester needs the number "
-							  "of a process, not \"%s\"", value);
+		return o->requester > 0 ? 0 : report_fail(-EINVAL, "--requester needs a process "
+							  "ID, not \"%s\"", value);
 	default:			/* OPT_KMSG */
 		return 0;
 	}
@@ -307,12 +307,12 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 	long target;
 
 	if (optind != argc - 1) {
-		report_fail(-EINVAL, "name one process, group or session by its number");
+		report_fail(-EINVAL, "name one process, group or session by its ID");
 		return bad_usage();
 	}
 	target = number(argv[optind], 1);
 	if (target < 0) {
-		report_fail(-EINVAL, "\"%s\" is not the number of a process, group or session",
+		report_fail(-EINVAL, "\"%s\" is not the ID of a process, group or session",
 			    argv[optind]);
 		return bad_usage();
 	}
@@ -351,7 +351,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 
 /* ---- ending early ---------------------------------------------------------------- */
 
-/* The end of this process frees everything else: the module sees to that. */
+/* The module frees everything else when this process ends. */
 static void on_signal(int signal_number)
 {
 	checkpoint_abandon();
@@ -359,13 +359,13 @@ static void on_signal(int signal_number)
 	raise(signal_number);
 }
 
-/* What there is to say when time is over: static, for the handler. */
+/* How to report the time-out: static, for the handler. */
 static bool alarm_quiet, alarm_json;
 
 static void say(int fd, const char *text)
 {
 	if (write(fd, text, strlen(text)) < 0)
-		return;			/* nobody wants to know */
+		return;			/* nobody reads it */
 }
 
 static void on_alarm(int signal_number)
@@ -393,7 +393,7 @@ static void handle_signals(const struct arguments *a)
 		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(ending[i], &action, NULL);
 	}
-	signal(SIGPIPE, SIG_IGN);	/* EPIPE and EFBIG say it better */
+	signal(SIGPIPE, SIG_IGN);	/* EPIPE and EFBIG give better messages */
 	signal(SIGXFSZ, SIG_IGN);
 	if (a->checkpoint.timeout_s) {
 		alarm_quiet = a->quiet;
@@ -474,7 +474,7 @@ int main(int argc, char **argv)
 		return fail(&a, err);
 	if (a.json)
 		print_json(&a, &result);
-	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they stood still for "
+	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they were stopped for "
 		       "%.1f ms", result.nr_processes, result.nr_threads,
 		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,
 		       milliseconds(result.stopped_ns));

@@ -87,7 +87,7 @@ static int parse(int argc, char **argv, struct options *o)
 		case OPTION_CORE:
 			o->core = true;
 			if (!parse_pid(optarg, &o->pid)) {
-				fprintf(stderr, "cr_info: %s is not a process number\n", optarg);
+				fprintf(stderr, "cr_info: %s is not a process ID\n", optarg);
 				return usage_error();
 			}
 			break;
@@ -133,7 +133,7 @@ static int show(struct context_reader *r, const struct context *c, const struct 
 	return 0;
 }
 
-/* Another user's pipe is not waited for. */
+/* Refuses another user's named pipe: opening it could wait for ever. */
 static int open_file(const char *path)
 {
 	int node = open(path, O_PATH | O_CLOEXEC), fd;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cr_restart: makes running processes from a context file, then stands for
+ * cr_restart: restores running processes from a context file, then stands for
  * them: passes signals on and ends as the program ends.  Arguments and the
- * order of steps only; the work is in restart/.  See cr_restart(1).
+ * order of steps only; the work is done in restart/.  See cr_restart(1).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static void usage(FILE *out)
 	      "      --term --abort --kill --cont   send that signal first\n"
 	      "      --relocate OLD=NEW   look for saved paths below OLD under NEW\n"
 	      "      --trust              as root: whoever may have written the file\n"
-	      "      --[no-]restore-pid   old process numbers (default: yes)\n"
+	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
 	      "      --[no-]restore-sid   old sessions likewise\n"
 	      "      --run-on-success=CMD and --run-on-{fail-args,fail-temp,fail-env,\n"
@@ -120,7 +120,7 @@ static int fail(enum hook class, int err)
 
 	if (status > 0)
 		return status;
-	if (err != -EXIT_USAGE)		/* said already, and no errno */
+	if (err != -EXIT_USAGE)		/* printed already, and not an errno */
 		report_print(err);
 	return report_exit_code(err);
 }
@@ -144,7 +144,7 @@ static int parse_number(const char *text, int *out)
 	return 0;
 }
 
-/* Options that choose the numbers; false: none of them. */
+/* Options for process, group and session IDs; false: none of them. */
 static bool parse_ids(int option, struct restart_options *o)
 {
 	switch (option) {
@@ -195,7 +195,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case 'F':
 		if (parse_number(value, &a->fd))
-			return report_fail(-EINVAL, "-F needs the number of an open descriptor, not \"%s\"",
+			return report_fail(-EINVAL, "-F needs an open file descriptor, not \"%s\"",
 					   value);
 		return 0;
 	case 'S':
@@ -222,7 +222,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	}
 }
 
-/* Returns -1 to go on, or the exit code to end with. */
+/* Returns -1 to go on, or the exit code. */
 static int parse(int argc, char **argv, struct arguments *a)
 {
 	int option;
@@ -267,7 +267,7 @@ static int check_file(const struct arguments *a, int fd)
 	return trust_source(fd, a->restart.trust);
 }
 
-/* By a name: not before it is known that this could not be to wait for ever. */
+/* Opens it by name, once it is known that this cannot wait for ever. */
 static int open_named(const struct arguments *a)
 {
 	int node = open(a->file, O_PATH | O_CLOEXEC), fd;
@@ -308,14 +308,14 @@ static void print_json(const struct restart_result *r)
 	fflush(stdout);
 }
 
-/* The absolute path of an open file; "": it has none. */
+/* The absolute path of an open file; "": no path. */
 static void name_source(int fd, char *path, size_t size)
 {
 	if (proc_fd_link(fd, path, size) < 0 || path[0] != '/')
 		path[0] = '\0';
 }
 
-/* Reads, rebuilds, lets run. The file is closed again whatever happens. */
+/* Reads, rebuilds, lets run.  The file is closed in any case. */
 static int restart(const struct arguments *a, int fd, struct restart_result *result)
 {
 	struct context_reader *reader;
@@ -332,7 +332,7 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	return err;
 }
 
-/* The program is about to run, and we stay: with our terminal, if it had one. */
+/* The program is about to run, and gets our terminal if it had one. */
 static void commit(pid_t leader, pid_t foreground)
 {
 	follow_commit();
@@ -340,7 +340,7 @@ static void commit(pid_t leader, pid_t foreground)
 		foreground_share(leader, foreground);
 }
 
-/* The terminal is mpirun's. */
+/* Likewise for a rank: the terminal is mpirun's. */
 static void commit_rank(pid_t leader, pid_t foreground)
 {
 	(void)leader;
@@ -349,8 +349,8 @@ static void commit_rank(pid_t leader, pid_t foreground)
 }
 
 /*
- * A rank of an MPI job may land where its numbers are in use, and need not have
- * them.
+ * A rank of an MPI job may be placed on a node where its process and thread IDs are in
+ * use, and does not need them.
  */
 static int restart_rank(struct arguments *a, int fd, struct restart_result *result)
 {
@@ -361,7 +361,7 @@ static int restart_rank(struct arguments *a, int fd, struct restart_result *resu
 	if (err != -EBUSY || !a->restart.restore_pid || lseek(fd, 0, SEEK_SET))
 		return err;
 	report_clear();
-	report_warn("process numbers of this rank are in use here: it gets new ones");
+	report_warn("process or thread IDs of this rank are in use here: it gets new ones");
 	a->restart.restore_pid = false;
 	memset(result, 0, sizeof(*result));
 	return restart(a, fd, result);
@@ -413,6 +413,6 @@ int main(int argc, char **argv)
 	}
 	status = follow_leader(result.leader);
 	if (status < 0)
-		return 0;		/* its parent was elsewhere and saw its end */
+		return 0;		/* its parent is another process, which reaped it */
 	follow_mimic(status);
 }

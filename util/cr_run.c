@@ -18,7 +18,7 @@
 
 #define EXIT_USAGE	255
 #define VARIABLE	"LD_PRELOAD"
-#define SEPARATORS	" :"		/* of its value: ld.so(8) */
+#define SEPARATORS	" :"		/* in its value: ld.so(8) */
 
 enum { OPTION_VERSION = 256, OPTION_RUN, OPTION_OMIT };
 
@@ -38,7 +38,7 @@ static int usage_error(void)
 	return EXIT_USAGE;
 }
 
-/* -1: go on; else the exit status.  *library: which one. */
+/* -1: go on; else the exit status.  *library: the one to preload. */
 static int parse(int argc, char **argv, const char **library)
 {
 	static const struct option options[] = {
@@ -50,7 +50,7 @@ static int parse(int argc, char **argv, const char **library)
 	};
 	int c;
 
-	/* What follows the command is the command's. */
+	/* What follows the command belongs to it. */
 	while ((c = getopt_long(argc, argv, "+h?", options, NULL)) != -1) {
 		switch (c) {
 		case OPTION_RUN:
@@ -88,7 +88,7 @@ static bool is_there(char *path, const char *folder, const char *library)
 	       (int)sizeof(name) && realpath(name, path) && !access(path, R_OK);
 }
 
-/* Its absolute path: in the folder lib beside that of this program, or where it was installed. */
+/* The absolute path of a library: in ../lib beside this program, or where it was installed. */
 static int find_library(char *path, const char *library)
 {
 	char self[PATH_MAX];
@@ -109,7 +109,7 @@ static int find_library(char *path, const char *library)
 
 /* ---- the environment ------------------------------------------------------- */
 
-/* One of the two, of whatever folder and version. */
+/* Is it one of our two libraries, in any folder and version? */
 static bool is_ours(const char *entry, size_t length)
 {
 	static const char *const ours[] = { "libcr_run.so", "libcr_omit.so" };
@@ -126,7 +126,7 @@ static bool is_ours(const char *entry, size_t length)
 	return false;
 }
 
-/* The library first, then what was there and is not ours. */
+/* Puts the library first, then the old entries that are not ours. */
 static int preload(const char *path)
 {
 	const char *old = getenv(VARIABLE) ?: "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals in, exit status out.  All signals are taken with sigwaitinfo(2), so
- * nothing runs in a handler and none is missed between two steps.
+ * Passes signals on and takes over the exit status.  All signals are received by
+ * sigwaitinfo(2), so nothing runs in a handler and none is missed between two steps.
  */
 #include "follow.h"
 
@@ -21,7 +21,7 @@ static sigset_t followed;
 
 void follow_begin(void)
 {
-	static const int own[] = {	/* faults of our own, and the terminal's brakes */
+	static const int own[] = {	/* our own faults, and the terminal's stop signals */
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 	};
 	static const int giving_up[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP };
@@ -34,7 +34,7 @@ void follow_begin(void)
 	for (size_t i = 0; i < sizeof(giving_up) / sizeof(*giving_up); i++)
 		sigdelset(&early, giving_up[i]);
 	sigprocmask(SIG_BLOCK, &early, &old_mask);
-	/* Ignored by whoever started us, it would be neither told nor waited for. */
+	/* Inherited as ignored, children would neither be reported nor waited for. */
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -59,8 +59,8 @@ void follow_end(void)
 }
 
 /*
- * The terminal signals a whole foreground group: a program in our own group
- * has had its copy already.
+ * The terminal signals the whole foreground group: a program in our own group
+ * has got the signal already.
  */
 static bool had_its_own(const siginfo_t *info, pid_t leader)
 {
@@ -84,8 +84,8 @@ static void pass_on(const siginfo_t *info, pid_t leader)
 }
 
 /*
- * Others that are children here: further roots of the tree, and orphans from
- * before the programs ran.  Returns the leader if it has ended just now.
+ * Reaps our other children: further roots of the tree, and orphans from
+ * before the programs ran.  Returns the leader if it has ended meanwhile.
  */
 static pid_t reap_others(pid_t leader, int *status)
 {
@@ -138,7 +138,7 @@ void follow_mimic(int status)
 		struct rlimit no_core = { 0, 0 };
 		sigset_t one;
 
-		/* The program has left its core; ours would only overwrite it. */
+		/* The program has dumped core; ours would only overwrite that. */
 		setrlimit(RLIMIT_CORE, &no_core);
 		signal(signal_number, SIG_DFL);
 		sigemptyset(&one);

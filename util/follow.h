@@ -10,7 +10,7 @@
 
 /*
  * Blocks the signals that follow_leader() passes on; call before the restart
- * so that none is lost meanwhile.  Those by which a user gives up act at once
+ * so that none is lost meanwhile.  Those that interrupt a restart act at once
  * until follow_commit().  The old mask is kept for follow_end().
  */
 void follow_begin(void);
@@ -18,20 +18,20 @@ void follow_begin(void);
 /* From here on all wait for follow_leader(): the program is about to run. */
 void follow_commit(void);
 
-/* The program that the signals are for will not run: forgets them, as follow_end(). */
+/* The program will not run: discards the signals, then as follow_end(). */
 void follow_fail(void);
 
-/* Puts the signal mask back. */
+/* Restores the signal mask. */
 void follow_end(void);
 
 /*
  * Waits until the leader ends, passing signals to it.  Returns its status as
- * waitpid(2) gives it, or -errno (ECHILD: somebody else reaped it).  If the
- * terminal is shared (foreground.h), it stops as the leader stops.
+ * of waitpid(2), or -errno (ECHILD: another process reaped it).  If the
+ * terminal is shared (foreground.h), it stops when the leader stops.
  */
 int follow_leader(pid_t leader);
 
-/* Ends this process as `status` tells: the same exit code or the same signal. */
+/* Ends this process as in `status`: with the same exit code or by the same signal. */
 void follow_mimic(int status) __attribute__((noreturn));
 
 #endif /* KCR_UTIL_FOLLOW_H */

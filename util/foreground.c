@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Job control on behalf of the restarted program.  Whoever leads a job in the
- * foreground hands the terminal on to the program's group, as the shell did to
- * us, and takes it back when the program stops or ends.  util/follow.c calls.
+ * Job control on behalf of the restarted program.  If we are in the foreground
+ * we pass the terminal on to the program's group, as the shell did to
+ * us, and take it back when the program stops or ends.  Called by util/follow.c.
  */
 #include "util/foreground.h"
 
@@ -13,14 +13,14 @@
 
 static int terminal = -1;	/* open while it is shared */
 static pid_t group;		/* the program's */
-static pid_t given_to;		/* the group that had it from us last; 0: none */
+static pid_t given_to;		/* the group that we gave it to last; 0: none */
 
 bool foreground_is_shared(void)
 {
 	return terminal >= 0;
 }
 
-/* Without the stop that is due to who is in the background. */
+/* Blocks the SIGTTOU that a background process would get for this. */
 static bool set_foreground(pid_t pgrp)
 {
 	sigset_t brake, old;
@@ -42,7 +42,7 @@ static bool give(pid_t pgrp)
 	return true;
 }
 
-/* Only from whom we gave it to: the shell may have moved us to the background. */
+/* Only from the group that we gave it to: the shell may have moved us to the background. */
 static bool take(void)
 {
 	if (given_to && tcgetpgrp(terminal) == given_to)
@@ -51,7 +51,7 @@ static bool take(void)
 	return tcgetpgrp(terminal) == getpgrp();
 }
 
-/* In an asynchronous list of a shell without job control, which keeps its terminal. */
+/* Are we in an asynchronous list of a shell without job control, which keeps its terminal? */
 static bool in_background_of_script(void)
 {
 	struct sigaction interrupt;
@@ -71,7 +71,7 @@ void foreground_share(pid_t leader, pid_t holder)
 }
 
 /*
- * All of it, as the terminal does: the shell waits for each command of a
+ * Stops the whole group, as the terminal does: the shell waits for each command of a
  * pipeline.  False: it has no effect, as there is no shell to continue us.
  */
 static bool stop_own_group(int signal_number)
@@ -86,7 +86,7 @@ static bool stop_own_group(int signal_number)
 	sigprocmask(SIG_UNBLOCK, &stop, &old);
 	kill(0, signal_number);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	/* It waits for us if and only if we were stopped: a stop forgets earlier ones. */
+	/* SIGCONT is pending if and only if we were stopped: a stop discards earlier ones. */
 	return sigtimedwait(&go_on, NULL, &now) == SIGCONT;
 }
 
@@ -94,14 +94,14 @@ void foreground_stop(int signal_number)
 {
 	bool in_front;
 
-	/* Moved to the foreground by the shell, which tells nobody. */
+	/* The shell may have moved us to the foreground, which sends no signal. */
 	if ((signal_number == SIGTTIN || signal_number == SIGTTOU) && give(group)) {
 		kill(-group, SIGCONT);
 		return;
 	}
 	in_front = take();
 	if (signal_number == SIGSTOP) {
-		/* Somebody else's business, unless the user is waiting for us. */
+		/* SIGSTOP was sent by another process: ignore it unless the user waits for us. */
 		if (!in_front || !stop_own_group(SIGTSTP))
 			return;
 	} else if (!stop_own_group(signal_number) && !in_front) {

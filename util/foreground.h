@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The terminal of cr_restart and a program in a process group of its own: to
- * the shell the job is cr_restart, but who may read the terminal and gets its
- * Ctrl-C is the program's group.
+ * the shell the job is cr_restart, but the program's group reads the terminal
+ * and gets its Ctrl-C.
  */
 #ifndef KCR_UTIL_FOREGROUND_H
 #define KCR_UTIL_FOREGROUND_H
@@ -11,14 +11,14 @@
 #include <sys/types.h>
 
 /*
- * Call before the program runs.  `holder` is the group that is given the
- * terminal if we are in the foreground; 0: none yet.  Nothing is done, now and
+ * Call before the program runs.  `holder` is the group that gets the
+ * terminal if we are in the foreground; 0: none yet.  Nothing is done, now or
  * later, if the leader is in our group or another session, or if we have no
  * terminal or were started in the background by a shell without job control.
  */
 void foreground_share(pid_t leader, pid_t holder);
 
-/* Are the terminal's brakes for the program, and its stops told to us? */
+/* Does the program get the terminal's stop signals, so that we must follow its stops? */
 bool foreground_is_shared(void);
 
 /*
@@ -28,7 +28,7 @@ bool foreground_is_shared(void);
  */
 void foreground_stop(int signal_number);
 
-/* The terminal is ours again, unless somebody else has it by now. */
+/* Takes the terminal back, unless another group has it by now. */
 void foreground_end(void);
 
 #endif /* KCR_UTIL_FOREGROUND_H */

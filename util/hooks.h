@@ -18,7 +18,7 @@ enum hook {
 void hook_set(enum hook hook, const char *command);
 int hook_is_set(enum hook hook);
 
-/* The class of a failure (-errno) after the arguments were understood. */
+/* The class of a failure (-errno) after the arguments were parsed. */
 enum hook hook_class(int err);
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The tools' side of MPI jobs.  See mpi_job.h; the work is in job/.
+ * The tools' side of MPI jobs.  See mpi_job.h; the work is done in job/.
  */
 #include "util/mpi_job.h"
 
@@ -24,11 +24,11 @@
 #include "report/report.h"
 #include "util/progress.h"
 
-#define ANSWER_PATIENCE_S	15	/* for mpirun to say that the time is over */
+#define ANSWER_PATIENCE_S	15	/* for mpirun to report that the time is over */
 
 /* ---- checkpoint ------------------------------------------------------------------ */
 
-/* What each rank's cr_checkpoint is to be told, too. */
+/* Options that are passed on to each rank's cr_checkpoint. */
 static void add_arguments(struct job_request *r, const struct checkpoint_options *o)
 {
 	static const struct {
@@ -68,7 +68,7 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 
 static void print_answer(const struct job_answer *a, int target, bool json)
 {
-	report_verbose("%" PRIu32 " ranks, %.1f MB; they stood still for %.1f ms (gate %.1f, drain "
+	report_verbose("%" PRIu32 " ranks, %.1f MB; they were stopped for %.1f ms (gate %.1f, drain "
 		       "%.1f, dump %.1f)", a->ranks, (double)a->bytes / 1e6, a->stopped_ms,
 		       a->gate_ms, a->drain_ms, a->dump_ms);
 	if (!json)
@@ -105,7 +105,7 @@ static bool is_mpirun(pid_t pid)
 	return !strcmp(basename(path), "orterun") || !strcmp(basename(path), "mpirun");
 }
 
-/* "--mca schizo_cr_enable 1", as cr_mpirun has it, or the same in its environment. */
+/* "--mca schizo_cr_enable 1", as added by cr_mpirun, or the same in its environment. */
 static bool is_enabled(pid_t pid)
 {
 	char **environment = proc_environment(pid);
@@ -134,7 +134,7 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 	}
 	if (fd < 0)
 		return false;
-	/* mpirun watches the time; this is for one that does not answer at all. */
+	/* mpirun enforces the limit; this is for one that does not answer at all. */
 	if (o->timeout_s)
 		alarm(o->timeout_s + ANSWER_PATIENCE_S);
 	request.path = o->path ? snapshot_name(o->path) : NULL;
@@ -152,7 +152,7 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 
 /* ---- listing ---------------------------------------------------------------------- */
 
-/* Whoever made the folder: nothing in it steers a terminal. */
+/* Whoever wrote the manifest: its text must not control the terminal. */
 static void print_line(const char *title, const char *text)
 {
 	printf("%-12s", title);
@@ -190,7 +190,7 @@ static void print_local(const struct snapshot *s, uint32_t elsewhere)
 static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewhere)
 {
 	time_t created = s->created;
-	struct tm *local = localtime(&created);		/* NULL: no year has so many digits */
+	struct tm *local = localtime(&created);		/* NULL: the year does not fit into an int */
 	uint64_t bytes = 0;
 	char when[32] = "";
 

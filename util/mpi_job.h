@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tools do with an MPI job instead of a process or a context file.
+ * What the tools do for an MPI job instead of a process or a context file.
  * See kcr-mpi(7).
  */
 #ifndef KCR_UTIL_MPI_JOB_H
@@ -16,20 +16,20 @@ struct mpi_job_options {
 };
 
 /*
- * If the target is an mpirun with a coordinator: has it save the job.  Returns
+ * If the target is an mpirun with a coordinator: makes it save the job.  Returns
  * false if it is not; else true with *err 0 or -errno with a message (-EBUSY: it
- * is meant to have one, but takes no requests now).
+ * was started to have one, but takes no requests now).
  */
 bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job_options *job,
 			bool json, int *err);
 
-/* The manifest of a snapshot, as text or as it is.  0 or -errno with a message. */
+/* Prints the manifest of a snapshot, as text or as JSON.  0 or -errno with a message. */
 int mpi_job_show(const char *dir, bool json, bool verify);
 
 /*
  * For cr_restart: if one of the arguments is a snapshot, everything after it
- * is for mpirun, and this does not return but by a failure: -errno with a
- * message.  In a rank of the job that makes, *file is the context file to
+ * is for mpirun, and this returns only on failure: -errno with a
+ * message.  In a rank of the new job, *file is the context file to
  * restart (malloc()ed).  1: there is no snapshot among the arguments, or *file
  * is set.
  */

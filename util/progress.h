@@ -19,7 +19,7 @@ struct progress {
 void progress_init(struct progress *p, bool quiet, bool json);
 /* For the progress callbacks of checkpoint.h and restart.h; `progress` is the argument. */
 void progress_update(void *progress, uint64_t bytes_done, uint64_t bytes_total);
-/* Takes the bar off the screen. */
+/* Clears the bar. */
 void progress_end(struct progress *p);
 
 /* Prints text as a JSON string to stdout, quotes included. */

@@ -19,7 +19,7 @@ static struct rule {
 } rules[RELOCATE_MAX];
 static size_t nr_rules;
 
-/* Copies up to an unescaped `end`, undoing the escapes; *text moves behind it. */
+/* Copies up to an unescaped `end`, removing the escapes; *text advances behind it. */
 static char *take_part(const char **text, char end)
 {
 	const char *p = *text;
@@ -67,7 +67,7 @@ int relocate_add(const char *rule)
 				   "--relocate needs OLD=NEW with two absolute paths, not \"%s\"",
 				   rule);
 	}
-	/* Links in what the caller wrote are followed; in saved paths root follows none. */
+	/* Links in the caller's path are followed; in saved paths root follows none. */
 	real = identity_is_privileged() ? realpath(to, NULL) : NULL;
 	if (real) {
 		free(to);

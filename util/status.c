@@ -20,8 +20,8 @@ int status_open(const char *number)
 	errno = 0;
 	fd = strtol(number, &end, 10);
 	if (errno || end == number || *end || fd < 0 || fd > 1 << 20 || fcntl(fd, F_GETFD) < 0)
-		return report_fail(-EINVAL, "--status-fd needs the number of an open descriptor, "
-				   "not \"%s\"", number);
+		return report_fail(-EINVAL, "--status-fd needs an open file descriptor, not \"%s\"",
+				   number);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	status_fd = fd;
 	return 0;
@@ -39,7 +39,7 @@ void status_done(int error, pid_t pid)
 	int length = snprintf(text, sizeof(text), "\001done %d %d\n", error, pid);
 
 	if (status_fd >= 0 && write(status_fd, text, length) < 0)
-		status_fd = -1;		/* nobody wants to know */
+		status_fd = -1;		/* nobody reads it */
 }
 
 int status_is_open(void)
