@@ -75,8 +75,8 @@ int device_open(struct kcr_info *info)
 		err = -EINVAL;
 	if (err) {
 		close(job);
-		return report_fail(-CR_EVERSION, "the loaded kernel module kcr does not fit this "
-				   "program: load the module of the same release");
+		return report_fail(-CR_EVERSION, "the loaded kernel module kcr is of another "
+				   "version than this program: load that of the same release");
 	}
 	*info = answer;
 	return job;
@@ -104,15 +104,15 @@ static int add_message(pid_t pid, int err)
 }
 
 /*
- * A thread that ends has given its memory back before it is a zombie; its files in /proc
- * belong to root from then on, who else opens them gets EACCES.
+ * An exiting thread drops its memory before it is a zombie; from then on its files in
+ * /proc belong to root, and others get EACCES.
  */
 static bool has_memory(pid_t thread)
 {
 	char pages[128];
 	ssize_t length = proc_read(thread, "statm", pages, sizeof(pages));
 
-	if (length < 0)		/* hidden (hidepid of /proc) does not mean that it has ended */
+	if (length < 0)		/* hidden (hidepid of /proc), not ended */
 		return length != -ENOENT && length != -ESRCH;
 	return strtoul(pages, NULL, 10);
 }
@@ -151,7 +151,7 @@ int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
 				   park.failed_pid);
 	case EINPROGRESS:
 		return report_fail(err, "processes with callbacks appear faster than they can be "
-				   "told of the checkpoint");
+				   "notified of the checkpoint");
 	case EAGAIN:
 		return report_fail(err, "process %d executed another program meanwhile",
 				   park.failed_pid);
@@ -289,9 +289,9 @@ int device_mapped_file(int job, pid_t pid, uint64_t address)
 	int fd = mapped_file(job, pid, 0, address);
 
 	if (fd == -EACCES)
-		return report_fail(-EPERM, "process %d: the file mapped at %#llx is somebody else's, "
-				   "and no path leads to it: only root can save it", pid,
-				   (unsigned long long)address);
+		return report_fail(-EPERM, "process %d: the file mapped at %#llx belongs to "
+				   "another user and has no path to open it by: only root can "
+				   "save it", pid, (unsigned long long)address);
 	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get the file mapped at %#llx",
 					   pid, (unsigned long long)address);
 }
@@ -423,7 +423,7 @@ int device_notify(int job, struct kcr_notify *notify)
 	case EINTR:
 		return report_fail(err, "interrupted");
 	default:
-		return report_errno(err, "cannot tell the processes of the checkpoint");
+		return report_errno(err, "cannot notify the processes of the checkpoint");
 	}
 }
 
@@ -455,8 +455,8 @@ int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid)
 	case 0:
 		return 0;
 	case ETIMEDOUT:
-		return report_fail(err, "the callbacks of process %d have not come to their end in "
-				   "the time given", *pid);
+		return report_fail(err, "the callbacks of process %d have not finished in the time "
+				   "given", *pid);
 	case EINTR:
 		return report_fail(err, "interrupted");
 	default:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * /dev/kcr for C programs: one function per ioctl that does the sizing and
- * growing of buffers.  All return 0 (or a descriptor or count) or -errno, and
- * leave a message with report_fail() where a user could see the error.
+ * /dev/kcr for C programs: one function per ioctl that sizes and grows the
+ * buffers.  All return 0 (or a file descriptor or count) or -errno, and
+ * leave a message with report_fail() if a user could see the error.
  */
 #ifndef KCR_DEVICE_H
 #define KCR_DEVICE_H
@@ -17,7 +17,7 @@
 /* Opens a job. ENOSYS: the module is not loaded (the message says how to load it). */
 int device_open(struct kcr_info *info);
 
-/* Opens /proc/THREAD/mem itself: of a living thread, which may be the first. */
+/* Opens /proc/THREAD/mem itself; thread: a live one, which may be the first. */
 int device_add(int job, pid_t pid, pid_t thread);
 int device_park(int job, unsigned int timeout_ms, struct kcr_park *result);
 /* *out: malloc'ed array; returns the count. */
@@ -45,15 +45,15 @@ int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *r
 		 size_t count, uint64_t *sum);
 int device_snapshot(int job, uint64_t *elapsed_ns);
 int device_release(int job, int signal, uint64_t *stopped_ns);
-/* As the ioctls; messages for all but what *notify tells. */
+/* As the ioctls; messages for all errors except those reported in *notify. */
 int device_notify(int job, struct kcr_notify *notify);
 int device_cancel(int job, int error, bool kill);
 int device_release_clients(int job);
-/* *code: that a callback ended the request with, of process *pid; 0: none. */
+/* *code: with which a callback of process *pid ended the request; 0: none. */
 int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid);
 /* For a rebuilt process to enter: as the ioctl, without a message. */
 int device_wait(int job, pid_t pid, unsigned int timeout_ms);
-/* hold: at first only the threads that callbacks do not hold; then again without. */
+/* hold: only the threads that callbacks do not hold; to be called again without it. */
 int device_resume(int job, bool hold, unsigned int *nr_threads);
 
 #endif /* KCR_DEVICE_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module says no with a bare errno; the reason is looked up here: in the
- * device's owner and mode, in the module's parameters, in what the kernel says
- * of ourselves.  Holds no state.  See refused.h.
+ * The module refuses with a bare errno; the reason is found here: in the
+ * device's owner and mode, the module's parameters, and the kernel's
+ * information on this process.  Holds no state.  See refused.h.
  */
 #include "device/refused.h"
 
@@ -20,9 +20,9 @@
 #include "report/report.h"
 
 #define PARAMETERS	"/sys/module/kcr/parameters/"
-#define FIRST_CHOSEN	300	/* lower numbers are chosen by who may choose any */
+#define FIRST_CHOSEN	300	/* lower PIDs need CAP_CHECKPOINT_RESTORE */
 
-/* ---- what is so ---------------------------------------------------------------- */
+/* ---- finding the reason -------------------------------------------------------- */
 
 /* The value of a module parameter; "": there is none, or it cannot be read. */
 static void parameter(const char *name, char *value, size_t size)
@@ -147,15 +147,16 @@ int refused_trace(pid_t pid)
 int refused_clone(pid_t pid, pid_t number)
 {
 	if (is_filtered())
-		return report_fail(-EPERM, "process %d cannot be made under a seccomp filter: restart "
-				   "outside of the container or sandbox that has set it", pid);
+		return report_fail(-EPERM, "process %d cannot be created under a seccomp filter: "
+				   "restart outside the container or sandbox that has set it", pid);
 	if (number && is_off("restore_ids"))
-		return report_fail(-EPERM, "you may not choose process numbers here (parameter "
+		return report_fail(-EPERM, "you may not choose process IDs here (parameter "
 				   "restore_ids of the module kcr): use --no-restore-pid");
 	if (number && number < FIRST_CHOSEN)
-		return report_fail(-EPERM, "process number %d is one of those below %d, which you may "
-				   "not choose: use --no-restore-pid", number, FIRST_CHOSEN);
+		return report_fail(-EPERM, "process or thread ID %d is one of those below %d, "
+				   "which you may not choose: use --no-restore-pid", number,
+				   FIRST_CHOSEN);
 	return report_fail(-EPERM, "process %d: you may not %s here%s", pid,
-			   number ? "choose process numbers" : "make processes",
+			   number ? "choose process IDs" : "create processes",
 			   number ? ": use --no-restore-pid" : "");
 }

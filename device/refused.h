@@ -11,11 +11,11 @@
 
 /* open(2) of the device failed.  ENOSYS: the module is not loaded. */
 int refused_open(int err);
-/* EDQUOT of any other call that makes or takes a process; pid 0: of nobody special. */
+/* EDQUOT of any other call that creates or adds a process; pid 0: no particular one. */
 int refused_process(pid_t pid, int err);
-/* The process may not be traced, or not any more. */
+/* The process may not be traced (any more). */
 int refused_trace(pid_t pid);
-/* EPERM of the call that makes a process; number: the one that was asked for, 0: any. */
+/* EPERM of the call that creates a process; number: the requested PID, 0: any. */
 int refused_clone(pid_t pid, pid_t number);
 
 #endif /* KCR_DEVICE_REFUSED_H */

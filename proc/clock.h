@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* What a clock of clock_gettime(2) shows, in ns since it began; 0: there is no such clock. */
+/* The time of a clock of clock_gettime(2), in ns since its start; 0: no such clock. */
 uint64_t clock_ns(clockid_t clock);
 
-/* The one to measure by and to wait by (CLOCK_MONOTONIC), in ns since the machine started. */
+/* CLOCK_MONOTONIC, for measuring and waiting, in ns since boot. */
 uint64_t now_ns(void);
 
 #endif /* KCR_PROC_CLOCK_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files of /proc: paths, and reading with as few calls as can be.  See proc.h. */
+/* Files of /proc: paths, and reading with as few calls as possible.  See proc.h. */
 #include "proc/proc.h"
 
 #include <ctype.h>
@@ -41,15 +41,15 @@ FILE *proc_stream(pid_t pid, const char *name)
 }
 
 /*
- * /proc hands out what fits into a page at a time: less than half of one was all there
- * is, and the read that would say so can be saved.
+ * A read of /proc returns up to about a page: less than half of one was the whole file,
+ * and the read that would return 0 can be saved.
  */
 static bool is_whole(size_t length, size_t size)
 {
 	return length < 2048 && length < size - 1;
 }
 
-/* Reads on from *length until the end or until size - 1 bytes are there; -errno. */
+/* Reads from *length on until the end or until there are size - 1 bytes; -errno. */
 static int read_on(int fd, char *buffer, size_t size, size_t *length)
 {
 	ssize_t got;
@@ -76,7 +76,7 @@ ssize_t proc_read(pid_t pid, const char *name, char *buffer, size_t size)
 	return err ? err : (ssize_t)length;
 }
 
-/* Reads the rest of a file behind a full `text`, which it takes.  As proc_text(). */
+/* Reads the rest of a file after a full `text`, which it takes over.  As proc_text(). */
 static char *read_rest(int fd, char *text, size_t *length)
 {
 	size_t size = *length + 1;

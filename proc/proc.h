@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files of /proc.  Begin here: everything that the rooms above read there they read by
- * these functions, fields of `status` and `stat` by status.h, trees of processes by
- * tree.h.  Nothing here reports: a caller knows better what a failure means.
+ * Files of /proc.  Begin here: all other rooms read /proc by these functions, fields of
+ * `status` and `stat` by status.h, trees of processes by tree.h.  Nothing here reports
+ * errors: the caller knows better what a failure means.
  *
  * `pid` is the PID of a process or a thread ID (/proc knows both), or one of the two
- * below.  Neither is 0 or -1: a process that is not known is not found.  `name` is a path
- * in its folder, such as "status" or "task/7/stat"; "" is the folder.
+ * constants below.  Neither is 0 or -1, so an unknown PID is never found.  `name` is a
+ * path in its folder, such as "status" or "task/7/stat"; "" is the folder.
  */
 #ifndef KCR_PROC_PROC_H
 #define KCR_PROC_PROC_H
@@ -20,18 +20,18 @@
 #define PROC_SELF	((pid_t)INT_MIN)	/* /proc/self: the calling process */
 #define PROC_ROOT	((pid_t)(INT_MIN + 1))	/* /proc itself: "net/unix", "sys/kernel/…" */
 
-#define PROC_PATH	160		/* bytes for a path; one that is longer is cut off */
+#define PROC_PATH	160		/* bytes for a path; longer ones are truncated */
 
 /* Writes the path of a file of a process to `path`, and returns it. */
 const char *proc_path(char path[PROC_PATH], pid_t pid, const char *name);
 
 /*
  * Opens a file, close-on-exec.  flags: of open(2).  The file descriptor or -errno:
- * -ENOENT, -ESRCH: no such process; -EACCES, -EPERM: not ours to look at.
+ * -ENOENT, -ESRCH: no such process; -EACCES, -EPERM: no permission.
  */
 int proc_open(pid_t pid, const char *name, int flags);
 
-/* Opens one to be read by lines; NULL with errno.  For fclose(3). */
+/* Opens a file to be read by lines; NULL with errno.  To be closed by fclose(3). */
 FILE *proc_stream(pid_t pid, const char *name);
 
 /*
@@ -46,34 +46,34 @@ ssize_t proc_read(pid_t pid, const char *name, char *buffer, size_t size);
  */
 char *proc_text(pid_t pid, const char *name, size_t *length);
 
-/* As readlink(2), with a NUL: the length (size - 1: it may be cut off) or -errno. */
+/* As readlink(2), with a NUL: the length (size - 1: it may be truncated) or -errno. */
 ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size);
 
 /*
  * The environment that a process was started with, as a NULL-terminated vector in one
- * malloc()ed piece; NULL: none can be read.
+ * malloc()ed block; NULL: it cannot be read.
  */
 char **proc_environment(pid_t pid);
 
 /*
- * Lists the entries of a folder that are called by numbers: file descriptors ("fd"),
- * thread IDs ("task"), PIDs (PROC_ROOT, "").  NULL with errno.  For closedir(3).
+ * Lists the entries of a folder whose names are numbers: file descriptors ("fd"),
+ * thread IDs ("task"), PIDs (PROC_ROOT, "").  NULL with errno.  To be closed by closedir(3).
  */
 DIR *proc_list(pid_t pid, const char *name);
-/* The next of them; -1: there are no more, or list is NULL. */
+/* The next number; -1: there are no more, or list is NULL. */
 int proc_next(DIR *list);
 
-/* ---- what a file descriptor of the caller leads to --------------------------------- */
+/* ---- the file behind a file descriptor of the caller ------------------------------- */
 
 /* Its path in /proc, for calls that take only paths. */
 const char *proc_fd_path(char path[PROC_PATH], int fd);
 
-/* What it is called, as proc_link(): an absolute path, or such as "pipe:[7]". */
+/* Its link, as proc_link(): an absolute path, or text such as "pipe:[7]". */
 ssize_t proc_fd_link(int fd, char *buffer, size_t size);
 
 /*
- * Opens the same file anew, close-on-exec, with another position and other flags: also
- * one that was only found (O_PATH).  A file descriptor or -errno.
+ * Opens the same file again, close-on-exec, with its own position and flags; also if
+ * `fd` has O_PATH.  A file descriptor or -errno.
  */
 int proc_fd_reopen(int fd, int flags);
 

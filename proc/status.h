@@ -13,16 +13,16 @@
  * text (not of the line); NULL: no such line.
  */
 const char *status_value(const char *status, const char *key);
-/* Its number (base: as of strtoull(3)), or `otherwise` without such a line. */
+/* The number there (base as in strtoull(3)), or `otherwise` without such a line. */
 uint64_t status_number(const char *status, const char *key, int base, uint64_t otherwise);
 
 /*
- * The n-th field of a stat text, counted from 3 (the state) as in proc(5); 0: the text
- * has no name in it.
+ * A field of a stat text, numbered as in proc(5) from 3 (the state) on; 0: the text
+ * is malformed.
  */
 int64_t stat_number(const char *stat, int field);
 
-/* The PID of the parent of a process; 0: it is the first, is gone or not ours to see. */
+/* The PID of the parent of a process; 0: it is the first, has ended or is hidden. */
 pid_t stat_parent(pid_t pid);
 
 #endif /* KCR_PROC_STATUS_H */

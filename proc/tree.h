@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trees of processes, from parent to child (/proc/PID/task/TID/children).  They change
- * while one looks: a child whose parent or elder sibling ends meanwhile may be missed.
+ * Trees of processes, from parent to child (/proc/PID/task/TID/children).  They may change
+ * during a walk: a child whose parent or elder sibling ends meanwhile may be missed.
  */
 #ifndef KCR_PROC_TREE_H
 #define KCR_PROC_TREE_H
@@ -9,17 +9,17 @@
 #include <sys/types.h>
 
 /*
- * Calls fn for each child of each thread of a process, until it returns other than 0.
- * What fn returned last, or -errno if the children of a thread could not be read, which
- * does not keep fn from those of the other threads.  -ENOENT, -ESRCH: the thread has
+ * Calls fn for each child of each thread of a process, until it returns non-zero.
+ * Returns what fn returned last, or -errno if the children of a thread could not be read;
+ * those of the other threads are visited all the same.  -ENOENT, -ESRCH: the thread has
  * ended meanwhile and left its children to another, or the kernel does not list children.
- * A process that is gone has none: 0.
+ * A process that has ended has none: 0.
  */
 int proc_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg);
 
 /*
- * The PIDs of a process and all its descendants that can be seen, itself first, parents
- * before children, in one malloc()ed array: what cr_checkpoint saves of it.  Their
+ * The PIDs of a process and all its visible descendants, itself first, parents
+ * before children, in one malloc()ed array: what cr_checkpoint --tree saves.  Their
  * count, or -ENOMEM.
  */
 ssize_t proc_tree(pid_t top, pid_t **out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The blob: mapping it, handing out parts of it, and the jump into it.
+ * The blob: mapping it, allocating from it, and the jump into it.
  */
 #include "rebuild/blob.h"
 
@@ -18,7 +18,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) & ~(to - 1);
 }
 
-/* A second mapping of the same shared page, at a fixed place. */
+/* A second mapping of the same shared page, at a fixed address. */
 static int map_status(struct blob *blob, struct restorer_status *status)
 {
 	void *place = (void *)(uintptr_t)blob->status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The blob: the range of addresses in a half-made process that survives the
+ * The blob: the address range in a half-restored process that survives the
  * exchange of its memory: the restorer's code, scripts, their data, stacks.
- * It is mapped at its final place from the start, so an address in it is
+ * It is mapped at its final address from the start, so addresses in it are
  * final; KCR_IOC_ENTER unmaps it.  script.h is the part that resources see.
  */
 #ifndef KCR_REBUILD_BLOB_H
@@ -17,7 +17,7 @@
 struct blob {
 	uint64_t base;
 	uint64_t length;
-	uint64_t used;			/* bytes from base on */
+	uint64_t used;			/* bytes, from base */
 	uint64_t status;		/* address of the status page in the blob */
 	uint64_t run;			/* address of restorer_run() in the blob */
 	int error;			/* first failure of an allocation */
@@ -41,7 +41,7 @@ uint64_t script_finish(struct script *s);
 
 /* What only the restart itself uses. */
 void script_copy(struct script *s, const char *label, uint64_t to, uint64_t from, uint64_t length);
-/* A call that makes this thread; exact: with that very thread ID. */
+/* A call that creates this thread; exact: with its saved thread ID. */
 void script_clone(struct script *s, int32_t saved_tid, bool exact, long nr,
 		  uint64_t a0, uint64_t a1, uint64_t a2);
 void script_enter(struct script *s, const char *label, int job, uint64_t request, uint64_t xsave);

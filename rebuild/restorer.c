@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs in a half-made process with nothing but its own code, stack and script
+ * Runs in a half-restored process with nothing but its own code, stack and script
  * mapped: no C library, no constants outside the instructions, no calls that
  * the compiler might add.  Floating-point registers are not touched before
  * they get their saved contents.  See restorer.h.
@@ -47,8 +47,8 @@ static void fail(const struct restorer_script *script, const struct restorer_op 
 }
 
 /*
- * Timer numbers can be asked for since Linux 6.15; before, the kernel hands
- * them out upwards from 0, so that the wanted one comes in its turn.
+ * Timer IDs can be requested since Linux 6.15; before, the kernel assigns them
+ * upwards from 0, so that the wanted one is reached by creating others.
  */
 RESTORER __attribute__((noinline))
 static int64_t create_timer(uint64_t clock, uint64_t event, int32_t wanted)

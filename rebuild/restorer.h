@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The interpreter that finishes a process from within, once nothing of
- * cr_restart is mapped any more.  Its code and everything it reads lie in one
- * range of addresses that neither the old nor the saved program uses (the
+ * cr_restart is mapped any more.  Its code and everything it reads are in one
+ * address range that neither cr_restart nor the saved program uses (the
  * blob, see blob.h).  script.c writes what it executes.
  */
 #ifndef KCR_REBUILD_RESTORER_H
@@ -13,7 +13,7 @@
 enum restorer_kind {
 	RESTORER_CALL,		/* a system call */
 	RESTORER_TIMER,		/* clock, event, id */
-	RESTORER_CLONE,		/* a system call that makes a thread */
+	RESTORER_CLONE,		/* a system call that creates a thread */
 	RESTORER_COPY,		/* to, from, length */
 	RESTORER_ENTER,		/* job, struct kcr_enter, XSAVE area: the last one */
 };
@@ -37,10 +37,10 @@ struct restorer_op {
 
 /* Shared by all processes of a restart: the first failure. */
 struct restorer_status {
-	uint32_t taken;		/* somebody writes or wrote */
+	uint32_t taken;		/* claimed by a writer */
 	uint32_t written;
 	int32_t pid;
-	int32_t tid;		/* of the thread that could not be made, as saved; else 0 */
+	int32_t tid;		/* saved ID of a thread that could not be created; else 0 */
 	int64_t result;		/* what the call returned */
 	char label[RESTORER_LABEL];
 };

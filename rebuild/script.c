@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Scripts: operations are collected here and copied into the blob when a
- * script is finished; their data and labels go there at once.
+ * script is finished; their data and labels are copied there at once.
  */
 #include "rebuild/blob.h"
 
@@ -37,7 +37,7 @@ void script_free(struct script *s)
 
 static uint64_t add_label(struct script *s, const char *label)
 {
-	/* Text in the blob tells whether it is the same: callers may reuse a buffer. */
+	/* Compare with the copy in the blob: callers may reuse a buffer. */
 	if (s->last_label_at && !strcmp(label, s->last_label))
 		return s->last_label_at;
 	s->last_label_at = script_data_aligned(s, label, strlen(label) + 1, 1);
@@ -45,7 +45,7 @@ static uint64_t add_label(struct script *s, const char *label)
 	return s->last_label_at;
 }
 
-/* Room for one more, filled in but for the arguments; NULL: no memory (remembered). */
+/* Adds an operation, filled in except for the arguments; NULL: no memory (remembered). */
 static struct restorer_op *add(struct script *s, const char *label, enum restorer_kind kind,
 			       enum restorer_check check)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A script: the system calls that a rebuilt thread makes after its old address
- * space is gone, executed by rebuild/restorer.c.  Data they point to is
- * copied beside it; addresses are final.
+ * space is unmapped, executed by rebuild/restorer.c.  Data they point to is
+ * copied into the blob; addresses are final.
  */
 #ifndef KCR_REBUILD_SCRIPT_H
 #define KCR_REBUILD_SCRIPT_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a terminal shows, and what it would obey; see plain.h. */
+/* Telling text from control characters; see plain.h. */
 #include "plain.h"
 
 size_t plain_utf8(const char *text)
@@ -12,7 +12,7 @@ size_t plain_utf8(const char *text)
 	for (i = 1; i < length; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Too long forms, surrogates, beyond U+10FFFF. */
+	/* Overlong forms, surrogates, beyond U+10FFFF. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;

@@ -2,10 +2,9 @@
 /*
  * The record of the first failure, and the lines that the tools print.
  *
- * The record lives in a static structure, or, after report_share(), in a page
- * that forked processes have in common: whoever claims it first fills it in,
- * all others leave it alone.  The lines of such processes follow in that memory,
- * each with its NUL.
+ * The record is a static structure, or, after report_share(), in memory shared by
+ * forked processes: the process that claims it first fills it in, all others leave
+ * it alone.  The lines of such processes follow in that memory, each with its NUL.
  */
 #include "report.h"
 
@@ -32,7 +31,7 @@ struct record {
 struct shared {
 	struct record record;
 	pid_t owner;			/* prints the lines of all others */
-	_Atomic size_t used;		/* may exceed the room: what does not fit is lost */
+	_Atomic size_t used;		/* may exceed the size: what does not fit is lost */
 	size_t printed;
 	char lines[LINES_ROOM];
 };
@@ -44,8 +43,8 @@ static const char *program = "kcr";
 static int level;
 
 /*
- * Names and paths are whatever a user chose, and a message is one line: libcr
- * takes one that begins with a byte 1 for the tool's own word.
+ * Names and paths may contain anything, and a message must be one line: libcr
+ * takes a line that begins with a byte 1 for a status line of the tool.
  */
 static void make_plain(char *text)
 {
@@ -136,7 +135,7 @@ void report_relay(void)
 	for (; shared->printed < end; shared->printed += length + 1) {
 		const char *line = shared->lines + shared->printed;
 
-		/* Nothing: its writer was killed on the way, or it did not fit. */
+		/* Empty: its writer was killed while writing, or it did not fit. */
 		length = strnlen(line, end - shared->printed);
 		if (length)
 			fprintf(stderr, "%s: %s\n", program, line);

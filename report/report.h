@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One message per failure: the place that first knows of an error says what
+ * One message per failure: the function that first detects an error says what
  * happened and what the user can do; callers only pass the -errno on; the
  * tool prints the message once, at its end.
  */
@@ -12,16 +12,16 @@
 /*
  * Records the message, unless one is recorded already, and returns `err` (a
  * negative errno) so that `return report_fail(-EIO, "…")` reads well.
- * The text has no trailing newline and no errno text unless %m-like is wanted:
- * use report_errno() for "text: strerror".
+ * The text has no trailing newline and no errno text: use report_errno() for
+ * "text: strerror".
  */
 int report_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As report_fail(), with ": strerror(-err)" appended. */
 int report_errno(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Something the user should know though the work goes on; printed at once (unless
- * quiet), except in processes forked after report_share(): see report_relay().
+ * A warning: the work goes on.  Printed at once (unless quiet), except in
+ * processes forked after report_share(): see report_relay().
  */
 void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Progress for -v / KCR_DEBUG. */
@@ -35,7 +35,7 @@ const char *report_message(void);		/* recorded text, or NULL */
 void report_clear(void);
 /* Prints "PROGRAM: message" (or strerror when none is recorded) to stderr (unless silent). */
 void report_print(int err);
-/* What a tool ends with for a -errno: its low byte, but never 0. */
+/* A tool's exit code for a -errno: its low byte, but never 0. */
 int report_exit_code(int err);
 
 /*
@@ -44,9 +44,9 @@ int report_exit_code(int err);
  */
 int report_share(void);
 /*
- * Prints what processes forked after report_share() have warned of since the last
- * call; by the one that has called report_share().  They do not print themselves,
- * as their standard error may be that of a program they have become by then.
+ * Prints the warnings of processes forked after report_share() since the last
+ * call; only in the process that called report_share().  They do not print themselves,
+ * as their standard error may already be that of the restored program.
  */
 void report_relay(void);
 

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the compiler is told of the code that runs with nothing mapped but itself.
+# Compiler flags for the code that runs with nothing mapped but itself.
 
 ARCH_RESTORER_CFLAGS := -mgeneral-regs-only -fcf-protection=none

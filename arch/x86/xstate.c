@@ -16,7 +16,7 @@
 #define HEADER_LENGTH		64
 #define MIN_LENGTH		(HEADER + HEADER_LENGTH)
 #define MXCSR_DEFAULT_MASK	0xffbfu
-#define FEATURES_SSE		3ull		/* what the part before the header holds */
+#define FEATURES_SSE		3ull		/* in the part before the header */
 #define FEATURES_AVX		7ull
 #define AVX_LENGTH		832
 

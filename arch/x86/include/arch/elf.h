@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What ELF cores of this processor's programs have in them. */
+/* Processor-specific parts of ELF cores. */
 #ifndef KCR_ARCH_ELF_H
 #define KCR_ARCH_ELF_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Instructions that are looked for in a program. */
+/* Recognising instructions of a program. */
 #ifndef KCR_ARCH_INSTRUCTION_H
 #define KCR_ARCH_INSTRUCTION_H
 

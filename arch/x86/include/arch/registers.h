@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The general registers of a thread: places in an array of KCR_NR_REGS, which has the
- * order of struct user_regs_struct, in the calls of the module as in context files.
+ * The general registers of a thread: indices into an array of KCR_NR_REGS in the
+ * order of struct user_regs_struct, as in the module's calls and in context files.
  * Floating point and vectors are in xstate.h.
  */
 #ifndef KCR_ARCH_REGISTERS_H
@@ -15,14 +15,14 @@
 
 enum {
 	ARCH_IP = ARCH_REGISTER(rip),		/* the next instruction */
-	/* What a system call that is about to be made finds there. */
+	/* Number and arguments of a system call that is about to be made. */
 	ARCH_CALL_NR = ARCH_REGISTER(rax),
 	ARCH_CALL_ARG0 = ARCH_REGISTER(rdi),
 	ARCH_CALL_ARG1 = ARCH_REGISTER(rsi),
 	ARCH_CALL_ARG2 = ARCH_REGISTER(rdx),
 };
 
-/* Those that are worth showing, in the order of debuggers. */
+/* Registers that are worth showing, in the order of debuggers. */
 #define ARCH_NR_SHOWN	20
 extern const struct arch_shown {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The machine code of the restorer (rebuild/restorer.c), and the way into it.  It has
- * to be part of functions there, which are copied away from the rest of the program:
+ * The machine code of the restorer (rebuild/restorer.c), and the jump into it.  It must
+ * be part of functions there, which are copied without the rest of the program:
  * everything is inline, and nothing may make the compiler call another function.
  */
 #ifndef KCR_ARCH_RESTORER_H
@@ -11,7 +11,7 @@
 
 #define ARCH_INLINE static inline __attribute__((always_inline))
 
-/* What the kernel returns: a negative errno on failure. */
+/* Returns what the kernel returns: a negative errno on failure. */
 ARCH_INLINE int64_t arch_system_call(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
 				     uint64_t a4, uint64_t a5)
 {
@@ -28,7 +28,7 @@ ARCH_INLINE int64_t arch_system_call(int64_t nr, uint64_t a0, uint64_t a1, uint6
 }
 
 /*
- * A system call that makes a thread.  The child has another stack, takes the word on
+ * A system call that creates a thread.  The child has another stack, pops the word on
  * top of it and calls restorer_run() with that.
  */
 ARCH_INLINE int64_t arch_clone(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
@@ -50,8 +50,8 @@ ARCH_INLINE int64_t arch_clone(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2
 }
 
 /*
- * Loads floating point and vectors from xstate, which arch_xstate_put() has made, and
- * makes the system call nr(a0, a1, a2), before which nothing else may touch them.
+ * Loads floating point and vectors from xstate, prepared by arch_xstate_put(), and
+ * makes the system call nr(a0, a1, a2); nothing in between may touch them.
  */
 ARCH_INLINE int64_t arch_enter(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t xstate)
 {
@@ -69,7 +69,7 @@ ARCH_INLINE int64_t arch_enter(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2
 	return result;
 }
 
-/* memcpy(3), which there is none of. */
+/* In place of memcpy(3), which is not available. */
 ARCH_INLINE void arch_copy(uint64_t to, uint64_t from, uint64_t length)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");

@@ -7,7 +7,7 @@
 
 #define ARCH_RSEQ_SIGNATURE	0x53053053u	/* glibc's, of restartable sequences */
 
-/* The calling thread's thread pointer, from which the C library counts (__rseq_offset). */
+/* The calling thread's thread pointer, the base of the C library's offsets (__rseq_offset). */
 static inline char *arch_thread_pointer(void)
 {
 	char *pointer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Functions of a vdso, and code to put in the place of one. */
+/* Functions of a vdso, and code to replace them. */
 #ifndef KCR_ARCH_VDSO_H
 #define KCR_ARCH_VDSO_H
 
@@ -8,13 +8,13 @@
 #define ARCH_JUMP_LENGTH	12	/* bytes of arch_put_jump() */
 #define ARCH_STUB_LENGTH	8	/* bytes of arch_put_stub() */
 
-/* The system call that does what the function of this name does, or -1. */
+/* The system call that is equivalent to the function of this name, or -1. */
 long arch_vdso_call(const char *name);
 
-/* A jump to any address, from the first instruction of a function on. */
+/* Writes a jump to any address, at the beginning of a function. */
 void arch_put_jump(uint8_t *at, uint64_t target);
 
-/* A whole function: a system call with the function's own arguments. */
+/* Writes a whole function: a system call with the function's own arguments. */
 void arch_put_stub(uint8_t *at, uint32_t nr);
 
 #endif /* KCR_ARCH_VDSO_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Floating point, vectors and whatever else a processor saves and loads with them, as
- * the module reads it and context files hold it: on x86 an XSAVE area in its standard
+ * Floating point, vectors and all else that a processor saves and loads with them, as
+ * read by the module and held in context files: on x86 an XSAVE area in its standard
  * form (Intel SDM volume 1, 13.4).  "Features" are bits for its components.
  */
 #ifndef KCR_ARCH_XSTATE_H
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 #define ARCH_XSTATE_ALIGN	64	/* bytes, for arch_xstate_put() */
-#define ARCH_XSTATE_FPREGS	512	/* bytes at its start that debuggers know apart */
+#define ARCH_XSTATE_FPREGS	512	/* bytes at its start: a note of their own for debuggers */
 
-/* Can it have this length in bytes? */
+/* Is this a valid length, in bytes? */
 bool arch_xstate_has_length(size_t length);
 
-/* Is it in the form we know?  Of a state that has such a length. */
+/* Is it in the form we know?  For a state of a valid length. */
 bool arch_xstate_has_form(const void *state);
 
-/* The features that are in use in it; 0: it is too short to say so. */
+/* The features that are in use in it; 0: it is too short to contain them. */
 uint64_t arch_xstate_features(const void *state, size_t length);
 
 /* ---- this machine's processor ------------------------------------------------------ */
@@ -31,18 +31,18 @@ uint64_t arch_xstate_enabled(void);
 /* Bytes that loading a state may read here. */
 uint32_t arch_xstate_size(void);
 
-/* Is a state laid out as here?  All of its features are enabled. */
+/* Does a state have the layout of this machine?  All of its features are enabled. */
 bool arch_xstate_has_layout(const void *state, size_t length);
 
 /*
- * Copies a state to `at`, aligned and of arch_xstate_size() zeroed bytes, without what
- * loading it would fault on and the kernel never sets.
+ * Copies a state to `at`, aligned and of arch_xstate_size() zeroed bytes, without bits
+ * that would fault when loaded and that the kernel never sets.
  */
 void arch_xstate_put(void *at, const void *state, size_t length);
 
 /* ---- in ELF cores ------------------------------------------------------------------ */
 
-/* Writes into a note's copy what debuggers want to know; features: enabled, 0: unknown. */
+/* Writes into a note's copy what debuggers need; features: enabled, 0: unknown. */
 void arch_xstate_note(void *state, size_t length, uint64_t features);
 
 #endif /* KCR_ARCH_XSTATE_H */
