@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The attributes of a process, in the order in which they are rebuilt.  Two
- * things decide it: what needs privileges comes before `credentials`, which
- * gives them up; what credentials or numbers of processes disturb (the
- * parent-death signal) comes after it.  Limits are raised first and lowered
- * last.
+ * rules determine it: what needs privileges comes before `credentials`, which
+ * drops them; what a change of credentials resets (the parent-death signal)
+ * comes after it.  Limits are raised first and lowered last.
  */
 #include "resource/attribute.h"
 

@@ -32,7 +32,7 @@ int attribute_write_self(const char *name, const char *text);
 
 /*
  * The status text of a thread: that of the probe for probe->thread, else read
- * anew and valid until the next call for another thread.  NULL: it could not
+ * again and valid until the next call for another thread.  NULL: it could not
  * be read (reported).
  */
 const char *probe_thread_status(const struct process_probe *probe, pid_t tid);
@@ -40,7 +40,7 @@ const char *probe_thread_status(const struct process_probe *probe, pid_t tid);
 /* Does the calling process have this capability in effect? */
 bool have_capability(int capability);
 
-/* Its number after the restart; 0: not known (a thread that has got a new number). */
+/* The thread ID after the restart; 0: not known (a thread that has got a new ID). */
 pid_t rebuilt_tid(const struct rebuild *r, const Kcr__Process *p, pid_t tid);
 
 #endif /* KCR_RESOURCE_ATTRIBUTE_H */

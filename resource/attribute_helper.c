@@ -22,7 +22,7 @@ int attribute_write_self(const char *name, const char *text)
 	int fd, err = 0;
 	bool raised;
 
-	/* It may be root's now; what may be written there is asked later. */
+	/* The file may be root's now; permission to write is checked by write(2). */
 	raised = identity_raise(true);
 	fd = proc_open(PROC_SELF, name, O_WRONLY);
 	identity_lower(raised);

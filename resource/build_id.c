@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The build id of an ELF file: what tells two versions of a library apart
- * whatever their times say.  The file is not trusted: every size is checked.
+ * The build ID of an ELF file: it distinguishes two versions of a library
+ * whatever their times are.  The file is not trusted: every size is checked.
  */
 #include "resource/build_id.h"
 
@@ -98,7 +98,7 @@ static struct known *find_known(const struct stat *st)
 	return NULL;
 }
 
-/* NULL: there is no memory to remember more, which only costs time. */
+/* NULL: no memory to cache more, which only costs time. */
 static struct known *add_known(const struct stat *st)
 {
 	struct known *larger;

@@ -13,8 +13,8 @@
 int build_id_read(int fd, uint8_t *id, size_t room);
 
 /*
- * The same for a file whose status is known, out of memory if it has been
- * asked for before and has not changed since.
+ * Likewise for a file whose status is known; cached if it has been read
+ * before and the file has not changed since.
  */
 int build_id_of(int fd, const struct stat *st, uint8_t id[BUILD_ID_MAX]);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The descriptor by which libcr takes part in checkpoints.  It belongs to the
- * process that made it, so it is made anew in that process: there it says that
- * the process was restarted, and the thread that sleeps on it goes on with its
- * callbacks.  Copies that other processes have are of no use to them; they get
- * /dev/null in its place.
+ * process that created it, so it is created again in that process: there it
+ * reports that the process was restarted, and the thread that sleeps on it goes on
+ * with its callbacks.  Other processes cannot use their copies; they get
+ * /dev/null instead.
  */
 #include "resource/file.h"
 
@@ -44,7 +44,7 @@ static int open_client(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
-/* The lowest number that the process has it under. */
+/* The lowest file descriptor of the process for it. */
 static int first_number(const Kcr__Process *process, uint32_t id)
 {
 	int first = -1;
@@ -56,7 +56,7 @@ static int first_number(const Kcr__Process *process, uint32_t id)
 	return first;
 }
 
-/* Called in the order of numbers: the first one is made, the others are copies. */
+/* Called in the order of descriptors: the first one is created, the others are copies. */
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User and group ids, groups, capabilities, securebits and no_new_privs.
+ * User and group IDs, groups, capabilities, securebits and no_new_privs.
  *
  * A restart gives a process nothing that the caller of cr_restart could not
  * have: credentials_rebuild() compares what was saved with what the caller has
- * and refuses before anything is built.  Each thread then sets its own, once
+ * and refuses before anything is built.  Each thread then sets its own, when
  * it needs no privileges any more; a thread that has the right ones already
  * (the usual case of an unprivileged caller) makes no call at all.
  */
@@ -82,7 +82,7 @@ static int credentials_save(const struct process_probe *probe, Kcr__Process *p)
 	return 0;
 }
 
-/* The lines of two status texts from Uid to Groups, and of the capabilities, are the same. */
+/* Do two status texts have the same IDs, groups, capabilities and no_new_privs? */
 static bool same_credentials(const char *a, const char *b)
 {
 	static const char *const keys[] = { "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff",
@@ -112,7 +112,7 @@ static int credentials_save_thread(const struct process_probe *probe, Kcr__Threa
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* Those of the calling process; NULL: not to be had. */
+/* Those of the calling process; NULL: cannot be read. */
 static Kcr__Credentials *own_credentials(void)
 {
 	const size_t size = 512 << 10;
@@ -159,7 +159,7 @@ static uint32_t saved_securebits(const Kcr__Process *p)
 	return p->n_thread && p->thread[0]->has_securebits ? p->thread[0]->securebits : 0;
 }
 
-/* What the caller may not set, in words; NULL: all is well. */
+/* Describes what the caller may not set; NULL: nothing. */
 static const char *forbidden(const Kcr__Process *p, const Kcr__Credentials *own)
 {
 	const Kcr__Credentials *c = p->credentials;
@@ -253,9 +253,9 @@ static void script_ambient(struct script *s, uint64_t wanted, uint64_t now)
 }
 
 /*
- * While ids change, SECBIT_NO_SETUID_FIXUP keeps the capabilities that the
- * following steps need.  Without CAP_SETPCAP the ids cannot change in a way
- * that touches capabilities and the bits stay alone.
+ * While IDs change, SECBIT_NO_SETUID_FIXUP keeps the capabilities that the
+ * following steps need.  Without CAP_SETPCAP the IDs cannot change in a way
+ * that affects capabilities, and the bits are left alone.
  */
 static void script_credentials(const Kcr__Process *p, const Kcr__Credentials *own,
 			       struct script *s)
@@ -277,7 +277,7 @@ static void script_credentials(const Kcr__Process *p, const Kcr__Credentials *ow
 	if (ids)
 		script_ids(c, own, s);
 	if (ids || !same_caps(c, own)) {
-		/* Without master a change of ids may have taken the rest already. */
+		/* Without `master` a change of IDs may have dropped the rest already. */
 		if (c->cap_ambient) {
 			script_capset(s, own->cap_effective, own->cap_permitted, c->cap_inheritable);
 			script_ambient(s, c->cap_ambient, own->cap_ambient);
@@ -298,7 +298,7 @@ static void script_credentials(const Kcr__Process *p, const Kcr__Credentials *ow
 static int credentials_script_thread(struct rebuild *r, const Kcr__Process *p,
 				     const Kcr__Thread *t, struct script *s)
 {
-	/* All threads of a process are alike and the caller does not change meanwhile. */
+	/* The same for all threads of a process: the caller does not change meanwhile. */
 	static Kcr__Credentials *own;
 
 	(void)r;

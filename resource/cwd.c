@@ -17,8 +17,8 @@
 #include "resource/identity.h"
 
 /*
- * The name of the working folder, if a restart can enter it; *at_path: it leads there,
- * as it does not into another mount namespace.
+ * The path of the working folder, if a restart can enter it; *at_path: it leads there,
+ * which it does not if the folder is in another mount namespace.
  */
 static int find_folder(const struct process_probe *probe, char target[PATH_MAX], bool *at_path)
 {

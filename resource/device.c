@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Devices without a state of their own: /dev/null, zero, full, random,
- * urandom.  Any other device but terminals is hardware or as good as that.
- * Who has /dev/kcr open is a process in the making, or makes one: it can be
- * saved in a moment, but not now.
+ * urandom.  All others, except terminals, are treated as hardware.
+ * A process with /dev/kcr open is being restarted, or saves or restarts
+ * others: it can be saved later, but not now.
  */
 #include "resource/file.h"
 
@@ -21,7 +21,7 @@ static const struct { unsigned int minor; const char *path; } devices[] = {
 	{ 8, "/dev/random" }, { 9, "/dev/urandom" },
 };
 
-/* The usual path of a device of this kind; NULL: it is not one. */
+/* The usual path of such a device; NULL: another device. */
 static const char *usual_path(uint64_t rdev)
 {
 	if (major(rdev) != 1)

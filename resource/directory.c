@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open directories: by path.  A deleted directory cannot be made anew in a
- * way that programs would not see, so it is refused.
+ * Open directories: by path.  A deleted directory cannot be created again
+ * invisibly to other programs, so it is refused.
  */
 #include "resource/file.h"
 

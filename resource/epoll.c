@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epoll(7): the files watched, each under the number it had when it was
- * added.  Which file that was is asked of kcmp(2), as the number may be
- * another file's by now.  The files are added again by a process that has
- * them under these numbers; what is ready is reported (again) then, also to
+ * epoll(7): the files watched, each with the file descriptor it had when it was
+ * added.  kcmp(2) finds which file that was, as the descriptor may refer to
+ * another file by now.  The files are added again by a process that has
+ * them under these descriptors; what is ready is reported (again) then, also by
  * edge-triggered watches.  Only a watch with EPOLLONESHOT that was spent must
  * report nothing, not even that its connection has hung up with the restart.
  */
@@ -29,7 +29,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* Is file `id` what is watched as the nth entry with the number tfd? */
+/* Is file `id` the one that is watched by the nth entry with descriptor tfd? */
 static bool is_watched(const struct file_table *t, uint32_t id, int epoll, int tfd,
 		       unsigned int nth)
 {
@@ -73,7 +73,7 @@ static int add_entry(Kcr__Epoll *epoll, const Kcr__EpollEntry *entry)
 	return 0;
 }
 
-/* How many entries before this one have its number? */
+/* How many entries before this one have its descriptor? */
 static unsigned int count_same(const int *numbers, size_t count, int tfd)
 {
 	unsigned int same = 0;
@@ -113,7 +113,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 			entry.has_gone = true;
 			entry.gone = file_table_find_fd(t, probe->pid, tfd) != entry.file_id;
 			numbers[count++] = tfd;
-			/* What no process of the tree has any more can report to nobody. */
+			/* A file that no process of the tree has any more is not restored. */
 			if (entry.file_id)
 				err = add_entry(epoll, &entry);
 			else
@@ -137,7 +137,7 @@ static int open_epoll(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
-/* What cr_restart has instead of a terminal may be a file, which is never watched. */
+/* cr_restart may have a regular file in place of a terminal, which cannot be watched. */
 static int watch(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 		 const Kcr__File *file)
 {
@@ -153,8 +153,8 @@ static int watch(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 }
 
 /*
- * EPOLL_CTL_ADD arms every watch for errors and hang-up.  It is spent by what is ready
- * now, writing as a rule; where nothing is, it only reports how the connection ends.
+ * EPOLL_CTL_ADD arms every watch for errors and hang-up.  An event that is ready now,
+ * usually writing, spends it; if there is none, it will only report the connection's end.
  */
 static int spend(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 		 const Kcr__File *file)
@@ -170,7 +170,7 @@ static int spend(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 	return err;
 }
 
-/* Adds a file under a number that this process does not have for it. */
+/* Adds a file under a descriptor that this process does not have for it. */
 static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
 		      const Kcr__File *file,
 		      int (*add)(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry,
@@ -195,14 +195,14 @@ static int watch_gone(struct rebuild *r, int epoll, const Kcr__EpollEntry *entry
 	return err;
 }
 
-/* With EPOLLONESHOT, an event leaves only the bits that are no events. */
+/* With EPOLLONESHOT, a reported event clears all event bits. */
 static bool is_spent(const Kcr__EpollEntry *entry)
 {
 	return entry->events & EPOLLONESHOT &&
 	       !(entry->events & ~(EPOLLONESHOT | EPOLLET | EPOLLWAKEUP));
 }
 
-/* Pipes and sockets do; others may need to be added by the process that has them. */
+/* Pipes and sockets may; others may need to be added by the process that has them. */
 static bool may_hang_up(const struct rebuild *r, const Kcr__EpollEntry *entry)
 {
 	Kcr__File__KindCase kind = context_file(r->context, entry->file_id)->kind_case;
@@ -211,7 +211,7 @@ static bool may_hang_up(const struct rebuild *r, const Kcr__EpollEntry *entry)
 	       kind == KCR__FILE__KIND_INET_SOCKET;
 }
 
-/* While the epoll has nothing else in it, and nobody else has the epoll. */
+/* While the epoll is empty, and no other process has it. */
 static int complete(struct rebuild *r, const Kcr__File *file)
 {
 	int epoll = r->file_fd[file->id - 1], err = 0;
@@ -225,11 +225,11 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 			err = watch_gone(r, epoll, entry, file, spend);
 	}
 	while (!err && epoll_wait(epoll, &event, 1, 0) > 0)
-		;			/* one that hung up in between */
+		;			/* an entry that hung up in between */
 	return err;
 }
 
-/* Has any process the epoll together with the file under its number? */
+/* Has any process both the epoll and the file under its descriptor? */
 static bool has_pair(const struct rebuild *r, uint32_t epoll, const Kcr__EpollEntry *entry)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * eventfd(2): its count and whether it is a semaphore.  Kernels before 6.5 do
- * not tell the latter: it is found out by taking from the counter what one
- * read() takes and giving it back, while the program is stopped.
+ * not report the latter: one read() of the counter shows it, and what that took
+ * is written back, while the program is stopped.
  */
 #include "resource/file.h"
 
@@ -29,7 +29,7 @@ static bool give(int fd, uint64_t value)
 	return write(fd, &value, sizeof(value)) == sizeof(value);
 }
 
-/* With two or more in it, a semaphore gives one and a counter all. */
+/* With a count of two or more, a semaphore returns 1 and a counter all. */
 static bool is_semaphore(int fd, uint64_t count)
 {
 	uint64_t value, more = count < 2 ? 2 : 0, rest;
@@ -40,7 +40,7 @@ static bool is_semaphore(int fd, uint64_t count)
 	if (!take(fd, &value))
 		return false;
 	semaphore = value == 1;
-	/* Put back what is missing, or take what is too much. */
+	/* Put back what is missing, or remove the excess. */
 	rest = count + more - value;
 	if (semaphore)
 		for (; rest > count && take(fd, &value); rest--)

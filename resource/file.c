@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The kinds of open files.  The first whose match() says yes is taken. */
+/* The kinds of open files.  The first whose match() is true is used. */
 #include "resource/file.h"
 
 const struct file_kind *const file_kinds[] = {

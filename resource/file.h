@@ -38,12 +38,12 @@ const struct file_kind *file_kind_of(Kcr__File__KindCase tag);
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* Fills all but fd, pid, thread, number and the mapped flags; link and fdinfo are malloc'ed. -errno. */
+/* Fills all except fd, pid, thread, number and mapped flags; mallocs link and fdinfo.  -errno. */
 int file_probe_fill(struct file_probe *p);
 /* The text of fdinfo; NULL: it could not be read. */
 char *file_probe_fdinfo(const struct file_probe *p);
 
-/* The programs run: queues and counters must be left alone. */
+/* Is this a dry run?  The programs run: queues and counters must be left alone. */
 bool file_table_is_dry(const struct file_table *t);
 
 /* For save(): why this file cannot be saved; returns -EOPNOTSUPP. */
@@ -52,22 +52,22 @@ int file_unsupported(struct file_table *t, const char *format, ...)
 /* For save(): a failure; the message names process and descriptor. Returns err. */
 int file_save_error(const struct file_probe *probe, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The failure that the limit of open files is too low for those of process pid: -EMFILE. */
+/* Reports that the limit on open files is too low for those of process pid: -EMFILE. */
 int file_too_many(pid_t pid);
 
 /* A socket of NETLINK_SOCK_DIAG, opened at its first use; -errno. */
 int file_table_diag(struct file_table *t);
-/* Where inet_socket.c keeps the addresses of all its sockets; freed with the table. */
+/* For inet_socket.c: the addresses of all its sockets; freed with the table. */
 void **file_table_inet_ends(struct file_table *t);
 
-/* The lowest id with the same inode, its own included. */
+/* The lowest id of a file with the same inode, possibly its own. */
 uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe);
 
 /* A copy of the data, or ENOMEM with a message. */
 int file_bytes(ProtobufCBinaryData *out, const void *data, size_t length);
 char *file_string(const char *text);	/* strdup; NULL with a message */
 
-/* Makes the message of this kind (of sizeof `size`) part of `file`; NULL: no memory (reported). */
+/* Adds a message of this kind (of `size` bytes) to `file`; NULL: no memory (reported). */
 void *file_new_kind(Kcr__File *file, Kcr__File__KindCase tag, size_t size);
 
 /* The text after "KEY" (with its colon) in a line of fdinfo, white space skipped; NULL. */
@@ -75,11 +75,11 @@ const char *fdinfo_value(const char *fdinfo, const char *key);
 
 /* Is it an anonymous inode of this name ("[eventfd]", "inotify")? */
 bool probe_is_anon(const struct file_probe *probe, const char *name);
-/* Does the link end in " (deleted)", and is nothing like it at that place? */
+/* Does the link end in " (deleted)", and is there no file of that very name? */
 bool probe_is_deleted(const struct file_probe *probe);
 /*
  * Does its path lead to it?  Not if it was opened in another mount namespace, where the
- * same path means something else.
+ * path means another file.
  */
 bool probe_is_at_path(const struct file_probe *probe);
 /* A copy of its path, without the suffix if it is deleted. */
@@ -109,13 +109,13 @@ int file_store_content(int fd, uint64_t offset, const void *data, size_t length)
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* Records an open descriptor as that of file `id`, under a high number; takes it over. */
+/* Records a file descriptor for file `id`, moved above the saved ones; takes it over. */
 int rebuild_put(struct rebuild *r, uint32_t id, int fd);
-/* Likewise as the place where its contents go. */
+/* Likewise as the one to write its contents to. */
 int rebuild_put_content(struct rebuild *r, uint32_t id, int fd);
-/* A new description of one of cr_restart's own descriptors 0, 1, 2. */
+/* A new open file description of one of cr_restart's own descriptors 0, 1, 2. */
 int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags);
-/* One of cr_restart's own descriptors 0, 1, 2, in a description of its own where that is possible. */
+/* rebuild_put() of cr_restart's descriptor 0, 1 or 2, with a new description if possible. */
 int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags);
 
 /* "cannot restore DESCRIPTION: …: strerror"; returns err. */
@@ -127,31 +127,31 @@ int rebuild_open_flags(const Kcr__File *file);
 /* identity_open() of a path that --relocate may move. */
 int rebuild_open_path(const struct rebuild *r, const char *path, int flags, mode_t mode);
 /*
- * Likewise of what is there already, once it is known to be of this type (S_IFMT):
- * opening another one could wait for ever, or do something.
+ * Likewise for an existing file, once it is known to be of this type (S_IFMT):
+ * opening another type could wait for ever or have side effects.
  */
 int rebuild_open_node(const struct rebuild *r, const char *path, int flags, struct stat *st,
 		      mode_t type);
-/* The folder that a path which --relocate may move is in (O_PATH), and the name there. */
+/* The parent folder (O_PATH) of a path that --relocate may move, and the name in it. */
 int rebuild_open_folder(const struct rebuild *r, const char *path, char name[NAME_MAX + 1]);
 /* identity_is_guarded() after --relocate. */
 bool rebuild_is_guarded(const struct rebuild *r, const char *path);
 /* The path after --relocate, to be freed unless it is `path` itself. */
 const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
-/* Owner of a new file (perhaps with O_PATH); who may not give it away keeps it, which is said. */
+/* Sets the owner of a new file (also with O_PATH); reports it if that is not permitted. */
 void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name);
-/* Its mode, which may take privilege after that. 0 or -errno. */
+/* Sets its mode, which may need privilege after rebuild_own().  0 or -errno. */
 int rebuild_set_mode(int fd, mode_t mode);
 
 /* ---- rights (file_rights.c) ----------------------------------------------------- */
 
-/* Who has each file: for file_with_rights(). -ENOMEM, reported. */
+/* Finds the process whose rights open each file, for file_with_rights().  -ENOMEM, reported. */
 int file_rights_prepare(struct rebuild *r);
 /*
  * One step of a file's kind with the rights of a process that has it: the least
- * privileged one, if there are several.  What it could not open itself, but was
- * given, is opened with the caller's own rights where no user can interfere.
+ * privileged one, if there are several.  A file that it could not open itself, but
+ * was given, is opened with the caller's own rights if no user can interfere.
  */
 int file_with_rights(struct rebuild *r, const Kcr__File *file,
 		     int (*step)(struct rebuild *r, const Kcr__File *file));
@@ -161,13 +161,13 @@ int file_enter(const struct rebuild *r, const Kcr__File *file);
 /* ---- /proc/PID of the image's processes (own_proc.c) ------------------------------ */
 
 bool own_proc_has(const struct rebuild *r, const char *path);
-/* That of the caller; for own_proc_has() only. */
+/* Opens the caller's own in its place; for own_proc_has() only. */
 int own_proc_open(const struct rebuild *r, const char *path, int flags);
-/* And that of the right process, in `process`; nothing for other paths. */
+/* Replaces it by that of the right process, in `process`; does nothing for other paths. */
 int own_proc_install(struct rebuild *r, const Kcr__Process *process, const Kcr__File *file,
 		     const char *path, int number);
 
-/* Has any process (or the given one) this file under this number (-1: any)? */
+/* Has any process (or the given one) this file as this descriptor (-1: any)? */
 bool rebuild_has_number(const struct rebuild *r, uint32_t id, int number);
 
 static inline bool process_has_number(const Kcr__Process *p, uint32_t id, int number)
@@ -179,7 +179,7 @@ static inline bool process_has_number(const Kcr__Process *p, uint32_t id, int nu
 	return false;
 }
 
-/* The new number of a saved process; 0: it is not in the image. */
+/* The new PID of a saved process; 0: it is not in the image. */
 pid_t rebuild_pid(const struct rebuild *r, pid_t pid);
 /* Likewise, once that process exists. */
 pid_t rebuild_wait_pid(const struct rebuild *r, pid_t pid);

@@ -20,7 +20,7 @@
 #include "report/report.h"
 
 #define BLOCK		65536u		/* zeros are skipped in blocks of this size */
-#define BUFFER		(1u << 20)	/* read at once */
+#define BUFFER		(1u << 20)	/* bytes per read */
 
 static bool is_zero(const char *data, size_t length)
 {
@@ -35,7 +35,7 @@ static bool is_zero(const char *data, size_t length)
 	return !memcmp(data, zeros, length);
 }
 
-/* Writes the blocks of `data` that are not all zero, neighbours together. */
+/* Writes the blocks of `data` that are not all zero, adjacent ones together. */
 static int write_blocks(const char *data, uint64_t offset, size_t length, uint32_t id,
 			struct context_writer *w)
 {

@@ -121,7 +121,7 @@ static int take_high(struct rebuild *r, int fd, int *out)
 {
 	int high;
 
-	if (*out >= 0)			/* of a try that came to nothing */
+	if (*out >= 0)			/* of a failed attempt */
 		close(*out);
 	*out = -1;
 	if (fd >= r->high_fd) {
@@ -149,7 +149,7 @@ int rebuild_put_content(struct rebuild *r, uint32_t id, int fd)
 	return take_high(r, fd, &r->content_fd[id - 1]);
 }
 
-/* It is the caller's, not what an image names; but an untrusted one chooses the flags. */
+/* The file is the caller's, not named by the image; but an untrusted image chooses the flags. */
 int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags)
 {
 	bool raised = identity_raise(false);

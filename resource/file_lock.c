@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks of files, as /proc/PID/fdinfo shows them.  flock and OFD locks belong
- * to the open file and come back with it; POSIX locks belong to a process
- * and come back by its script, after its last close() of the file.
+ * File locks, as /proc/PID/fdinfo shows them.  flock and OFD locks belong
+ * to the open file and are restored with it; POSIX locks belong to a process
+ * and are restored by its script, after its last close() of the file.
  */
 #include "resource/file.h"
 
@@ -26,7 +26,7 @@ static int add_posix(struct lock_list *list, const struct lock_entry *lock)
 		const struct lock_entry *l = &list->entry[i];
 
 		if (l->pid == lock->pid && l->number == lock->number && l->start == lock->start)
-			return 0;	/* a dry run saw it already */
+			return 0;	/* found by a dry run already */
 	}
 	more = realloc(list->entry, (list->count + 1) * sizeof(*more));
 	if (!more)
@@ -67,14 +67,14 @@ static int add_flock(Kcr__File *file, const struct lock_entry *lock)
 	return 0;
 }
 
-/* "1: POSIX  ADVISORY  WRITE 123 08:01:77 0 EOF": false if it is no held lock. */
+/* "1: POSIX  ADVISORY  WRITE 123 08:01:77 0 EOF": false if it is not a held lock. */
 static bool parse_line(const char *line, char class[8], struct lock_entry *lock)
 {
 	char type[8], end[24];
 	long long start;
 
 	if (sscanf(line, "%*[^:]: %7s %*s %7s %*s %*s %lld %23s", class, type, &start, end) != 4)
-		return false;		/* also "1: -> …": it only waits */
+		return false;		/* also "1: -> …": a waiter */
 	lock->type = !strcmp(type, "WRITE") ? F_WRLCK : F_RDLCK;
 	lock->start = start;
 	lock->len = !strcmp(end, "EOF") ? 0 : strtoll(end, NULL, 10) - start + 1;

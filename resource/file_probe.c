@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is asked of every open file before anything is known of its kind: by
+ * What is read of every open file before its kind is known: from
  * the duplicate, except for what /proc shows of the descriptor itself.
  */
 #include "resource/file.h"
@@ -19,7 +19,7 @@ char *file_probe_fdinfo(const struct file_probe *p)
 
 	if (p->number < 0)
 		return strdup("");
-	/* Theirs tells of close-on-exec and POSIX locks; ours is there if they closed it. */
+	/* Theirs has close-on-exec and POSIX locks; use ours if they have closed it. */
 	snprintf(name, sizeof(name), "fdinfo/%d", p->number);
 	text = proc_text(p->thread, name, NULL);
 	if (!text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order in which open files come back.  cr_restart opens each of them
- * once, under numbers above every saved descriptor; the processes made from it
+ * The order in which open files are restored.  cr_restart opens each of them
+ * once, with descriptors above every saved one; the processes forked from it
  * inherit these and duplicate them into their tables.  Helpers of the kinds
  * are in file_helper.c.
  */
@@ -22,7 +22,7 @@
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
-/* Descriptors that the other rooms open beside the files. */
+/* Descriptors that the other rooms open besides the files. */
 #define SPARE_DESCRIPTORS	256
 
 const struct file_kind *file_kind_of(Kcr__File__KindCase tag)
@@ -45,7 +45,7 @@ static int highest_watched(const Kcr__Epoll *epoll)
 	return highest;
 }
 
-/* Of descriptors, and of those that are closed but watched under their number. */
+/* The highest descriptor, including those that are closed but still watched. */
 static int highest_saved(const struct context *c)
 {
 	int highest = 63, watched;
@@ -157,7 +157,7 @@ int files_content(struct rebuild *r, const struct context_item *item)
 
 /* ---- completing ---------------------------------------------------------------- */
 
-/* Who may not have O_NOATIME goes on without: it was opened by somebody else. */
+/* Without permission for O_NOATIME the file goes on without: another user had opened it. */
 static int set_status(int fd, int flags)
 {
 	int ret = fcntl(fd, F_SETFL, flags);
@@ -182,7 +182,7 @@ static int complete_status(struct rebuild *r, const Kcr__File *file)
 	return locks_rebuild(fd, file);
 }
 
-/* An epoll asks the others what is ready: epolls come after all of these. */
+/* An epoll polls the files that it watches: epolls come after all others. */
 static int complete_kinds(struct rebuild *r, bool epolls)
 {
 	const struct context *c = r->context;
@@ -256,7 +256,7 @@ static int compare_descriptors(const void *a, const void *b)
 	return ((*p)->fd > (*q)->fd) - ((*p)->fd < (*q)->fd);
 }
 
-/* Our own descriptors leave the numbers of saved ones. */
+/* Moves our own descriptors above the saved ones. */
 static int move_job(struct rebuild *r)
 {
 	int fd;
@@ -273,7 +273,7 @@ static int move_job(struct rebuild *r)
 
 static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_t count)
 {
-	unsigned int next = 0;		/* everything below is done */
+	unsigned int next = 0;		/* all descriptors below are done */
 
 	for (size_t i = 0; i < count; i++) {
 		const Kcr__Descriptor *d = table[i];
@@ -293,7 +293,7 @@ static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_
 }
 
 /*
- * The owner may be a process that does not exist yet, so each one tries; it is
+ * The owner may be a process that does not exist yet, so each process tries; failure is
  * only an error in the owner itself.
  */
 static int install_owner(struct rebuild *r, const Kcr__Process *process, int number,
@@ -317,8 +317,8 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 }
 
 /*
- * An epoll watches the file that has the number when it is added, and other kinds
- * put another one there: epolls come after all of these.
+ * An epoll watches the file behind the descriptor at the time it is added, and other
+ * kinds replace that file: epolls come after all others.
  */
 static int install_kinds(struct rebuild *r, const Kcr__Process *process,
 			 Kcr__Descriptor *const *table, size_t count, bool epolls)
@@ -362,7 +362,7 @@ int files_install(struct rebuild *r, const Kcr__Process *process)
 	return err;
 }
 
-/* The new number of a thread of this process; 0: it has none, or another one now. */
+/* The new ID of a thread of this process; 0: another process's, or it has got another ID. */
 static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pid_t tid)
 {
 	if (tid == process->pid)
@@ -373,7 +373,7 @@ static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pi
 	return 0;
 }
 
-/* A thread that gets the signals of a descriptor exists only now. */
+/* A thread that gets the signals of a file descriptor exists only now. */
 static void owners_script(const struct rebuild *r, const Kcr__Process *process,
 			  struct script *s)
 {

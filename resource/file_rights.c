@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With whose rights each open file comes back.  See resource/identity.h.
+ * With whose rights each open file is restored.  See resource/identity.h.
  */
 #include "resource/file.h"
 
@@ -43,7 +43,7 @@ int file_rights_prepare(struct rebuild *r)
 		add_process(r, c->process[i]);
 		least = identity_lesser(least, c->process[i]->credentials);
 	}
-	/* What no process has, as what was sent or is only watched, is nobody's in particular. */
+	/* Files that no process has (in flight, or only watched) get the least of all rights. */
 	for (size_t i = 0; i < c->nr_files; i++)
 		r->holder[i] = r->holder[i] ?: least;
 	return 0;
@@ -84,14 +84,14 @@ static bool are_guarded_watches(const struct rebuild *r, const Kcr__Inotify *ino
 }
 
 /*
- * May the caller's own rights serve for it?  Its names led to it at the checkpoint, as
- * they may not if it comes from another mount namespace, and no user can have changed
- * what they mean.
+ * May the caller's own rights be used for it?  Only if its paths led to it at the
+ * checkpoint, unlike those from another mount namespace, and no user can have changed
+ * what they refer to.
  */
 static bool is_out_of_reach(const struct rebuild *r, const Kcr__File *file)
 {
 	switch (file->kind_case) {
-	case KCR__FILE__KIND_REGULAR:	/* asks for more itself */
+	case KCR__FILE__KIND_REGULAR:	/* checks more itself */
 		return file->at_path;
 	case KCR__FILE__KIND_DIRECTORY:
 		return file->at_path && rebuild_is_guarded(r, file->directory->path);

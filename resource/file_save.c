@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Saving the files of the register: what each is, by its kind (file_kinds), and
- * what all kinds have in common; what has no kind is refused or, if the caller
- * wants it so, restored as closed.
+ * Saving the files of the register: each by its kind (file_kinds), and
+ * what all kinds have in common; a file of no known kind is refused or, if the
+ * caller wants it, restored as closed.
  */
 #include "resource/file_table.h"
 
@@ -76,7 +76,7 @@ static int save_unsupported(struct file_table *t, struct entry *e)
 	return e->file->closed ? 0 : -ENOMEM;
 }
 
-/* What every kind has: position, owner of its signals, locks. */
+/* What all kinds have: position, owner for signals, locks. */
 static int save_common(struct file_table *t, struct entry *e)
 {
 	const struct file_probe *p = &e->probe;
@@ -163,8 +163,8 @@ static int save_one(struct file_table *t, uint32_t id)
 }
 
 /*
- * Some kinds change what they look at and put it back: a signal that ends us has to wait
- * until they have.
+ * Some kinds take data out and put it back: a signal that ends us must wait until they
+ * have done so.
  */
 static int save_undisturbed(struct file_table *t, uint32_t id)
 {

@@ -2,8 +2,8 @@
 /*
  * The register of open files of a checkpoint.  Every open file description is
  * held once, by a duplicate of our own, however many descriptors and mappings
- * share it: they are found again in an index ordered by device, inode and, as
- * all anonymous inodes are one, kcmp(2).  Duplicates share offset and status
+ * share it: they are looked up in an index ordered by device, inode and, as
+ * anonymous inodes are all the same one, kcmp(2).  Duplicates share offset and status
  * flags with the program, so nothing here or in a save() may change either.
  */
 #include "resource/file_table.h"
@@ -70,7 +70,7 @@ void file_table_close(struct file_table *t)
 		struct file_probe *p = &t->entry[i]->probe;
 
 		if (p->fd < 0 || p->number < 0)
-			continue;	/* not the program's own: no hurry */
+			continue;	/* not a duplicate of the program's: may be closed later */
 		close(p->fd);
 		p->fd = -1;
 	}
@@ -113,7 +113,7 @@ static int compare(const struct file_probe *a, const struct file_probe *b)
 	return order == 1 ? -1 : order != 0;
 }
 
-/* The place of `p` in the index; *found: it is there already. */
+/* The position of `p` in the index; *found: it is there already. */
 static size_t index_search(const struct file_table *t, const struct file_probe *p, bool *found)
 {
 	size_t low = 0, high = t->count;
@@ -135,7 +135,7 @@ static size_t index_search(const struct file_table *t, const struct file_probe *
 	return low;
 }
 
-/* The first place in the index whose inode is not less than this one. */
+/* The first position in the index whose inode is not less than this one. */
 static size_t index_inode(const struct file_table *t, dev_t dev, ino_t ino)
 {
 	size_t low = 0, high = t->count;
@@ -153,8 +153,8 @@ static size_t index_inode(const struct file_table *t, dev_t dev, ino_t ino)
 }
 
 /*
- * A mapping may use any description of its file that was opened alike: every
- * program that maps a library has its own.
+ * A mapping may use any description of its file with the same flags: otherwise
+ * every program that maps a library would add its own.
  */
 static uint32_t find_mappable(const struct file_table *t, const struct file_probe *p)
 {
@@ -202,7 +202,7 @@ static int add_place(struct file_table *t, pid_t pid, int number, uint32_t id)
 	return 0;
 }
 
-/* Close-on-exec belongs to the descriptor: /proc tells, in its flags. */
+/* Close-on-exec belongs to the descriptor: /proc shows it in its flags. */
 static void note_cloexec(struct file_table *t, const char *fdinfo)
 {
 	const char *flags = strstr(fdinfo, "flags:");
@@ -259,7 +259,7 @@ static int add_new(struct file_table *t, const struct file_probe *p, size_t at, 
 	if (!err)
 		err = add_place(t, p->pid, p->number, t->count + 1);
 	if (err) {
-		e->probe.fd = -1;	/* the caller's to close */
+		e->probe.fd = -1;	/* closed by the caller */
 		entry_free(e);
 		return err;
 	}
@@ -373,7 +373,7 @@ static int compare_places(const void *a, const void *b)
 
 uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number)
 {
-	struct file_table *writable = (struct file_table *)t;	/* sorting changes nothing seen */
+	struct file_table *writable = (struct file_table *)t;	/* sorting is not visible outside */
 	struct place key = { .pid = pid, .number = number }, *found;
 
 	if (!t->places_sorted) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The register of open files from inside: file_table.c registers and finds
- * them, file_save.c saves what is registered.  Everybody else calls what
- * resource/file.h declares.
+ * The internals of the register of open files: file_table.c registers and finds
+ * them, file_save.c saves what is registered.  All others use resource/file.h.
  */
 #ifndef KCR_RESOURCE_FILE_TABLE_H
 #define KCR_RESOURCE_FILE_TABLE_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rights that a restart has at each moment.  Only effective ids and
- * capabilities change: the saved user id and the permitted capabilities stay,
+ * The rights that a restart has at each moment.  Only effective IDs and
+ * capabilities change: the saved user ID and the permitted capabilities stay,
  * so that others cannot send signals to cr_restart or trace it meanwhile, and
- * that the way back is open.  See identity.h.
+ * so that it can change back.  See identity.h.
  */
 #include "resource/identity.h"
 
@@ -43,15 +43,15 @@ struct rights {
 static struct {
 	enum identity_rule rule;
 	bool guarding;
-	bool half_way;			/* a change has failed: `now` is not known */
+	bool half_way;			/* a change has failed: `now` is not valid */
 	uint64_t permitted;
 	struct rights own;		/* the caller's */
-	struct rights base;		/* to go back to: these, or those of identity_take() */
+	struct rights base;		/* to return to: `own`, or those of identity_take() */
 	struct rights now;
 	struct rights lowered;		/* during identity_raise() */
 } s;
 
-/* ---- system calls: not glibc's, which are for all threads of a program ---------------- */
+/* ---- system calls: glibc's wrappers would change all threads -------------------------- */
 
 static int read_capabilities(struct __user_cap_data_struct data[2])
 {
@@ -82,7 +82,7 @@ static bool same_ids(const struct rights *a, const struct rights *b)
 
 static int set_ids(const struct rights *to)
 {
-	int err = set_effective(s.permitted);	/* what it takes to change */
+	int err = set_effective(s.permitted);	/* needed for the change */
 
 	if (err)
 		return err;
@@ -92,7 +92,7 @@ static int set_ids(const struct rights *to)
 	syscall(SYS_setfsgid, to->fsgid);
 	if (syscall(SYS_setresuid, -1, to->euid, -1))
 		return -errno;
-	if (to->fsuid != to->euid) {	/* the last call may have taken what this one needs */
+	if (to->fsuid != to->euid) {	/* the last call may have dropped what this one needs */
 		err = set_effective(s.permitted);
 		syscall(SYS_setfsuid, to->fsuid);
 	}
@@ -174,7 +174,7 @@ static struct rights rights_of(const Kcr__Credentials *c)
 	};
 }
 
-/* Without its rights cr_restart can do no more good; with others', only harm. */
+/* Exits on failure: cr_restart cannot go on without its rights, nor safely with others'. */
 static void go_back(const struct rights *to)
 {
 	int err = set_rights(to);
@@ -212,7 +212,7 @@ void identity_leave(void)
 		go_back(&s.base);
 }
 
-/* Lost for good, as in the saved process, which has no privileges to do it with later. */
+/* Dropped for good, now: the saved process has no privileges to do it later. */
 static int drop_bounding(uint64_t wanted)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
@@ -298,7 +298,7 @@ void identity_unguard(void)
 	s.guarding = false;
 }
 
-/* *sticky: what follows must be root's. */
+/* *sticky: root must own the next component. */
 static bool is_roots_folder(const struct stat *st, bool *sticky)
 {
 	bool others = st->st_mode & 022;
@@ -309,7 +309,7 @@ static bool is_roots_folder(const struct stat *st, bool *sticky)
 	return true;
 }
 
-/* /proc/PID is whose the process is that has the number: root's, and soon another one's. */
+/* Is it a /proc/PID?  Root may own it now, and another process have the PID soon. */
 static bool is_process(int at, const char *name)
 {
 	struct statfs fs;
@@ -330,7 +330,7 @@ bool identity_is_guarded(const char *path)
 		good = !fstat(at, &st) && is_roots_folder(&st, &sticky) && !is_process(at, name);
 		next = good ? openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
 		if (next < 0) {
-			/* What is to be made there. */
+			/* A file that is still to be created. */
 			good = good && errno == ENOENT && !rest && !sticky;
 			break;
 		}
@@ -359,7 +359,7 @@ int identity_open(const char *path, int flags, mode_t mode)
 		fd = open(path, flags | O_CLOEXEC, mode);
 		return fd < 0 ? -errno : fd;
 	}
-	if (flags & O_PATH)		/* open(2) passes over the others, openat2(2) does not */
+	if (flags & O_PATH)		/* open(2) ignores other flags, openat2(2) does not */
 		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	else if (flags & (O_CREAT | __O_TMPFILE))
 		how.mode = mode & 07777;

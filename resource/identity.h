@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * With whose rights a restart touches what an image names.  A cr_restart with
- * privileges takes those of the saved process before it opens, makes, connects,
- * binds or removes anything for it, and has its own back afterwards.  One
- * without privileges has nothing to take off: all calls succeed and do nothing.
+ * With whose rights a restart accesses what an image names.  A cr_restart with
+ * privileges takes on those of the saved process before it opens, creates, connects,
+ * binds or removes anything for it, and returns to its own afterwards.  One
+ * without privileges has none to drop: all calls succeed and do nothing.
  */
 #ifndef KCR_RESOURCE_IDENTITY_H
 #define KCR_RESOURCE_IDENTITY_H
@@ -16,74 +16,74 @@
 
 enum identity_rule {
 	IDENTITY_CALLER,	/* the caller has no privileges */
-	IDENTITY_OWNER,		/* the image is an ordinary user's word: only his rights */
-	IDENTITY_SAVED,		/* it is root's word: what it says of a process is believed */
+	IDENTITY_OWNER,		/* the image is an ordinary user's: only that user's rights */
+	IDENTITY_SAVED,		/* the image is root's: its credentials are trusted */
 };
 
-/* Has the caller rights that ordinary users have not? */
+/* Has the caller rights that ordinary users do not have? */
 bool identity_is_privileged(void);
-/* What holds from here on; remembers the caller's own rights. -errno, reported. */
+/* Sets the rule from here on; remembers the caller's own rights.  -errno, reported. */
 int identity_begin(enum identity_rule rule);
 
-/* May the caller's limits be raised for it?  Not for an ordinary user's image. */
+/* May limits be raised?  Not for an ordinary user's image. */
 bool identity_may_raise_limits(void);
 
 /*
- * The rights of a saved process until identity_leave().  NULL: the caller's own.
+ * Takes the rights of a saved process until identity_leave().  NULL: the caller's own.
  * -errno, reported, with the caller's own rights.
  */
 int identity_enter(const Kcr__Credentials *c);
 void identity_leave(void);
 
 /*
- * In a process made by the restart: under IDENTITY_OWNER it has the rights of its
- * saved self from here on, but may still choose process numbers; the capabilities
- * that it could get back it loses with its last step (resource/credentials.c).
+ * In a process created by the restart: under IDENTITY_OWNER it has its saved rights
+ * from here on, but may still choose PIDs; it drops the capabilities that it could
+ * regain in its last step (resource/credentials.c).
  */
 int identity_take(const Kcr__Credentials *c);
 
 /*
- * In a process made by the restart: another user's has a session keyring of its own,
- * not the caller's, and so have its children; `parent`: what they are made by, or NULL.
+ * In a process created by the restart: one of another user gets a session keyring of its
+ * own, not the caller's, as do its children; `parent`: the creator's credentials, or NULL.
  */
 void identity_forget_keys(const Kcr__Credentials *c, const Kcr__Credentials *parent);
 
 /*
- * The caller's own rights for one step on a descriptor or on a name that users have
- * no hand in.  False: there are none to be had, or not for such an image; `always`:
- * for such an image, too.
+ * Takes the caller's own rights for one step on a file descriptor or on a name that no
+ * user can influence.  False: there are none, or not for an ordinary user's image;
+ * `always`: for such an image, too.
  */
 bool identity_raise(bool always);
 /*
- * The rights of the moment, and to open what processes have in /proc that are the
- * caller's as long as they are made: an open file remembers who opened it, and may
- * tell root more, later, than its user.  False: there are none to be had.
+ * Adds to the current rights that of opening /proc files of processes that are the
+ * caller's while they are being created: an open file remembers who opened it, and may
+ * show root more, later, than its user.  False: the right is not available.
  */
 bool identity_raise_to_look(void);
 void identity_lower(bool raised);
 
 /*
- * Between these two the caller's own rights serve for what a saved process had open
- * but could not open itself: who uses a name asks identity_is_guarded() first.
- * False: not for such an image.
+ * Between these two the caller's own rights are used for what a saved process had open
+ * but could not open itself: before a name is used, identity_is_guarded() must be true.
+ * False: not for an ordinary user's image.
  */
 bool identity_guard(void);
 bool identity_is_guarding(void);
 void identity_unguard(void);
 /*
- * Can only root have put there what this path names?  Every folder on the way is
- * root's, no symbolic link is among them, and nobody else may write to them; but
- * what is root's cannot be exchanged in one with a sticky bit.  Nothing in /proc/PID:
- * the number may be another process's now.
+ * Can only root have created what this path names?  Every folder in the path is
+ * root's, no symbolic link is among them, and nobody else may write to them; except that
+ * in a sticky folder others cannot replace what is root's.  Never true below /proc/PID:
+ * the PID may be another process's now.
  */
 bool identity_is_guarded(const char *path);
 
-/* Whose is what is made now? */
+/* The owner of files created now. */
 uid_t identity_user(void);
 
 /*
- * open(2); with root's rights no symbolic links are followed, and by no privileged
- * caller those of /proc/PID/fd.
+ * open(2); with root's rights no symbolic links are followed, and with any privileges
+ * not those of /proc/PID/fd.
  */
 int identity_open(const char *path, int flags, mode_t mode);
 /*
@@ -92,7 +92,7 @@ int identity_open(const char *path, int flags, mode_t mode);
  */
 int identity_chdir(const char *path, const Kcr__Credentials *c, bool at_path);
 
-/* Could a process with these credentials trace one with those?  NULL: it could. */
+/* Could a process with credentials `a` trace one with `b`?  NULL: it could. */
 bool identity_may_trace(const Kcr__Credentials *a, const Kcr__Credentials *b);
 /* The lesser of two; either may be NULL. */
 const Kcr__Credentials *identity_lesser(const Kcr__Credentials *a, const Kcr__Credentials *b);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Internet sockets at a restart.  Connections of the tree are really made,
+ * Internet sockets at a restart.  Connections inside the tree are established again,
  * accepted by their listening socket if that is in the tree, with the old
- * addresses where these can be had (old connections may linger for a while),
+ * addresses if these are available (old connections may linger for a while),
  * else over loopback.
  */
 #include "resource/inet_socket.h"
@@ -61,7 +61,7 @@ static int new_socket(const Kcr__InetSocket *s)
 	return fd;
 }
 
-/* Connections that linger must not keep us from the port; then the option is as saved. */
+/* Lingering connections must not keep us from the port; restores the option afterwards. */
 static int bind_address(int fd, const union inet_address *a, socklen_t length)
 {
 	int before = socket_value(fd, SO_REUSEADDR), on = 1, err;
@@ -83,7 +83,7 @@ static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 	if (!length || !*port_of(&a))
 		return 0;
 	err = bind_address(fd, &a, length);
-	/* A datagram socket that was connected has the address of the way it went. */
+	/* The address of a connected datagram socket may have come from its route. */
 	if (err == -EADDRNOTAVAIL && file->inet_socket->remote.len) {
 		if (a.any.sa_family == AF_INET)
 			a.v4.sin_addr.s_addr = INADDR_ANY;
@@ -125,7 +125,7 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 
 /* ---- connections -------------------------------------------------------------------------- */
 
-/* The listening socket of the tree that accepts at this address, else port; NULL: none. */
+/* The listening socket of the tree at this address, else at this port; NULL: none. */
 static const Kcr__File *find_listener(const struct rebuild *r, const Kcr__InetSocket *server)
 {
 	const ProtobufCBinaryData *at = &server->local;
@@ -215,8 +215,8 @@ static bool is_end_of(int fd, int client)
 }
 
 /*
- * Accepts the connection of `client` from whichever socket has got it; a stranger who
- * came first has to come again.  -EAGAIN: it is not there, as with TCP_DEFER_ACCEPT.
+ * Accepts the connection of `client` from whichever socket has got it; a stranger's
+ * connection is dropped.  -EAGAIN: it is not there, as with TCP_DEFER_ACCEPT.
  */
 static int accept_from(struct pollfd *listener, size_t count, int client)
 {
@@ -267,14 +267,14 @@ static int connect_over(struct pollfd *listener, size_t count, const Kcr__InetSo
 	if (out[0] < 0)
 		return out[0];
 	out[1] = accept_from(listener, count, out[0]);
-	if (out[1] < 0) {	/* the program shall not accept it later */
+	if (out[1] < 0) {	/* the program must not accept it later */
 		setsockopt(out[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 		close(out[0]);
 	}
 	return out[1] < 0 ? out[1] : 0;
 }
 
-/* By a listening socket for this one connection. */
+/* Connects through a listening socket for this one connection. */
 static int connect_once(const Kcr__InetSocket *client, const Kcr__InetSocket *server,
 			const union inet_address *to, socklen_t length, int out[2])
 {
@@ -315,7 +315,7 @@ static int make_connection(struct rebuild *r, const Kcr__InetSocket *client,
 	return err;
 }
 
-/* All of it must find room somewhere between the two. */
+/* All data must fit into the buffers of both sides. */
 static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *file)
 {
 	size_t at = 0;
@@ -347,7 +347,7 @@ static bool has_ended(const Kcr__InetSocket *s)
 	       s->state == TCP_LAST_ACK || s->state == TCP_TIME_WAIT;
 }
 
-/* What the other side had not read, and the end if that was behind it. */
+/* Sends what the other side had not read, and the end of the stream if it had ended. */
 static int fill(int fd, const Kcr__File *from)
 {
 	int err = send_all(fd, &from->inet_socket->send_queue, from);
@@ -378,9 +378,9 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 }
 
 /*
- * The peer cannot be had back.  What it had sent is there; then the program
- * reads the end if it would have, else "connection reset": it must not take a
- * part for the whole.
+ * The peer cannot be restored.  The program reads what the peer had sent, and then
+ * the end of the stream if it would have, else "connection reset": it must not take
+ * a part for the whole.
  */
 static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 {
@@ -398,7 +398,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	socket_options_set(fd[1], s->option, s->n_option);
 	err = send_all(fd[0], &s->receive_queue, file);
 	for (int i = 0; !err && i < 1000 && !ioctl(fd[0], SIOCOUTQ, &unsent) && unsent; i++)
-		usleep(1000);	/* a reset takes what has not arrived */
+		usleep(1000);	/* a reset discards what has not arrived */
 	if (!err && has_ended(s))
 		shutdown(fd[1], SHUT_WR);
 	if (!err && s->state != TCP_CLOSE_WAIT && s->state != TCP_LAST_ACK &&

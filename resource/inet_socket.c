@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP and UDP.  Listening and unconnected sockets come back with their
- * address.  A TCP connection inside the tree is made anew with what was in
- * its queues; one to the outside comes back reset, with what was unread.
- * Datagrams not yet read are lost, as datagrams may be.  Here is what is
- * saved; inet_rebuild.c has the rest.
+ * TCP and UDP.  Listening and unconnected sockets are restored with their
+ * address.  A TCP connection inside the tree is established again with the contents
+ * of its queues; one to the outside is restored reset, with what was unread.
+ * Datagrams not yet read are lost, as datagrams may be.  This file saves;
+ * inet_rebuild.c restores.
  */
 #include "resource/inet_socket.h"
 
@@ -46,7 +46,7 @@ static bool get_end(int fd, bool remote, uint8_t end[18])
 	return true;
 }
 
-/* The ends of all TCP connections in the table, asked for once. */
+/* The ends of all TCP connections in the table, collected once. */
 struct ends {
 	size_t files, count;		/* registered files; connections among them */
 	struct connection { uint32_t id; uint8_t local[18], remote[18]; } connection[];
@@ -78,7 +78,7 @@ static const struct ends *collect_ends(struct file_table *t)
 	return ends;
 }
 
-/* The connected TCP socket of the tree whose ends are ours exchanged; 0: none. */
+/* The connected TCP socket of the tree with our ends swapped; 0: none. */
 static int find_peer(struct file_table *t, const struct file_probe *probe, uint32_t *id)
 {
 	const struct ends *ends = collect_ends(t);
@@ -122,15 +122,15 @@ static bool is_wrapped(int fd)
 }
 
 /*
- * Hung up by its peer.  Its port may be that of the socket that accepted it, and what
- * it has not read is still to be read.
+ * Hung up by its peer.  Its port may be that of the listening socket, and it may have
+ * unread data.
  */
 static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct pollfd p = { .fd = probe->fd };
 
 	s->has_peer_outside = s->peer_outside = true;
-	/* Not reset, or the program knows: what it reads is the end. */
+	/* Not reset, or the program has been told: it reads end of file. */
 	if (poll(&p, 1, 0) >= 0 && !(p.revents & POLLERR))
 		s->state = TCP_TIME_WAIT;
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);

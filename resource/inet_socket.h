@@ -15,12 +15,12 @@ union inet_address {
 	struct sockaddr_in6 v6;
 };
 
-/* What `peer`, which is in the tree too, has yet to read of this socket: into send_queue. */
+/* Saves what `peer`, in the tree too, has yet to read from this socket: into send_queue. */
 int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s);
-/* Of a closed socket: has there been a connection (that has not been dissolved)? */
+/* Was this closed socket connected (and not dissolved by the program)? */
 bool tcp_was_connected(int fd);
-/* What was unread here. */
+/* Saves what is unread here. */
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * inotify(7): watches with their old numbers.  The kernel names a watched
- * inode by device, number and file handle; its path comes from the handle,
+ * inotify(7): watches with their old descriptors.  The kernel reports a watched
+ * inode by device, inode number and file handle; its path comes from the handle,
  * which takes CAP_DAC_READ_SEARCH, else from the open files and the working
- * folder of the program.  Events that were not read are lost.
+ * folder of the program.  Unread events are lost.
  */
 #include "resource/file.h"
 
@@ -34,9 +34,9 @@ static bool match(const struct file_probe *probe)
 struct watched {
 	int wd;
 	unsigned long long ino;
-	unsigned int dev;		/* as the kernel numbers it: major << 20 | minor */
+	unsigned int dev;		/* the kernel's encoding: major << 20 | minor */
 	unsigned int mask;
-	struct file_handle *handle;	/* NULL: the file system gives none */
+	struct file_handle *handle;	/* NULL: the file system has none */
 };
 
 static struct file_handle *parse_handle(const char *line)
@@ -62,7 +62,7 @@ static struct file_handle *parse_handle(const char *line)
 	return handle;
 }
 
-/* A folder on the device, to open handles by. */
+/* A folder on the device, for opening handles. */
 static int open_mount(pid_t thread, unsigned int dev)
 {
 	FILE *mounts = proc_stream(thread, "mountinfo");
@@ -95,7 +95,7 @@ static char *path_by_handle(const struct watched *w, pid_t thread)
 	close(mount);
 	if (fd < 0)
 		return NULL;
-	/* Not is_it(): in btrfs, stat(2) knows another device than the kernel. */
+	/* Not is_it(): in btrfs, stat(2) returns another device than the kernel uses. */
 	if (proc_fd_link(fd, path, sizeof(path)) > 0)
 		same = !fstat(fd, &st) && !stat(path, &there) && there.st_ino == st.st_ino &&
 		       there.st_dev == st.st_dev;
@@ -111,7 +111,7 @@ static bool is_it(const char *path, const struct watched *w)
 	       minor(st.st_dev) == (w->dev & 0xfffff);
 }
 
-/* The path, or a folder above it, is what is watched. */
+/* The path, or the folder above it, that is watched; NULL: none of them. */
 static char *search_upwards(const char *path, const struct watched *w)
 {
 	char copy[4096], *slash;

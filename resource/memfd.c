@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memfd_create(2): name, contents, seals, size of pages.  Several open files
+ * memfd_create(2): name, contents, seals, page size.  Several open files
  * may share one; the first has the contents.  Seals come after the contents,
  * and all of them at the very end if one forbids new writable mappings.
  */

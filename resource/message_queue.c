@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * POSIX message queues (mq_overview(7)): limits, owner, mode and the messages.
- * These can only be looked at by receiving them: they are sent again at once, in
+ * Messages can only be read by receiving them: they are sent again at once, in
  * the same order, while the programs are stopped.  A queue that none of the saved
- * programs reads belongs to others: it is left alone, and after a restart it
- * keeps what is in it.
+ * programs reads belongs to others: it is left alone, and a restart does not
+ * change its contents.
  */
 #include "resource/file.h"
 
@@ -22,8 +22,8 @@
 #include "report/report.h"
 #include "resource/identity.h"
 
-#define MQUEUE_MAGIC	0x19800202	/* linux/ipc/mqueue.c has it to itself */
-#define WAITING_MAX	256		/* messages of others that come while we look */
+#define MQUEUE_MAGIC	0x19800202	/* private to the kernel's ipc/mqueue.c */
+#define WAITING_MAX	256		/* messages of others that arrive meanwhile */
 
 static bool match(const struct file_probe *probe)
 {
@@ -32,7 +32,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* Its name as mq_open(3) wants it, "/name". */
+/* Its name for mq_open(3), "/name". */
 static char *name_of(const struct file_probe *probe)
 {
 	char *path = probe_path(probe, !probe->st.st_nlink);
@@ -44,7 +44,7 @@ static char *name_of(const struct file_probe *probe)
 	return name;
 }
 
-/* Sending to the empty queue would make the kernel notify whoever asked for it. */
+/* Sending to the empty queue would trigger a notification that was asked for. */
 static bool has_notification(int fd)
 {
 	char text[128] = "";
@@ -56,7 +56,7 @@ static bool has_notification(int fd)
 	return pid && atoi(pid + strlen("NOTIFY_PID:"));
 }
 
-/* The first message becomes the queue's next one in the image. */
+/* Receives the first message and appends it to the image's queue. */
 static int take_message(int fd, size_t size, Kcr__MessageQueue *queue)
 {
 	Kcr__Message *message = malloc(sizeof(*message));
@@ -82,7 +82,7 @@ static int take_message(int fd, size_t size, Kcr__MessageQueue *queue)
 	return 0;
 }
 
-/* *next: the first message that has not been sent. */
+/* *next: the first message not yet sent. */
 static int send_from(int fd, const Kcr__MessageQueue *queue, size_t *next)
 {
 	for (; *next < queue->n_message; ++*next) {
@@ -94,7 +94,7 @@ static int send_from(int fd, const Kcr__MessageQueue *queue, size_t *next)
 	return 0;
 }
 
-/* A process of its own, which holds nothing but the queue and waits for its readers. */
+/* In a separate process, which holds only the queue and waits for its readers. */
 static void wait_and_send(int fd, const Kcr__MessageQueue *queue, size_t next)
 {
 	struct mq_attr waits = { };
@@ -121,7 +121,7 @@ static int leave_to_child(int fd, const Kcr__MessageQueue *queue, size_t next)
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		child = fork();	/* nobody's child: it may take long */
+		child = fork();	/* orphaned: it may take long */
 		if (!child)
 			wait_and_send(fd, queue, next);
 		_exit(child < 0 ? errno : 0);
@@ -132,8 +132,8 @@ static int leave_to_child(int fd, const Kcr__MessageQueue *queue, size_t next)
 }
 
 /*
- * Somebody outside who had been waiting for room may have got it.  The rest goes in
- * behind as the readers make room again: in another order perhaps, but all of it.
+ * A sender outside that was waiting for room may have got it.  The rest is sent when
+ * the readers make room again: perhaps in another order, but all of it.
  */
 static int send_back(int fd, const Kcr__MessageQueue *queue)
 {
@@ -144,8 +144,8 @@ static int send_back(int fd, const Kcr__MessageQueue *queue)
 }
 
 /*
- * All that come: for each one that is taken, the kernel lets somebody outside who waits
- * for room put another one in.
+ * Receives all messages: for each one received, the kernel lets a sender outside that
+ * waits for room add another one.
  */
 static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
 {
@@ -161,7 +161,7 @@ static int look_at_messages(int fd, size_t count, Kcr__MessageQueue *queue)
 	return err && err != -EAGAIN ? err : sent;
 }
 
-/* By a description of our own that may read and never waits. */
+/* Uses an open file description of our own that can read and does not block. */
 static int save_messages(struct file_table *t, const struct file_probe *probe, size_t count,
 			 Kcr__MessageQueue *queue)
 {
@@ -233,7 +233,7 @@ static void drain(int fd, size_t size)
 	free(buffer);
 }
 
-/* Larger than users may make them, privileges allow. */
+/* With privileges queues may be larger than users may create them. */
 static int make_new(const char *name, struct mq_attr *attr)
 {
 	const int flags = O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK;
@@ -249,7 +249,7 @@ static int make_new(const char *name, struct mq_attr *attr)
 	return fd < 0 ? err : fd;
 }
 
-/* With rights that its program has not, only if it is its owner's still. */
+/* With the caller's own rights only if it still has its saved owner. */
 static int open_old(const Kcr__MessageQueue *queue)
 {
 	int fd = mq_open(queue->name, O_RDWR | O_NONBLOCK);
@@ -263,7 +263,7 @@ static int open_old(const Kcr__MessageQueue *queue)
 	return -EACCES;
 }
 
-/* A queue that has its name still is taken as it is, or a new one made. */
+/* Uses an existing queue of this name as it is, or creates a new one. */
 static int open_or_make(const Kcr__File *file, bool *fresh)
 {
 	const Kcr__MessageQueue *queue = file->message_queue;

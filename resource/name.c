@@ -2,7 +2,7 @@
 /*
  * Names of threads (comm).  Those in /proc/PID/status have white space and
  * backslashes escaped; that of the leader is taken from the stat text, where
- * it stands as it is.
+ * it is not escaped.
  */
 #include "resource/attribute.h"
 

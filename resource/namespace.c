@@ -16,7 +16,7 @@
 
 static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup" };
 
-/* Ours do not change: asked once, before anything is stopped. */
+/* Ours do not change: read once, before anything is stopped. */
 static char own_name[sizeof(kinds) / sizeof(*kinds)][64];
 static struct stat own_root;
 

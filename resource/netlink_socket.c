@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Netlink sockets (netlink(7)): protocol, number of the port, groups, options.
- * What the kernel has sent and the program has not read tells of the machine as
- * it was, and can only be looked at by taking it: as long as there is some, the
- * socket can't be saved.
+ * Netlink sockets (netlink(7)): protocol, port ID, groups, options.
+ * Unread messages from the kernel describe the machine at that time, and can only
+ * be read by receiving them: as long as there are some, the socket cannot be
+ * saved.
  */
 #include "resource/file.h"
 #include "resource/socket.h"
@@ -28,7 +28,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The line of this socket in /proc/THREAD/net/netlink: unread bytes, a list half sent. */
+/* Does /proc/THREAD/net/netlink show unread bytes or an unfinished dump for this socket? */
 static bool is_busy(const struct file_probe *probe)
 {
 	FILE *table = proc_stream(probe->thread, "net/netlink");
@@ -80,7 +80,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!getpeername(probe->fd, (struct sockaddr *)&remote, &length) &&
 	    (remote.nl_pid || remote.nl_groups))
 		return file_unsupported(t, "a netlink socket connected to another program");
-	/* The program runs yet, and is most likely about to read it. */
+	/* In a dry run the program still runs, and will probably read it. */
 	if (!file_table_is_dry(t) && is_busy(probe))
 		return file_unsupported(t, "a netlink socket with unread messages");
 	s->port = local.nl_pid;
@@ -91,7 +91,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 /* ---- rebuild ---------------------------------------------------------------- */
 
-/* The old port, or any other if that is taken: few programs look at it. */
+/* The old port ID, or any other if that is in use: few programs care. */
 static int bind_port(int fd, uint32_t port)
 {
 	struct sockaddr_nl local = { .nl_family = AF_NETLINK, .nl_pid = port };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files and directories of /proc/PID, where PID is a process of the image: when
- * files are opened, it may not be there yet, or have another number.  They are
- * those of the process that opens until each is installed.  As long as a process
- * is being made they are root's, if cr_restart is, so it takes more than the rights
- * of the saved one to open them; but none of those of another user's process, and
- * nothing outside that folder can be reached.
+ * files are opened, it may not exist yet, or have another PID.  Until they are
+ * installed, those of the opening process stand in.  While a process is being
+ * restored they are root's, if cr_restart runs as root, so opening them takes more
+ * than the saved process's rights; but those of another user's process, and anything
+ * outside that folder, are out of reach.
  */
 #include "resource/file.h"
 
@@ -65,7 +65,7 @@ int own_proc_open(const struct rebuild *r, const char *path, int flags)
 	return open_in("/proc/self", rest_of(r, path, &pid), flags, true);
 }
 
-/* In `process`, of process `pid`; with the rights of the first, saved. */
+/* Opens, in `process`, a file of process `pid`, with the saved rights of `process`. */
 static int open_of(struct rebuild *r, const Kcr__Process *process, pid_t pid, const char *rest,
 		   int flags)
 {

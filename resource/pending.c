@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queued signals, with what they carry.  A thread may queue any siginfo for
+ * Queued signals, with their siginfo.  A thread may queue any siginfo for
  * itself, so every thread queues its own and the leader those of the process,
- * all signals being blocked.  SIGSTOP cannot be, and would stop the process in
- * the middle of that, so it is not kept as a signal: one that is stopped needs
- * no other (it stays queued, or with all threads but the first), and one to
- * which it came after the last look at it is stopped when it has been restarted.
+ * all signals being blocked.  SIGSTOP cannot be blocked, and would stop the process
+ * in the middle of that, so it is not saved as a signal: a stopped process needs
+ * no other (it may stay queued, for the process or for threads but the first), and a
+ * process that got it after it was last checked is stopped after its restart.
  */
 #include "resource/attribute.h"
 
@@ -66,7 +66,7 @@ static bool drop_stop(size_t *n, ProtobufCBinaryData *queue)
 	return kept < before;
 }
 
-/* The queues of its threads are known by now. */
+/* The queues of its threads have been saved already. */
 static int pending_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	int err = save_queue(probe, 0, &p->n_pending, &p->pending);
@@ -103,7 +103,7 @@ static int pending_script_thread(struct rebuild *r, const Kcr__Process *p, const
 	siginfo_t info;
 
 	if (t->n_pending && !tid) {
-		report_warn("thread %d has a new number: its queued signals are lost", t->tid);
+		report_warn("thread %d has a new ID: its queued signals are lost", t->tid);
 		return 0;
 	}
 	for (size_t i = 0; i < t->n_pending; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The execution domain of personality(2).  Every thread sets it by itself, late:
- * READ_IMPLIES_EXEC would change the mappings that are made before.
+ * The execution domain of personality(2).  Every thread sets its own, late:
+ * READ_IMPLIES_EXEC would change the mappings of a restart.
  */
 #include "resource/attribute.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * pidfd_open(2): of a process in the tree, or else of one that has ended,
- * since a number outside may be another process's by now.
+ * since a PID outside the tree may be another process's by now.
  */
 #include "resource/file.h"
 
@@ -32,7 +32,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	return 0;
 }
 
-/* One for all: a child that ends at once. */
+/* One pidfd for all of these: of a child that ends at once. */
 static int dead_pidfd(struct rebuild *r)
 {
 	pid_t child;
@@ -67,7 +67,7 @@ static int open_pidfd(struct rebuild *r, const Kcr__File *file)
 	return fd < 0 ? rebuild_error(file, -errno, "pidfd_open") : rebuild_put(r, file->id, fd);
 }
 
-/* The processes exist now, or come about meanwhile. */
+/* The processes exist by now, or will soon. */
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pipes and named pipes.  What is inside is copied with tee(2), which takes
- * nothing out.  A pipe with both ends in the tree is made anew and filled;
+ * Pipes and named pipes.  Contents are copied with tee(2), which does not
+ * consume them.  A pipe with both ends in the tree is created again and filled;
  * one whose other end is outside becomes standard input, output or error of
  * cr_restart if it was that of the program (or is the only such pipe), else a
- * pipe that reports hang-up once it is empty.  What was in it comes first.
+ * pipe that reports hang-up once it is empty.  Its old contents come first.
  */
 #include "resource/file.h"
 
@@ -53,7 +53,7 @@ static int add_packet(Kcr__Pipe *pipe, const void *data, size_t length)
 	return file_bytes(&more[pipe->n_packet_contents++], data, length);
 }
 
-/* Takes what tee() left in our own pipe; with packets, one read() is one packet. */
+/* Reads what tee() has copied to our own pipe; with packets, one read() is one packet. */
 static int take_copy(int fd, size_t length, Kcr__Pipe *pipe)
 {
 	char *buffer = malloc(length);
@@ -101,7 +101,7 @@ static int save_contents(const struct file_probe *probe, Kcr__Pipe *pipe)
 	return err;
 }
 
-/* Who else has this pipe? The lowest ids by what they can do, 0: nobody. */
+/* The lowest ids of the files of a pipe: any, for reading, for writing; 0: none. */
 struct ends {
 	uint32_t first, reader, writer;
 };
@@ -126,7 +126,7 @@ static struct ends find_ends(const struct file_table *t, const struct file_probe
 	return ends;
 }
 
-/* Does anybody have the other end? (A hung-up pipe has none.) */
+/* Is the other end open anywhere?  (Not if the pipe has hung up.) */
 static bool is_connected(const struct file_probe *probe)
 {
 	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLOUT };
@@ -159,7 +159,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 			return -ENOMEM;
 	}
 	pipe->has_other_end_outside = pipe->other_end_outside = !inside && is_connected(probe);
-	/* A reader outside goes on reading what is in there. */
+	/* A reader outside goes on reading the contents. */
 	if (file->id != ends.reader || file_table_is_dry(t))
 		return 0;
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
@@ -226,7 +226,7 @@ static int fill(const Kcr__File *file, int fd)
 	const Kcr__Pipe *pipe = file->pipe;
 	int flags = O_NONBLOCK | (pipe->packet ? O_DIRECT : 0), inside = 0;
 
-	/* A named pipe that outlived the program keeps what is in it. */
+	/* A named pipe that others have kept open still has its contents. */
 	if (pipe->fifo_path && !ioctl(fd, FIONREAD, &inside) && inside)
 		return 0;
 	if (fcntl(fd, F_SETFL, flags))
@@ -244,7 +244,7 @@ static int fill(const Kcr__File *file, int fd)
 /* The end that feeds a pipe from standard input; -1: none. */
 static int pump_end = -1;
 
-/* Makes a named pipe that is not there any more, as it was. */
+/* Creates a named pipe that does not exist any more, as it was. */
 static int make_fifo(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__Pipe *pipe = file->pipe;
@@ -260,7 +260,7 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	close(folder);
 	if (fd < 0)
 		return fd;
-	/* Whoever may write to its folder could have put another one there by now. */
+	/* Users who may write to its folder could have replaced it by now. */
 	if (st.st_uid != identity_user()) {
 		report_verbose("%s is not ours: it keeps owner and mode", pipe->fifo_path);
 		return fd;
@@ -272,7 +272,7 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	return fd;
 }
 
-/* Opens both ends in such a way that neither waits for the other. */
+/* Opens both ends without either blocking on the other. */
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 {
 	const Kcr__Pipe *pipe = file->pipe;
@@ -294,7 +294,7 @@ static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 	return 0;
 }
 
-/* Hands the descriptions of the new pipe out to the files that are its ends. */
+/* Gives the descriptions of the new pipe to the files that are its ends. */
 static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2])
 {
 	bool used[2] = { };
@@ -359,8 +359,8 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 }
 
 /*
- * From standard input into the pipe, as long as anybody reads it: what comes later is
- * for whoever has this input next, and is not waited for in read(2).
+ * Copies standard input into the pipe, as long as it has a reader: later input is
+ * for whatever process reads it next, so do not block in read(2).
  */
 static void pump_input(int input)
 {
@@ -385,8 +385,8 @@ static void pump_input(int input)
 }
 
 /*
- * What was in a pipe from outside comes before what cr_restart reads: a helper
- * passes that on.  Nobody waits for it (it has no exit signal), and it ends
+ * What was in a pipe from outside must be read before cr_restart's input: a helper
+ * passes the latter on.  It has no exit signal, nobody waits for it, and it ends
  * with the last reader.
  */
 static void finish(struct rebuild *r, const Kcr__File *file)

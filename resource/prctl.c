@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Smaller settings of a process: those of prctl(2), the core dump filter and
- * the out-of-memory score.  After the credentials, whose change takes the
- * parent-death signal of a thread away, and makes its process not dumpable: that
+ * the out-of-memory score.  After the credentials, whose change clears the
+ * parent-death signal of a thread, and makes its process not dumpable: dumpable
  * is set by the kernel module when all threads are done (restart/thread.c).
  */
 #include "resource/attribute.h"
@@ -21,7 +21,7 @@
 #include "rebuild/script.h"
 #include "report/report.h"
 
-#define PARENT_MS	300000u		/* a bound on a restart gone wrong */
+#define PARENT_MS	300000u		/* time-out for a failed restart */
 
 static int check_seccomp(pid_t tid, const char *status)
 {
@@ -75,7 +75,7 @@ static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
 	p->oom_score_adj = strtol(text, NULL, 10);
 
 	got = proc_read(probe->thread, "coredump_filter", text, sizeof(text));
-	if (got > 0) {		/* not there without CONFIG_ELF_CORE */
+	if (got > 0) {		/* does not exist without CONFIG_ELF_CORE */
 		p->has_coredump_filter = true;
 		p->coredump_filter = strtoul(text, NULL, 16);
 	}
@@ -89,7 +89,7 @@ static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 	return status ? check_thread(t->tid, status) : -EIO;
 }
 
-/* Writes /proc/self/NAME unless it says so already. */
+/* Writes /proc/self/NAME unless it has the value already. */
 static int set_file(const Kcr__Process *p, const char *name, int base, long value, bool must)
 {
 	char text[32];
@@ -128,7 +128,7 @@ static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 }
 
 /*
- * The signal is sent when that thread of the parent ends which made us: in a
+ * The signal is sent when the thread of the parent that created us ends: in a
  * restart its leader.  If that is to end in the restart, it must do so first.
  */
 static void wait_for_parent(const struct rebuild *r, const Kcr__Process *p, struct script *s)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Regular files, and O_PATH descriptors of anything but directories.  They
- * are opened again by path; their contents are saved only where the path
- * would not do: deleted files, made anew in the same folder and deleted again,
- * and POSIX shared memory objects, which a reboot would have taken away.  What
+ * are opened again by path; their contents are saved only if the path is not
+ * enough: deleted files, created again in the same folder and deleted again,
+ * and POSIX shared memory objects, which do not survive a reboot.  Files that
  * programs have mapped must be unchanged.
  */
 #include "resource/file.h"
@@ -111,7 +111,7 @@ static uint64_t content_size(const struct file_probe *probe, const Kcr__File *fi
 	return stored && stored < regular->size ? stored : regular->size;
 }
 
-/* ---- rebuild: files that are where they were ------------------------------------ */
+/* ---- rebuild: files that still exist --------------------------------------------- */
 
 static int check_unchanged(int fd, const struct stat *st, const Kcr__File *file)
 {
@@ -139,8 +139,8 @@ static int check_unchanged(int fd, const struct stat *st, const Kcr__File *file)
 }
 
 /*
- * What the program had been given and could not open itself: it must be the very
- * same, unless nobody but root can have put another in its place.
+ * A file that the program had been given and could not open itself: it must be the
+ * very same, unless only root can have replaced it.
  */
 static int check_given(const struct rebuild *r, int fd, const Kcr__RegularFile *regular)
 {
@@ -183,7 +183,7 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 
 /* ---- rebuild: files with contents ------------------------------------------------ */
 
-/* A file that is deleted already: under its old name if that is free, else without a name. */
+/* Creates a deleted file: under its old name if that is free, else without a name. */
 static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular)
 {
 	mode_t mode = (regular->mode & 07777) | 0600;
@@ -202,9 +202,9 @@ static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular
 }
 
 /*
- * The object of this name, made if there is none.  Not by O_CREAT alone: in a
- * sticky folder fs.protected_regular refuses that, to root as well, for what
- * is there already and belongs to somebody else.
+ * The object of this name, created if there is none.  Not by O_CREAT alone: in a
+ * sticky folder fs.protected_regular denies that, to root as well, for an
+ * existing file of another user.
  */
 static int open_or_make(const struct rebuild *r, const Kcr__RegularFile *regular)
 {
@@ -214,14 +214,14 @@ static int open_or_make(const struct rebuild *r, const Kcr__RegularFile *regular
 	if (fd == -ENOENT)
 		fd = rebuild_open_path(r, regular->path, flags | O_CREAT | O_EXCL,
 				       (regular->mode & 07777) | 0600);
-	if (fd == -EEXIST)		/* somebody has made it meanwhile */
+	if (fd == -EEXIST)		/* created by another process meanwhile */
 		fd = rebuild_open_path(r, regular->path, flags, 0);
 	return fd;
 }
 
 /*
- * A shared memory object: made anew, or overwritten if no other program has
- * it open for writing (which is what a write lease asks).
+ * A shared memory object: created again, or overwritten if no other program has
+ * it open (which a write lease checks).
  */
 static int make_shared_memory(const struct rebuild *r, const Kcr__File *file)
 {
@@ -316,8 +316,8 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -errno, "fstat");
 	futimens(fd, times);
 	/*
-	 * Another owner takes privilege: without it the file is the caller's.  What
-	 * another user had in his hands until now must not run with the owner's rights.
+	 * Changing the owner takes privilege: without it the file is the caller's.  A file
+	 * that another user controlled until now must not run with the owner's rights.
 	 */
 	if (st.st_uid != regular->uid || st.st_gid != regular->gid) {
 		rebuild_own(fd, regular->uid, regular->gid, regular->path);
@@ -326,7 +326,7 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	err = rebuild_set_mode(fd, mode);
 	if (err)
 		return rebuild_error(file, err, "cannot set its mode");
-	close(fd);			/* no writer may be left where it is executed */
+	close(fd);			/* a file open for writing cannot be executed */
 	r->content_fd[file->id - 1] = -1;
 	return 0;
 }

@@ -6,8 +6,8 @@
  *
  * Save happens in cr_checkpoint while the program is parked; nothing in it may
  * change the program.  Rebuild happens in cr_restart and in the processes that
- * it makes.  All functions return 0 or -errno and report_fail() a message that
- * names process, descriptor and kind.
+ * it creates.  All functions return 0 or -errno and report_fail() a message that
+ * names process, file descriptor and kind.
  */
 #ifndef KCR_RESOURCE_H
 #define KCR_RESOURCE_H
@@ -43,7 +43,7 @@ struct file_probe {
 
 /*
  * How a mapping uses a file.  FILE_MAPPED: clean pages are read from it again;
- * FILE_MAPPED_KEPT: shared, and its contents are to be saved though it has a name.
+ * FILE_MAPPED_KEPT: shared, and its contents are to be saved although it has a name.
  */
 enum file_mapping {
 	FILE_NOT_MAPPED = 0, FILE_MAPPED = 1, FILE_MAPPED_SHARED = 2, FILE_MAPPED_KEPT = 3,
@@ -55,14 +55,14 @@ struct file_table *file_table_new(bool skip_unsupported);
 void file_table_free(struct file_table *t);
 
 /*
- * Registers an open file of process `pid`, of which `thread` lives; takes over
+ * Registers an open file of process `pid`, of which `thread` is alive; takes over
  * `fd` (a duplicate in our process).
- * Files are one where kcmp(2) says so.  *id gets the File's id.  Nothing is
+ * Files are the same if kcmp(2) says so.  *id gets the File's id.  Nothing is
  * saved yet.
  */
 int file_table_add(struct file_table *t, int fd, pid_t pid, pid_t thread, int number,
 		   enum file_mapping mapped, uint32_t *id);
-/* Whether the descriptor that was added last is close-on-exec. */
+/* Is the descriptor that was added last close-on-exec? */
 bool file_table_cloexec(const struct file_table *t);
 
 /*
@@ -80,7 +80,7 @@ const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
 
 /* For save(): the id of the file with this socket inode / the same description; 0: not in the table. */
 uint32_t file_table_find_inode(const struct file_table *t, dev_t dev, ino_t ino);
-/* Has one of the processes this file open other than for writing alone? */
+/* Has one of the processes this file open, and not only for writing? */
 bool file_table_is_read(const struct file_table *t, const struct stat *file);
 uint32_t file_table_find_fd(const struct file_table *t, pid_t pid, int number);
 const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id);
@@ -89,38 +89,38 @@ int file_table_posix_locks(const struct file_table *t, Kcr__Process *p);
 
 /* Writes the CONTENT sections of all files that have contents (sparse). */
 int file_table_write_contents(struct file_table *t, struct context_writer *w);
-/* Bytes these will be, for progress. */
+/* The number of bytes of these, for progress. */
 uint64_t file_table_content_bytes(const struct file_table *t);
 /* Closes our duplicates (before the program runs on). */
 void file_table_close(struct file_table *t);
 
 /* ---- rebuild ---------------------------------------------------------------- */
 
-/* Where the restart stands: one per cr_restart, shared by the processes it forks. */
+/* The state of a restart: one per cr_restart, inherited by the processes it forks. */
 struct rebuild {
 	const struct context *context;
 	int job;			/* /dev/kcr */
-	int *file_fd;			/* file_fd[id - 1]: open descriptor (high number), -1: none */
+	int *file_fd;			/* file_fd[id - 1]: descriptor from high_fd on, -1: none */
 	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
-	bool restore_ids;		/* processes have their old numbers */
+	bool restore_ids;		/* processes have their old PIDs */
 	bool any_port;			/* internet sockets need not have their old ports */
-	bool any_cpu;			/* cr_restart is bound to processors in the first thread's stead */
+	bool any_cpu;			/* cr_restart is bound to CPUs, for the first thread */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
-	const char *source;		/* the context file, absolute; "": it has no name */
+	const char *source;		/* the context file, absolute; "": no path */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */
 	/* Set by files_open(), which also makes file_fd and content_fd: */
-	int high_fd;			/* no saved descriptor has this number or more; ours do */
+	int high_fd;			/* saved descriptors are below this, ours from it on */
 	int stdio[3];			/* high duplicates of cr_restart's own, -1: closed */
 	bool *borrowed;			/* file_fd[i] is one of these: its flags are not ours */
-	const Kcr__Credentials **holder; /* holder[id - 1]: with whose rights it is opened; NULL: ours */
-	int dead_pidfd;			/* pidfd of a process that is gone, -1: not made yet */
+	const Kcr__Credentials **holder; /* holder[id - 1]: whose rights open it; NULL: ours */
+	int dead_pidfd;			/* pidfd of a process that has ended, -1: none yet */
 };
 
 struct file_kind {
 	Kcr__File__KindCase kind;
 	const char *name;		/* for people: "pipe" */
 
-	/* Is it of this kind? Asked in table order. */
+	/* Is it of this kind?  Called in table order. */
 	bool (*match)(const struct file_probe *probe);
 	/* Fills `file` (id and flags are set; the framework sets position, owner, locks). */
 	int (*save)(struct file_table *t, const struct file_probe *probe, Kcr__File *file);
@@ -128,7 +128,7 @@ struct file_kind {
 	uint64_t (*content_size)(const struct file_probe *probe, const Kcr__File *file);
 
 	/*
-	 * In cr_restart before any process is made: opens r->file_fd[id - 1],
+	 * In cr_restart before any process is created: opens r->file_fd[id - 1],
 	 * and r->content_fd[id - 1] if contents follow.  Called in id order;
 	 * may open other files' descriptors too (both ends of a pipe).
 	 */
@@ -144,19 +144,19 @@ struct file_kind {
 
 extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
 
-/* Opens everything; then contents; then completes. In cr_restart. */
+/* In cr_restart: open all files, store contents, complete them. */
 int files_open(struct rebuild *r);
 int files_content(struct rebuild *r, const struct context_item *item);
 int files_complete(struct rebuild *r);
 /*
  * In a skeleton process: its descriptor table becomes the saved one; the
- * descriptors still needed (job, mapped files, script) keep high numbers above
+ * descriptors still needed (job, mapped files, script) stay above
  * all saved ones and are close-on-exec.  Then the kinds' install().
  */
 int files_install(struct rebuild *r, const Kcr__Process *process);
 /*
  * Threads that own descriptors; POSIX locks, which any close of the same file would
- * drop: for the leader's script, after its threads are made and the descriptors from
+ * drop: for the leader's script, after its threads are created and the descriptors from
  * r->high_fd on are closed.
  */
 void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s);
@@ -168,8 +168,8 @@ void files_close(struct rebuild *r);
 struct process_probe {
 	int job;			/* parked job of /dev/kcr */
 	pid_t pid;
-	pid_t thread;			/* a thread that lives: the first one (pid), unless it
-					 * has ended; /proc shows others by their number too */
+	pid_t thread;			/* a live thread: the first one (pid), unless it
+					 * has ended; /proc shows others by their TIDs too */
 	const struct kcr_process *info;
 	const char *status;		/* text of /proc/THREAD/status */
 	const char *stat;		/* text of /proc/PID/stat */
@@ -177,7 +177,7 @@ struct process_probe {
 
 struct attribute {
 	const char *name;
-	/* Refuses, while the process still runs, what save() would refuse. */
+	/* Refuses what save() would refuse, while the process still runs. */
 	int (*check)(const struct process_probe *probe);
 	int (*save)(const struct process_probe *probe, Kcr__Process *p);
 	/* Per thread; `t` has its tid and module state already. */
@@ -194,8 +194,8 @@ struct attribute {
 };
 
 /*
- * The leader of a session that has just started gets its controlling terminal,
- * if that is in the image: before it forks the others, who inherit it and could
+ * The leader of a new session gets its controlling terminal,
+ * if that is in the image: before it forks the others, which inherit it and could
  * not get it later.  0 or -errno, without a message.
  */
 int terminal_take(const struct rebuild *r, const Kcr__Process *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resource limits.  Raised where the restart needs room, before anything else
- * is given up; lowered to what was saved as the very last step.
+ * Resource limits.  Raised as the restart needs it, before any privilege
+ * is dropped; lowered to the saved values in the very last step.
  */
 #include "resource/attribute.h"
 
@@ -24,7 +24,7 @@ static const char *const names[NR_LIMITS] = {
 	"real-time run time",
 };
 
-#define NAME_WIDTH	26	/* of a line of /proc/PID/limits: the name, padded */
+#define NAME_WIDTH	26	/* of the padded name in a line of /proc/PID/limits */
 
 static uint64_t limit_number(char **at)
 {
@@ -35,7 +35,7 @@ static uint64_t limit_number(char **at)
 	return RLIM_INFINITY;
 }
 
-/* From the file, whose lines are in the order of the numbers: prlimit(2) wants more rights. */
+/* From the file, whose lines are in the order of RLIMIT_*: prlimit(2) needs more rights. */
 static int rlimit_save(const struct process_probe *probe, Kcr__Process *p)
 {
 	char text[4096], *line = text;

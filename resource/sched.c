@@ -93,7 +93,7 @@ static void save_slack(Kcr__Sched *sched, pid_t tid)
 {
 	char text[32];
 
-	/* Others' may be read with CAP_SYS_NICE only. */
+	/* That of other processes may be read with CAP_SYS_NICE only. */
 	if (proc_read(tid, "timerslack_ns", text, sizeof(text)) <= 0)
 		return;
 	sched->timer_slack_ns = strtoull(text, NULL, 10);
@@ -135,7 +135,7 @@ static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* Warns once per process about what cannot be had. */
+/* Warns once per process about what cannot be set. */
 static bool warn_once(const Kcr__Process *p, const char *what)
 {
 	static char warned[4][16];
@@ -186,7 +186,7 @@ static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct
 
 /*
  * A rank of an MPI job: its mpirun had bound it, the new one has bound cr_restart.  A
- * thread that had bound itself otherwise stays there, if that is part of the new binding.
+ * thread that had bound itself elsewhere keeps that if it is part of the new binding.
  */
 static bool is_bound_anew(const Kcr__Process *p, const Kcr__Sched *sched, const uint8_t *now)
 {
@@ -208,7 +208,7 @@ static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
 	uint8_t mask[CPU_BYTES] = { 0 }, now[CPU_BYTES] = { 0 };
 	const uint8_t *online = online_cpus();
 	bool lost = false, known;
-	size_t length = 0;	/* what must be told, in words as the kernel counts */
+	size_t length = 0;	/* bytes of the mask to set: whole words for the kernel */
 
 	if (!sched->has_affinity || sched->affinity.len > sizeof(mask))
 		return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Shared anonymous mappings and System V segments: files that only mappings
- * refer to.  cr_restart makes each of them by a mapping of its own and takes
+ * refer to.  cr_restart creates each of them by a mapping of its own and takes
  * the file behind it, so that mappings of it look as they did.  It stays
  * attached to a segment until the programs are, since a segment that is marked
- * for destruction goes with its last user.
+ * for destruction disappears with its last user.
  */
 #include "resource/file.h"
 
@@ -42,7 +42,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The inode number of a segment is its id. */
+/* The inode number of a segment is its shmid. */
 static int save_system_v(struct file_table *t, const struct file_probe *probe,
 			 Kcr__SharedMemory *memory)
 {
@@ -114,7 +114,7 @@ static int huge_bits(const Kcr__SharedMemory *memory, int flag)
 	return flag | __builtin_ctz(memory->hugetlb_page_size) << SHM_HUGE_SHIFT;
 }
 
-/* The file behind our own mapping at `address`; without the module a view of it. */
+/* The file behind our own mapping at `address`; through map_files without the module. */
 static int take_file(const struct rebuild *r, void *address, size_t length)
 {
 	unsigned long start = (uintptr_t)address, end = start + length;
@@ -156,7 +156,7 @@ static int open_anonymous(struct rebuild *r, const Kcr__File *file)
 	return err;
 }
 
-/* The next segment gets this id, if we may say so. */
+/* Makes the next segment get this ID, if we are permitted to. */
 static void choose_id(int id)
 {
 	bool raised = identity_raise(false);
@@ -164,15 +164,15 @@ static void choose_id(int id)
 	char text[16];
 
 	if (fd >= 0 && write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)
-		report_verbose("the System V segment %d gets another number", id);
+		report_verbose("the System V segment %d gets another ID", id);
 	if (fd >= 0)
 		close(fd);
 	identity_lower(raised);
 }
 
 /*
- * The segment: the old one if it is still there and nobody uses it (segments
- * outlive programs), else a new one with the old number if that can be had.
+ * The segment: the old one if it still exists and nobody uses it (segments
+ * outlive programs), else a new one, with the old ID if possible.
  */
 static int get_segment(const Kcr__File *file, bool *old)
 {
@@ -196,7 +196,7 @@ static int get_segment(const Kcr__File *file, bool *old)
 		return rebuild_error(file, -errno, "cannot make a System V segment of %llu bytes",
 				     (unsigned long long)memory->size);
 	if (id != memory->shmid)
-		report_warn("System V segment %d has the number %d now", memory->shmid, id);
+		report_warn("System V segment %d has the ID %d now", memory->shmid, id);
 	return id;
 }
 

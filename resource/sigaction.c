@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a process does on signals.  The module reads it (checkpoint/describe.c
- * stores it); the leader sets it once its memory is in place, in the layout
- * that the kernel, not the C library, uses.
+ * Signal actions of a process.  The module reads them (checkpoint/describe.c
+ * stores them); the leader sets them once its memory is in place, in the
+ * kernel's layout, not the C library's.
  */
 #include "resource/attribute.h"
 

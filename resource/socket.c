@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What all kinds of sockets share.  Only options that are not as in a new
- * socket are saved; sizes of buffers only where the program chose them, since
- * choosing them ends their growth by themselves.
+ * What all kinds of sockets share.  Only options that differ from those of a new
+ * socket are saved; buffer sizes only if the program has set them, since
+ * setting them disables auto-tuning.
  */
 #include "resource/file.h"
 #include "resource/socket.h"
@@ -33,8 +33,8 @@
 #define OPTION_MAX	64
 
 /*
- * Not TCP_FASTOPEN_CONNECT and TCP_NOTSENT_LOWAT, which stand in the way of connecting
- * anew and of filling the queues.
+ * Not TCP_FASTOPEN_CONNECT and TCP_NOTSENT_LOWAT, which would prevent connecting
+ * again and filling the queues.
  */
 static const struct option {
 	int family;			/* 0: any */
@@ -146,7 +146,7 @@ static int add(Kcr__SocketOption ***list, size_t *count, const struct option *o,
 	return file_bytes(&option->value, value, length);
 }
 
-/* Options of a new socket of the sort asked for last. */
+/* Options of a new socket of the type queried last. */
 static struct usual {
 	int family, type, protocol;
 	socklen_t length[NR_OPTIONS];	/* 0: it has none */

@@ -11,13 +11,13 @@
 int socket_value(int fd, int name);
 int socket_family(const struct file_probe *probe);
 
-/* Saves the options that differ from those of a new socket of this sort. */
+/* Saves the options that differ from those of a new socket of this type. */
 int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
 			Kcr__SocketOption ***list, size_t *count);
-/* Options that take a privilege are left out without it. */
+/* Options that need a privilege are skipped without it. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
 
-/* Gives it a buffer of `size` bytes, which the kernel doubles; more than usual takes privilege. */
+/* Sets a buffer of `size` bytes, which the kernel doubles; beyond the limit with privilege. */
 void socket_force_buffer(int fd, int name, int size);
 
 #endif /* KCR_RESOURCE_SOCKET_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is in a TCP connection.  Unread data is looked at with MSG_PEEK.  Data
+ * The data in a TCP connection.  Unread data is read with MSG_PEEK.  Data
  * that the receiver had no room for waits at the sender, where only repair
  * mode (CAP_NET_ADMIN) shows it.
  */
@@ -19,7 +19,7 @@
 #include "resource/file.h"
 #include "resource/socket.h"
 
-#define SETTLE_MS	300	/* longer than an acknowledgement may be delayed */
+#define SETTLE_MS	300	/* longer than a delayed ACK takes */
 
 #ifndef TCP_REPAIR_OFF_NO_WP
 #define TCP_REPAIR_OFF_NO_WP	-1
@@ -84,7 +84,7 @@ static int count_received(int fd, uint64_t *received)
 	return err;
 }
 
-/* Is the end of the stream among what the socket has not got rid of, as a byte of its own? */
+/* Is a FIN in the send queue, where it counts as a byte? */
 static bool has_queued_end(const struct tcp_info *info)
 {
 	return info->tcpi_state == BPF_TCP_FIN_WAIT1 || info->tcpi_state == BPF_TCP_CLOSING ||
@@ -92,8 +92,8 @@ static bool has_queued_end(const struct tcp_info *info)
 }
 
 /*
- * Waits until what is on its way is acknowledged: 0, nothing is left; 1, data are left
- * that the receiver has no room for (or that get lost on the way).
+ * Waits until data in flight are acknowledged: 0, nothing is left; 1, data are left that
+ * the receiver has no room for (or that are lost on the way).
  */
 static int settle(int fd)
 {
@@ -117,7 +117,7 @@ static int begin_repair(int fd, int queue)
 	return set(fd, TCP_REPAIR, 1) ?: set(fd, TCP_REPAIR_QUEUE, queue);
 }
 
-/* Ends it without a word to the peer; it takes SO_REUSEADDR with it. */
+/* Ends repair mode without notifying the peer; this clears SO_REUSEADDR. */
 static void end_repair(int fd, int reuse)
 {
 	set(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
@@ -145,10 +145,10 @@ static int received_end(int fd, uint32_t *end)
 }
 
 /*
- * What the socket has sent and not been told the arrival of, or not sent yet: `size` bytes
- * at most.  *end: the sequence number behind it.  How many, or -errno.  An acknowledgement
- * that comes while the send queue is in repair mode makes the kernel take all for sent:
- * so nothing may be under way, and it takes no longer than must be.
+ * Reads the send queue, sent or not, without taking from it: `size` bytes at most.  *end:
+ * the sequence number behind the data.  The number of bytes or -errno.  If an ACK arrives
+ * while the send queue is in repair mode, the kernel marks all of it as sent: so nothing
+ * should be in flight, and repair mode is kept as short as possible.
  */
 static ssize_t peek_unsent(int fd, uint8_t *data, size_t size, uint32_t *end)
 {
@@ -170,7 +170,7 @@ static ssize_t peek_unsent(int fd, uint8_t *data, size_t size, uint32_t *end)
 	return err ?: got;
 }
 
-/* Appends what `to` has not got of `from`: sequence numbers tell where that begins. */
+/* Appends the data of `from` that `to` has not received, by their sequence numbers. */
 static int add_undelivered(int from, int to, ProtobufCBinaryData *out)
 {
 	uint32_t received, end = 0;
@@ -238,7 +238,7 @@ static int try_stream(int from, int to, ProtobufCBinaryData *out)
 	return err ?: later == received ? 0 : -EAGAIN;
 }
 
-/* The kernel goes on delivering while the programs are stopped: until it has settled. */
+/* The kernel goes on delivering while the programs are stopped: retry until it has settled. */
 int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s)
 {

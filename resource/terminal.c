@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Terminals.  One that somebody outside serves (the user's) becomes the
- * terminal of cr_restart or, where it has none, standard input, output and
- * error of cr_restart for the descriptors of these numbers and a terminal that
+ * Terminals.  One that is served from outside (the user's) becomes the
+ * terminal of cr_restart or, if that has none, standard input, output and
+ * error of cr_restart for file descriptors 0, 1, 2 and a terminal that
  * has hung up for others.  A pseudo-terminal with its master in the tree is
- * made anew, with the same number if that is free.
+ * created again, with the same number if that is free.
  */
 #include "resource/file.h"
 
@@ -44,7 +44,7 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The number of a pseudo-terminal, -1: it is none.  /dev/tty stands for another one. */
+/* The number of a pseudo-terminal, -1: not one.  /dev/tty stands for another one. */
 static int pty_index(const struct file_probe *probe)
 {
 	dev_t dev = probe->st.st_rdev;
@@ -69,7 +69,7 @@ static const struct file_probe *find_side(const struct file_table *t, int index,
 	return NULL;
 }
 
-/* What is in its queue, with the first file of each side, if both are in the table. */
+/* Saves its queue, with the first file of each side, if both are in the table. */
 static int save_queue(const struct file_table *t, const struct file_probe *probe, int index,
 		      Kcr__Terminal *terminal)
 {
@@ -86,7 +86,7 @@ static int save_queue(const struct file_table *t, const struct file_probe *probe
 	return err ? file_save_error(probe, err, "cannot save what is on its way") : 0;
 }
 
-/* Is the program the one that the user sees, so that modes of the terminal are its own? */
+/* Is the program in the foreground, so that the terminal's modes are its own? */
 static void save_job_control(const struct file_probe *probe, Kcr__Terminal *terminal)
 {
 	char stat[1024];
@@ -137,7 +137,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		terminal->has_pty_index = true;
 		terminal->pty_index = index;
 	}
-	/* Slaves that are outside hang up. */
+	/* Slaves of a master inside; if they are outside they hang up. */
 	terminal->has_pty_inside = terminal->pty_inside =
 		terminal->pty_master || find_side(t, index, true);
 	save_job_control(probe, terminal);
@@ -172,8 +172,8 @@ static int set_modes(const Kcr__File *file, int fd)
 }
 
 /*
- * A master, with the old number if it is free: numbers are given out lowest
- * first, so those below it are taken meanwhile.
+ * A master, with the old number if it is free: numbers are assigned lowest
+ * first, so those below it are held meanwhile.
  */
 static int open_master(const Kcr__Terminal *terminal)
 {
@@ -203,7 +203,7 @@ static int open_master(const Kcr__Terminal *terminal)
 	return chosen < 0 ? err : chosen;
 }
 
-/* A description of the slave, or of the master again (which only a duplicate can be). */
+/* A new description of the slave, or the master again (for which only a duplicate will do). */
 static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 {
 	/* Only if it had O_CLOEXEC: the file keeps it. */
@@ -220,7 +220,7 @@ static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 			rebuild_put(r, file->id, fd);
 }
 
-/* What was on its way, once all is as it was. */
+/* Refills the queues, once all settings are restored. */
 static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 {
 	int slave = -1, err = 0;
@@ -261,7 +261,7 @@ static int open_inside(struct rebuild *r, const Kcr__File *file)
 		err = set_modes(file, master);
 	if (!err)
 		err = fill_queues(r, file, master);
-	if (!err && packets)	/* last: its reader would be told of all that was set */
+	if (!err && packets)	/* last: its reader would see all these changes */
 		ioctl(master, TIOCPKT, &on);
 	if (!err && file->terminal->locked)
 		ioctl(master, TIOCSPTLCK, &on);
@@ -271,7 +271,7 @@ static int open_inside(struct rebuild *r, const Kcr__File *file)
 
 /* ---- rebuild: the user's terminal -------------------------------------------------- */
 
-/* A slave whose master is gone: reads end, writes fail. */
+/* A slave whose master is closed: reads return end of file, writes fail. */
 static int open_hung_up(const Kcr__File *file)
 {
 	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -311,7 +311,7 @@ static int open_outside(struct rebuild *r, const Kcr__File *file)
 			fd = rebuild_reopen_stdio(r, i, flags);
 	if (fd < 0)
 		fd = open("/dev/tty", flags);
-	/* One that root has and its programs may not open. */
+	/* A terminal that root has and its programs may not open. */
 	for (int i = 0; i < 3 && fd < 0; i++)
 		if (r->stdio[i] >= 0 && isatty(r->stdio[i]))
 			fd = fcntl(r->stdio[i], F_DUPFD_CLOEXEC, r->high_fd);
@@ -327,7 +327,7 @@ static int open_outside(struct rebuild *r, const Kcr__File *file)
 
 static int open_terminal(struct rebuild *r, const Kcr__File *file)
 {
-	/* With a master it comes back whichever of the two comes first. */
+	/* With a master in the tree both are opened at the first of them. */
 	for (size_t i = 0; file->terminal->pty_inside && i < r->context->nr_files; i++)
 		if (same_pty(file, r->context->file[i]) &&
 		    r->context->file[i]->terminal->pty_master)
@@ -335,7 +335,7 @@ static int open_terminal(struct rebuild *r, const Kcr__File *file)
 	return open_outside(r, file);
 }
 
-/* No terminal in reach: standard descriptors are those of cr_restart. */
+/* No terminal available: standard descriptors are those of cr_restart. */
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {

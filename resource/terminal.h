@@ -9,7 +9,7 @@
 
 #include "resource/resource.h"
 
-/* The number of the pseudo-terminal that this device is a slave of; -1: it is none. */
+/* The number of the pseudo-terminal that this device is the slave of; -1: not a slave. */
 static inline int terminal_pty_index(dev_t dev)
 {
 	if (major(dev) >= 136 && major(dev) <= 143)
@@ -18,11 +18,11 @@ static inline int terminal_pty_index(dev_t dev)
 }
 
 /*
- * What nobody has read yet on one side of a pseudo-terminal whose ends are
- * both at hand.  The programs must be stopped.  *data is malloc'ed.
+ * What is unread on one side of a pseudo-terminal of which we have both ends.
+ * The programs must be stopped.  *data is malloc'ed.
  */
 int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data);
-/* Puts it there. 0 or -errno, without a message. */
+/* Restores it.  0 or -errno, without a message. */
 int terminal_queue_fill(int master, int slave, bool of_master, const ProtobufCBinaryData *data);
 
 #endif /* KCR_RESOURCE_TERMINAL_H */

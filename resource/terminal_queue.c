@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Characters on their way through a pseudo-terminal.  There is no way to look
- * at them but to take them out; they are put back at once, from the other
+ * Characters in transit through a pseudo-terminal.  The only way to see
+ * them is to read them; they are written back at once, from the other
  * side, with all conversions and special characters off meanwhile (file_save.c
- * keeps signals away).  A line not yet complete only shows when the terminal
- * is not in canonical mode; put back in that mode, lines are lines again.
+ * blocks signals).  An incomplete line is only visible when the terminal is not
+ * in canonical mode; written back in that mode, lines are lines again.
  */
 #include "resource/terminal.h"
 
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #define LINE_ROOM	4096	/* bytes: of the line discipline; no line is longer */
-#define ARRIVAL_MS	500	/* for all that was put back, if the machine is busy */
+#define ARRIVAL_MS	500	/* for all that was written back, if the machine is busy */
 
-/* Input goes through as it is, except that ends of lines count in canonical mode. */
+/* Input passes unchanged, except that line ends count in canonical mode. */
 static struct termios2 quiet_input(const struct termios2 *modes)
 {
 	static const int off[] = { VINTR, VQUIT, VERASE, VKILL, VSTART, VSTOP, VSUSP, VREPRINT,
@@ -33,7 +33,7 @@ static struct termios2 quiet_input(const struct termios2 *modes)
 	return quiet;
 }
 
-/* An incomplete line can be read too, and reading does not wait. */
+/* An incomplete line can be read too, and reading does not block. */
 static struct termios2 without_lines(const struct termios2 *modes)
 {
 	struct termios2 plain = *modes;
@@ -49,10 +49,10 @@ static bool ends_line(uint8_t c, const struct termios2 *modes)
 }
 
 /*
- * All that can be read, appended to *data.  Asked with poll(2), not FIONREAD: when
- * nothing is there it waits for what is still on its way inside of the terminal.
- * `lines`: the modes, if they make the reader see lines; what the end of a file has
- * ended gets a NUL.
+ * Appends all that can be read to *data.  By poll(2), not FIONREAD: if there is
+ * nothing, poll waits for what is still in transit inside the terminal.
+ * `lines`: the modes, if the reader sees lines; a line that was ended by an
+ * end-of-file character gets a NUL.
  */
 static int take(int fd, const struct termios2 *lines, ProtobufCBinaryData *data)
 {
@@ -90,7 +90,7 @@ static int put(int fd, const uint8_t *data, size_t length)
 	return 0;
 }
 
-/* What FIONREAD tells when all of it has arrived: whole lines, without ends of files. */
+/* What FIONREAD returns when all has arrived: whole lines, without end-of-file characters. */
 static size_t readable(const ProtobufCBinaryData *data, const struct termios2 *modes)
 {
 	size_t ended = 0, ends = 0, marks = 0;
@@ -108,8 +108,8 @@ static size_t readable(const ProtobufCBinaryData *data, const struct termios2 *m
 }
 
 /*
- * What was written to the other side arrives in the background; an incomplete line
- * can only be given time, and what exceeds the room of the line discipline waits for
+ * What was written to the other side arrives in the background; for an incomplete line
+ * one can only wait a while, and what exceeds the line discipline's buffer waits for
  * its reader.
  */
 static void settle(int fd, size_t expected)
@@ -125,7 +125,7 @@ static void settle(int fd, size_t expected)
 			usleep(1000);
 }
 
-/* To the slave's readers, through the master. The end of a file is kept as a NUL. */
+/* For the slave's readers, through the master.  A NUL stands for end of file. */
 static int fill_slave(int master, int slave, const struct termios2 *modes,
 		      const ProtobufCBinaryData *data)
 {
@@ -170,8 +170,8 @@ int terminal_queue_fill(int master, int slave, bool of_master, const ProtobufCBi
 }
 
 /*
- * Whole lines first, under the modes that they were written for: nothing is on its way
- * any more once these change.
+ * Whole lines first, with the modes that they were written for: nothing is in transit
+ * any more when these change.
  */
 static int save_slave(int master, int slave, ProtobufCBinaryData *data)
 {
@@ -191,7 +191,7 @@ static int save_slave(int master, int slave, ProtobufCBinaryData *data)
 	return err ?: terminal_queue_fill(master, slave, false, data);
 }
 
-/* In packet mode every read would begin with a byte about the state. */
+/* In packet mode every read would begin with a status byte. */
 static int save_master(int master, int slave, ProtobufCBinaryData *data)
 {
 	int packets = 0, off = 0, err;
@@ -199,7 +199,7 @@ static int save_master(int master, int slave, ProtobufCBinaryData *data)
 	ioctl(master, TIOCGPKT, &packets);
 	if (packets)
 		ioctl(master, TIOCPKT, &off);
-	/* Input still on its way is echoed first: poll(2) waits for that. */
+	/* Input still in transit is echoed first: poll(2) waits for that. */
 	poll(&(struct pollfd){ .fd = slave, .events = POLLIN }, 1, 0);
 	err = take(master, NULL, data);
 	if (!err)

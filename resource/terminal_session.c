@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The controlling terminal of a session whose terminal is in the image too
- * (both ends of a pseudo-terminal).  Sessions and groups themselves are made
+ * (both ends of a pseudo-terminal).  Sessions and groups themselves are created
  * by restart/skeleton.c; a program whose terminal is outside gets that of
  * cr_restart.
  */
@@ -39,15 +39,15 @@ static bool is_terminal_of(const Kcr__Process *p, const Kcr__File *file)
 	if (file->kind_case != KCR__FILE__KIND_TERMINAL || !terminal->pty_inside ||
 	    terminal->pty_master)
 		return false;
-	if (!p->has_tty_device)		/* an older file does not say which one */
+	if (!p->has_tty_device)		/* not in older context files */
 		return process_has_number(p, file->id, -1);
 	return terminal->has_pty_index &&
 	       (int)terminal->pty_index == terminal_pty_index(p->tty_device);
 }
 
 /*
- * The terminal of the session that p leads, whoever has it open; -1: it has
- * none, or not one from the image.  The kernel wants one that can be read.
+ * The terminal of the session that p leads, whichever process has it open; -1: it has
+ * none, or not one from the image.  The kernel requires a readable descriptor.
  */
 static int inner_terminal(const struct rebuild *r, const Kcr__Process *p)
 {
@@ -75,8 +75,8 @@ int terminal_take(const struct rebuild *r, const Kcr__Process *p)
 }
 
 /*
- * Not earlier: the group in the foreground may be that of a process in the
- * memory of another, which is made by script.
+ * Not earlier: the foreground group may be that of a process that shares another's
+ * memory, which is created by script.
  */
 static int terminal_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
 {

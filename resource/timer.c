@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interval timers and POSIX timers, both with the time that was left.  A timer
- * that was set to a moment goes on with the time left until then, and the
- * count of its overruns starts anew.
+ * Interval timers and POSIX timers, both with the time that was left.  An
+ * absolute timer goes on with the time that was left, and overrun counts start
+ * from 0 again.
  */
 #include "resource/attribute.h"
 
@@ -19,7 +19,7 @@
 #include "report/report.h"
 
 #define NSEC_PER_SEC	1000000000ull
-/* Clocks of a process or thread: ~number << 3 and these bits (clock_getcpuclockid(3)). */
+/* Clocks of a process or thread: ~ID << 3 and these bits (clock_getcpuclockid(3)). */
 #define CPU_CLOCK_BITS	7
 
 static Kcr__Timer *timer_message(const struct kcr_timer *from)
@@ -88,7 +88,7 @@ static void script_itimer(const Kcr__Timer *t, struct script *s)
 		    0, 0, 0, 0);
 }
 
-/* The clock by the new numbers; *ok is cleared if there is none. */
+/* The clock with the new IDs; *ok is cleared if there is none. */
 static int32_t rebuilt_clock(struct rebuild *r, const Kcr__Process *p, int32_t clock, bool *ok)
 {
 	pid_t tid;
@@ -129,7 +129,7 @@ static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Ti
 		event._sigev_un._tid = tid;
 	}
 	if (!ok) {
-		report_warn("process %d: timer %d belongs to a thread that has a new number: it "
+		report_warn("process %d: timer %d belongs to a thread that has a new ID: it "
 			    "is lost", p->pid, t->id);
 		return;
 	}
@@ -156,7 +156,7 @@ static int timer_script_last(struct rebuild *r, const Kcr__Process *p, struct sc
 	for (size_t i = 0; i < p->n_timer; i++)
 		if (p->timer[i]->kind == KCR_TIMER_POSIX)
 			posix[count++] = p->timer[i];
-	/* The kernel hands numbers out upwards. */
+	/* The kernel assigns IDs upwards. */
 	qsort(posix, count, sizeof(*posix), compare_ids);
 	for (size_t i = 0; i < count; i++)
 		script_posix(r, p, posix[i], s);

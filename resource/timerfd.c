@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerfd_create(2): remaining time, interval and expirations not yet read.
- * A timer set to a time of day keeps that; any other runs for what was left
- * of it, as the clocks it counts by are those of another boot.
+ * timerfd_create(2): remaining time, interval and unread expirations.
+ * A timer set to a time of day keeps that; any other runs for the time left,
+ * as its clock may be that of another boot.
  */
 #include "resource/file.h"
 
@@ -45,7 +45,7 @@ static uint64_t parse_time(const char *text)
 	return text && sscanf(text, "(%llu, %llu)", &s, &ns) == 2 ? s * SECOND + ns : 0;
 }
 
-/* As it is now: probe->fdinfo is older, and the clocks have gone on. */
+/* Reads fdinfo again: probe->fdinfo is older, and the clocks have gone on. */
 static bool look(const struct file_probe *probe, char text[INFO_SIZE])
 {
 	char name[32];
@@ -55,10 +55,10 @@ static bool look(const struct file_probe *probe, char text[INFO_SIZE])
 }
 
 /*
- * A periodic timer that has expired stands still until somebody looks at it:
- * asking for its time counts the periods since and lets it run on.  Nothing
- * left and nothing counted is a timer that is not set, or one whose interrupt
- * is just under way on another processor: a while later that is told apart.
+ * A periodic timer that has expired does not run until it is read or queried:
+ * querying its time counts the periods since and restarts it.  No time
+ * left and no expirations is a timer that is not set, or one whose interrupt
+ * is just being handled on another CPU: looking again later distinguishes them.
  */
 static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer)
 {
@@ -125,14 +125,14 @@ static int set(int fd, const Kcr__File *file)
 	spec.it_interval = to_timespec(timer->interval_ns);
 	if (timerfd_settime(fd, flags, &spec, NULL))
 		return rebuild_error(file, -errno, "cannot set it");
-	/* Kernels without CONFIG_CHECKPOINT_RESTORE can't be told; the next expiry comes. */
+	/* Not possible without CONFIG_CHECKPOINT_RESTORE; the next expiration still comes. */
 	if (ticks && ioctl(fd, SET_TICKS, &ticks))
 		report_warn("%llu expirations of a timerfd are lost: this kernel cannot restore them",
 			    (unsigned long long)ticks);
 	return 0;
 }
 
-/* An alarm clock takes a privilege; without it the timer only cannot wake the machine. */
+/* Alarm clocks need a privilege; without it the timer just cannot wake the machine. */
 static int make(int clock)
 {
 	int fd = timerfd_create(clock, TFD_CLOEXEC);
@@ -153,7 +153,7 @@ static int open_timerfd(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
-/* As late as can be, so that what was left is left. */
+/* As late as possible, so that the time left is still left. */
 static int complete(struct rebuild *r, const Kcr__File *file)
 {
 	return set(r->file_fd[file->id - 1], file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One question to NETLINK_SOCK_DIAG per Unix socket: who is its peer? */
+/* One query of NETLINK_SOCK_DIAG per Unix socket: state and peer. */
 #include "resource/unix_diag.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What only the kernel's socket diagnosis knows of a Unix socket. */
+/* What only the kernel's sock_diag knows about a Unix socket. */
 #ifndef KCR_RESOURCE_UNIX_DIAG_H
 #define KCR_RESOURCE_UNIX_DIAG_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has been sent to a Unix socket and not been read: looked at with
- * MSG_PEEK at a moving SO_PEEK_OFF, which is put back, so that the program
- * finds all of it as it was.  Descriptors on their way (SCM_RIGHTS) cannot be
+ * What has been sent to a Unix socket and not been read: read with
+ * MSG_PEEK at a moving SO_PEEK_OFF, which is restored, so that the queue
+ * stays as it was.  File descriptors in flight (SCM_RIGHTS) cannot be
  * saved.
  */
 #include "resource/unix_socket.h"
@@ -22,13 +22,13 @@
 
 struct peeked {
 	char *data;
-	size_t length;			/* of the message, however much fit */
+	size_t length;			/* of the message, even if it did not fit */
 	struct sockaddr_un sender;
 	socklen_t sender_length;
 	bool descriptors;
 };
 
-/* Peeking hands us copies of descriptors on their way: away with them. */
+/* Peeking gives us copies of descriptors in flight: closes them. */
 static bool close_passed(struct msghdr *m)
 {
 	bool any = false;
@@ -49,8 +49,8 @@ static bool close_passed(struct msghdr *m)
 }
 
 /*
- * 1, 0: nothing (more), or -errno.  That the peer has closed with something unread is
- * told before messages, and once.
+ * 1, 0: nothing (more), or -errno.  ECONNRESET, if the peer has closed with unread
+ * data, is reported before messages, and once.
  */
 static int peek(int fd, size_t room, struct peeked *p)
 {
@@ -74,7 +74,7 @@ static int peek(int fd, size_t room, struct peeked *p)
 	return 1;
 }
 
-/* Of a stream no more than there is: behind it waits an error that is the program's to take. */
+/* Read no more of a stream than there is: an error that follows is for the program. */
 static size_t room_for(const struct file_probe *probe, const Kcr__UnixSocket *u, size_t room)
 {
 	int unread = 0;
@@ -159,7 +159,7 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 			err = u->type == SOCK_STREAM ? add_stream(u, &p) : add_message(u, &p);
 			offset += p.length;
 		}
-		/* The end of a connection is an empty message. */
+		/* An empty message is the end of a connection. */
 		if (!moves || (!p.length && u->shut_read))
 			break;
 	}
@@ -186,7 +186,7 @@ int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__U
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* Nothing may stay outside: room is made for as long as it takes. */
+/* All must be sent: enlarges the buffer as long as it takes. */
 static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__File *file)
 {
 	int usual = socket_value(fd, SO_SNDBUF), size = usual;

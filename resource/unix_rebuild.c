@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unix sockets at a restart.  Connections inside the tree are pairs, or, where
- * one side was accepted by a socket that is there too, are made by connecting
- * and accepting, so that both sides have their names.  Connections that nobody
- * had accepted come last, as they would be accepted first.
+ * Unix sockets at a restart.  Connections inside the tree are pairs, or, if
+ * one side was accepted by a socket that is in the tree too, are established by
+ * connecting and accepting, so that both sides have their names.  Connections not
+ * yet accepted come last, or they would be accepted instead of others.
  */
 #include "resource/unix_socket.h"
 
@@ -57,7 +57,7 @@ static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file
 
 /* ---- names ---------------------------------------------------------------------- */
 
-/* The address as the kernel takes it, with the path where --relocate has it. */
+/* The address for the kernel, with its path after --relocate. */
 static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData *name,
 			      struct sockaddr_un *a)
 {
@@ -85,7 +85,7 @@ static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData
 
 /*
  * A relative path counts from the working folder of the program.  Returns a
- * descriptor to come back by, -1: not moved.
+ * file descriptor to return by, -1: not moved.
  */
 static int enter_folder(const struct rebuild *r, const Kcr__File *file,
 			const struct sockaddr_un *a)
@@ -115,14 +115,14 @@ static void leave_folder(int here)
 
 static bool unlink_node(const struct sockaddr_un *a)
 {
-	char path[sizeof(a->sun_path) + 1] = "";	/* it need not end in the address */
+	char path[sizeof(a->sun_path) + 1] = "";	/* sun_path need not have a NUL */
 	struct stat st;
 
 	memcpy(path, a->sun_path, sizeof(a->sun_path));
 	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !unlink(path);
 }
 
-/* A node that its program left behind is in the way; a living socket is not ours to remove. */
+/* Removes a node that the program left behind, but not that of a live socket. */
 static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
 {
 	int fd;
@@ -135,13 +135,13 @@ static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type
 		errno == ECONNREFUSED;
 	if (fd >= 0)
 		close(fd);
-	return stale && unlink_node(a);		/* what is no socket is refused alike */
+	return stale && unlink_node(a);		/* other files refuse connections, too */
 }
 
 /*
- * The node that bind() has made, with O_PATH.  Whoever may write to its folder could
- * have put another one there by now: the socket itself knows, but tells only root,
- * who must not believe the name.
+ * The node that bind() has created, with O_PATH.  Users who may write to its folder
+ * could have replaced it by now: the socket itself gives the right one, but only to
+ * root, who must not trust the name.
  */
 static int open_node(int fd, const char *path, bool root)
 {
@@ -240,7 +240,7 @@ static void shut(const Kcr__File *file, int fd)
 		shutdown(fd, u->shut_read ? SHUT_RD : SHUT_WR);
 }
 
-/* Standard output of a service is such a socket: cr_restart's takes its place. */
+/* Standard output of a service is such a socket: cr_restart's replaces it. */
 static bool put_stdio(struct rebuild *r, const Kcr__File *file)
 {
 	static const int order[] = { 1, 2, 0 };
@@ -253,7 +253,7 @@ static bool put_stdio(struct rebuild *r, const Kcr__File *file)
 	return false;
 }
 
-/* Nobody at the other end: what was sent is there, then the connection ends. */
+/* No peer: the program reads what was sent, then the connection ends. */
 static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 {
 	int pair[2], err;
@@ -273,7 +273,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	return put(r, file, pair[0]);
 }
 
-/* The connection that we have just made; strangers who came first have to come again. */
+/* Accepts the connection that we have just made; those of strangers are dropped. */
 static int accept_own(int listener)
 {
 	for (;;) {
@@ -373,7 +373,7 @@ int unix_socket_open(struct rebuild *r, const Kcr__File *file)
 
 /* ---- completing --------------------------------------------------------------------- */
 
-/* Datagrams come back from their senders, where these are in the tree. */
+/* Datagrams are sent again by their senders, if these are in the tree. */
 static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;

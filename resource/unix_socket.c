@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Unix sockets: streams, datagrams, sequenced packets; pairs, named and
- * listening ones.  Here is what is saved; how they are connected again is in
- * unix_rebuild.c.  A peer outside the tree is restored as gone, except that a
+ * listening ones.  This file saves; unix_rebuild.c connects them again.
+ * A peer outside the tree is restored as closed, except that a
  * datagram socket is connected to its address again.
  */
 #include "resource/unix_socket.h"
@@ -28,7 +28,7 @@ static bool match(const struct file_probe *probe)
 	return socket_family(probe) == AF_UNIX;
 }
 
-/* Is this the node that it was bound to?  The socket tells root, for whom it matters. */
+/* Is this the node that it was bound to?  The socket tells only root, for whom it matters. */
 static bool is_own_node(const struct file_probe *probe, const struct stat *named)
 {
 	int node = ioctl(probe->fd, SIOCUNIXFILE);
@@ -42,7 +42,7 @@ static bool is_own_node(const struct file_probe *probe, const struct stat *named
 	return own;
 }
 
-/* The node in the file system that a name stands for, seen from the program. */
+/* Saves owner and mode of the node that the name refers to, as seen by the program. */
 static void save_node(const struct file_probe *probe, const char *name, Kcr__File *file)
 {
 	Kcr__UnixSocket *u = file->unix_socket;
@@ -89,7 +89,7 @@ static int save_names(const struct file_probe *probe, Kcr__File *file)
 
 /*
  * The listening socket of the tree that has not accepted this connection yet;
- * 0: none.  Its other end has no inode so far, so ours is listed.
+ * 0: none.  Its other end has no inode yet, so ours is listed.
  */
 static uint32_t find_listener(struct file_table *t, ino_t own)
 {

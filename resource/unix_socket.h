@@ -9,11 +9,11 @@
 
 #include "resource/resource.h"
 
-#ifndef SIOCUNIXFILE		/* linux/un.h has it, which does not go with sys/un.h */
+#ifndef SIOCUNIXFILE		/* from linux/un.h, which conflicts with sys/un.h */
 #define SIOCUNIXFILE	SIOCPROTOPRIVATE
 #endif
 
-/* Saves what is unread; -EOPNOTSUPP if there are descriptors in it. */
+/* Saves what is unread; -EOPNOTSUPP if it contains file descriptors. */
 int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u);
 /* Sends it again from `fd`, which is connected to the socket. */
 int unix_queue_fill(int fd, const Kcr__File *file);
