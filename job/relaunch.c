@@ -190,7 +190,7 @@ static bool name_is_roots(const char *path, uid_t *owner)
 }
 
 /* Are the folder, and all in it that mpirun itself uses, under root's control alone? */
-static bool holds_roots_word(int folder, const char *path, uid_t *owner)
+static bool is_roots_alone(int folder, const char *path, uid_t *owner)
 {
 	struct stat st;
 
@@ -209,7 +209,7 @@ static int load_as_root(const char *path, struct snapshot **s)
 
 	if (folder < 0)
 		return report_errno(-errno, "%s", path);
-	if (!holds_roots_word(folder, path, &owner)) {
+	if (!is_roots_alone(folder, path, &owner)) {
 		err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, which "
 				  "belongs to user %u or which others may write to, or a folder "
 				  "above it: restart it as that user, or a copy in root's own "

@@ -30,7 +30,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!client)
 		return -ENOMEM;
 	if (!pid)
-		return file_unsupported(t, "of libcr, and the module says nothing about it");
+		return file_unsupported(t, "of libcr, which the module does not report");
 	client->pid = atoi(pid);
 	return 0;
 }

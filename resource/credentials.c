@@ -178,7 +178,7 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Credentials *own)
 		return "has other supplementary groups";
 	if ((c->cap_permitted & ~own->cap_permitted) ||
 	    (c->cap_inheritable & ~(own->cap_inheritable | own->cap_permitted)))
-		return "has capabilities that you have not";
+		return "has capabilities that you do not have";
 	if ((own->cap_bounding & ~c->cap_bounding || saved_securebits(p) != own->securebits) &&
 	    !have_capability(CAP_SETPCAP))
 		return "has restricted its capabilities further";

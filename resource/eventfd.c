@@ -59,7 +59,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!eventfd)
 		return -ENOMEM;
 	if (!count)
-		return file_unsupported(t, "an eventfd that this kernel says nothing about");
+		return file_unsupported(t, "an eventfd that this kernel gives no information on");
 	eventfd->count = strtoull(count, NULL, 16);
 	eventfd->has_semaphore = true;
 	if (semaphore)

@@ -394,7 +394,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	nobody.protocol = IPPROTO_TCP;
 	err = connect_once(&nobody, &nobody, NULL, 0, fd);
 	if (err)
-		return rebuild_error(file, err, "it cannot be made");
+		return rebuild_error(file, err, "it cannot be created");
 	socket_options_set(fd[1], s->option, s->n_option);
 	err = send_all(fd[0], &s->receive_queue, file);
 	for (int i = 0; !err && i < 1000 && !ioctl(fd[0], SIOCOUTQ, &unsent) && unsent; i++)

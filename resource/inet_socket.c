@@ -143,7 +143,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	uint32_t peer;
 
 	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
-		return file_save_error(probe, -errno, "cannot ask for its state");
+		return file_save_error(probe, -errno, "cannot query its state");
 	s->has_state = true;
 	s->state = info.tcpi_state;
 	if (info.tcpi_state == TCP_LISTEN) {

@@ -149,7 +149,7 @@ static int add_watch(struct file_table *t, const struct file_probe *probe,
 		path = path_by_search(t, w, probe->thread);
 	if (!path)
 		return file_unsupported(t, "an inotify that watches something whose path cannot be "
-					"found out (inode %llu)", w->ino);
+					"found (inode %llu)", w->ino);
 	more = realloc(inotify->watch, (inotify->n_watch + 1) * sizeof(*more));
 	if (more)
 		inotify->watch = more;

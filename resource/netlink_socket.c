@@ -51,7 +51,7 @@ static int save_groups(const struct file_probe *probe, Kcr__NetlinkSocket *s)
 	socklen_t length = sizeof(word);
 
 	if (getsockopt(probe->fd, SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, word, &length))
-		return file_save_error(probe, -errno, "cannot ask for its groups");
+		return file_save_error(probe, -errno, "cannot query its groups");
 	if (length > sizeof(word))
 		length = sizeof(word);
 	s->group = calloc(8 * sizeof(word), sizeof(*s->group));
@@ -75,7 +75,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
 	if (getsockname(probe->fd, (struct sockaddr *)&local, &length))
-		return file_save_error(probe, -errno, "cannot ask for its address");
+		return file_save_error(probe, -errno, "cannot query its address");
 	length = sizeof(remote);
 	if (!getpeername(probe->fd, (struct sockaddr *)&remote, &length) &&
 	    (remote.nl_pid || remote.nl_groups))

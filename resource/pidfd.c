@@ -27,7 +27,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!pidfd)
 		return -ENOMEM;
 	if (!pid)
-		return file_unsupported(t, "a pidfd that this kernel says nothing about");
+		return file_unsupported(t, "a pidfd that this kernel gives no information on");
 	pidfd->pid = atoi(pid);		/* -1: it has ended */
 	return 0;
 }

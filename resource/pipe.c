@@ -145,7 +145,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		return -ENOMEM;
 	capacity = fcntl(probe->fd, F_GETPIPE_SZ);
 	if (capacity < 0)
-		return file_save_error(probe, -errno, "cannot ask for its size");
+		return file_save_error(probe, -errno, "cannot query its size");
 	pipe->pipe_id = ends.first;
 	pipe->capacity = capacity;
 	pipe->has_packet = pipe->packet = probe->flags & O_DIRECT;

@@ -260,7 +260,7 @@ static int open_contents(struct rebuild *r, const Kcr__File *file)
 
 	fd = regular->shared_memory ? make_shared_memory(r, file) : make_deleted(r, regular);
 	if (fd < 0)
-		return rebuild_error(file, fd, "it cannot be made");
+		return rebuild_error(file, fd, "it cannot be created");
 	if (ftruncate(fd, regular->size)) {
 		err = rebuild_error(file, -errno, "cannot give it %llu bytes",
 				    (unsigned long long)regular->size);

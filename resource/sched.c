@@ -222,7 +222,7 @@ static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
 			length = i / 8 * 8 + 8;
 	}
 	if (lost && warn_once(p, "processors"))
-		report_warn("process %d was bound to processors that are not here%s", p->pid,
+		report_warn("process %d was bound to processors that are not online here%s", p->pid,
 			    length ? "" : ": it is not bound any more");
 	if (!length || (known && !memcmp(now, mask, sizeof(mask))))
 		return;

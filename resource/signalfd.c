@@ -24,7 +24,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!signalfd)
 		return -ENOMEM;
 	if (!mask)
-		return file_unsupported(t, "a signalfd that this kernel says nothing about");
+		return file_unsupported(t, "a signalfd that this kernel gives no information on");
 	signalfd->mask = strtoull(mask, NULL, 16);
 	return 0;
 }

@@ -83,7 +83,7 @@ static int save_queue(const struct file_table *t, const struct file_probe *probe
 	err = terminal_queue_save(master->fd, slave->fd, terminal->pty_master,
 				  &terminal->contents);
 	terminal->has_contents = terminal->contents.len;
-	return err ? file_save_error(probe, err, "cannot save what is on its way") : 0;
+	return err ? file_save_error(probe, err, "cannot save its queue") : 0;
 }
 
 /* Is the program in the foreground, so that the terminal's modes are its own? */

@@ -69,7 +69,7 @@ static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer
 	if (!timer->ticks)
 		usleep(INTERRUPT_US);
 	if (timerfd_gettime(probe->fd, &spec) || !look(probe, text))
-		return file_save_error(probe, -errno, "cannot ask for its time");
+		return file_save_error(probe, -errno, "cannot query its time");
 	ticks = fdinfo_value(text, "ticks:");
 	if (ticks)
 		timer->ticks = strtoull(ticks, NULL, 10);
@@ -90,7 +90,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!timer)
 		return -ENOMEM;
 	if (!clock || !ticks || !flags)
-		return file_unsupported(t, "a timerfd that this kernel says nothing about");
+		return file_unsupported(t, "a timerfd that this kernel gives no information on");
 	timer->clock = atoi(clock);
 	timer->ticks = strtoull(ticks, NULL, 10);
 	timer->settime_flags = strtoul(flags, NULL, 8);

@@ -146,7 +146,7 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 			break;
 		}
 		if (p.descriptors) {
-			err = file_unsupported(t, "a Unix socket with open files on their way through it");
+			err = file_unsupported(t, "a Unix socket with file descriptors in flight");
 		} else if (p.length > room && u->type != SOCK_STREAM) {
 			free(p.data);
 			room = p.length;
@@ -174,7 +174,7 @@ int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__U
 	bool moves;
 
 	if (passed && atoi(passed))
-		return file_unsupported(t, "a Unix socket with open files on their way through it");
+		return file_unsupported(t, "a Unix socket with file descriptors in flight");
 	if (file_table_is_dry(t))
 		return 0;
 	moves = set_offset(probe->fd, 0);

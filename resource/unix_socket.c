@@ -145,7 +145,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	u->type = socket_value(probe->fd, SO_TYPE);
 	err = unix_diag(t, probe->st.st_ino, &state);
 	if (err)
-		return file_unsupported(t, "a Unix socket whose peer the kernel does not tell (another "
+		return file_unsupported(t, "a Unix socket whose peer is not known (another "
 					"network namespace, or no unix_diag: %s)", strerror(-err));
 	err = save_names(probe, file);
 	if (err)

@@ -95,7 +95,7 @@ class _RestartInfo(ctypes.Structure):
 try:
     _lib = ctypes.CDLL("libcr.so.0", use_errno=True)
 except OSError as error:
-    raise ImportError("libcr.so.0 of KCR is not there: %s" % error) from error
+    raise ImportError("libcr.so.0 of KCR was not found: %s" % error) from error
 
 _lib.cr_strerror.restype = ctypes.c_char_p
 _lib.cr_get_checkpoint_info.restype = ctypes.POINTER(_CheckpointInfo)

@@ -32,20 +32,20 @@ static int register_params(void)
 
 	add_param("enable", "Use this transport, which checkpoints need",
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.enable);
-	add_param("shm", "Use shared memory between ranks of a node",
+	add_param("shm", "Use shared memory between ranks on one node",
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.shm);
-	add_param("cma", "Read large messages from the memory of ranks of the same node",
+	add_param("cma", "Read large messages from the memory of ranks on the same node",
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.cma);
-	add_param("node", "Ranks with different numbers use no shared memory; looked at "
+	add_param("node", "Ranks with different values use no shared memory; read "
 		  "when a rank starts and when it restarts",
 		  MCA_BASE_VAR_TYPE_INT, MCA_BASE_VAR_SCOPE_LOCAL, &cr_param.node);
-	add_param("ring_size", "Bytes of the ring from one rank to another of its node, "
+	add_param("ring_size", "Bytes of the ring from one rank to another on its node, "
 		  "a power of two from 65536 on; the same in all ranks",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, fixed, &cr_param.ring_size);
 	add_param("if_include", "Network interfaces for TCP, separated by commas (all; "
 		  "loopback only if all ranks are on one node)",
 		  MCA_BASE_VAR_TYPE_STRING, fixed, &cr_param.if_include);
-	add_param("seal", "Have every frame that goes by TCP authenticated; the same in all ranks",
+	add_param("seal", "Authenticate every frame sent by TCP; the same in all ranks",
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.seal);
 	add_param("connect_timeout", "Seconds until a peer that cannot be reached ends the job",
 		  MCA_BASE_VAR_TYPE_INT, fixed, &cr_param.connect_timeout);

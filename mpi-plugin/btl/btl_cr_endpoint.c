@@ -250,6 +250,6 @@ void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *pa
 				     (const void *)((const struct cr_rdma *)payload + 1));
 		break;
 	default:
-		cr_fatal(ep, "a frame of unknown type came in", -EPROTO);
+		cr_fatal(ep, "received a frame of unknown type", -EPROTO);
 	}
 }

@@ -145,7 +145,7 @@ static void prepare(uint32_t id)
 	if (err)
 		send_failure(id, err, "cannot close the gate");
 	else if ((err = send_bookmarks(id)))
-		send_failure(id, err, "cannot tell its bookmarks");
+		send_failure(id, err, "cannot report its bookmarks");
 }
 
 static int drain_peer(const struct wire_bookmark *mark)
@@ -168,7 +168,7 @@ static void drain(uint32_t id, const uint8_t *data, size_t length)
 		err = drain_peer(&mark);
 	}
 	if (err)
-		send_failure(id, err, "cannot take in what its peers have sent");
+		send_failure(id, err, "cannot receive what its peers have sent");
 	else
 		send_message(WIRE_DRAINED, id, NULL, 0);
 }
@@ -179,7 +179,7 @@ static void suspend(uint32_t id)
 
 	self.suspended = self.gate_closed && !err;
 	if (err)
-		send_failure(id, err, "cannot let go of the memory that it shares");
+		send_failure(id, err, "cannot release its shared memory");
 	else
 		send_message(WIRE_SUSPENDED, id, NULL, 0);
 }

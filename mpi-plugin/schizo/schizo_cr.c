@@ -276,13 +276,13 @@ static int register_parameters(void)
 		      MCA_BASE_VAR_TYPE_INT, &enable);
 	add_parameter("signal", "Signal to mpirun, by name or number, that saves the job (none)",
 		      MCA_BASE_VAR_TYPE_STRING, &signal_name);
-	add_parameter("file", "Snapshot that the signal makes (context.PID)",
+	add_parameter("file", "Snapshot that the signal writes (context.PID)",
 		      MCA_BASE_VAR_TYPE_STRING, &file);
 	add_parameter("local", "Folder on every node for the ranks' files of such a snapshot",
 		      MCA_BASE_VAR_TYPE_STRING, &local);
 	add_parameter("if_include", "Network interfaces at which mpirun listens for its daemons, "
 		      "separated by commas (all)", MCA_BASE_VAR_TYPE_STRING, &interfaces);
-	add_parameter("keep", "Snapshots of that name that stay",
+	add_parameter("keep", "Snapshots of that name that are kept",
 		      MCA_BASE_VAR_TYPE_INT, &keep);
 	return ORTE_SUCCESS;
 }
