@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread in clock_nanosleep(2) until a moment of a clock that counts from the
- * start of the machine.  Its registers issue the call anew, but after another
- * start, or on another machine, that moment is far off or long gone.  So it
- * sleeps for the time that was left, as one that sleeps for a time does.
+ * A thread in clock_nanosleep(2) until an absolute time of a clock that counts
+ * from boot.  Its registers restart the call, but after a reboot or on another
+ * machine that time is far in the future or the past.  So it sleeps for the time
+ * that was left, as after a relative sleep.
  */
 #include "checkpoint/internal.h"
 
@@ -17,7 +17,7 @@
 #include "proc/proc.h"
 
 #define NS_PER_S	1000000000
-#define FAR_S		(1ll << 32)	/* longer than that is for ever on any machine */
+#define FAR_S		(1ll << 32)	/* later than any machine's uptime: for ever */
 
 static bool is_candidate(const struct kcr_thread *t)
 {
@@ -28,7 +28,7 @@ static bool is_candidate(const struct kcr_thread *t)
 	       t->regs[ARCH_CALL_ARG1] & TIMER_ABSTIME;
 }
 
-/* Is it about to make a system call?  And until when does this one sleep? */
+/* Is it about to make a system call?  *until: the end of this sleep. */
 static bool read_call(const struct kcr_thread *t, struct timespec *until)
 {
 	unsigned char found[ARCH_CALL_LENGTH];

@@ -16,11 +16,11 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
-/* A file behind mappings: asked for once, however many there are. */
+/* A mapped file: registered once, however many mappings there are. */
 struct mapped_file {
 	uint64_t ino;
 	uint32_t dev_major, dev_minor;
-	char *path;			/* subvolumes of btrfs have one device number */
+	char *path;			/* btrfs subvolumes share one device number */
 	uint64_t kind;			/* KCR_VMA_SHARED and _MAYWRITE, if shared */
 	uint32_t id;
 };
@@ -93,7 +93,7 @@ static const char *vma_path(const struct kcr_vma *v, const char *strings)
 	return v->path ? strings + v->path : "";
 }
 
-/* Is what looks like a file only the kernel's way to make private memory? */
+/* Is the file only how the kernel implements private anonymous memory? */
 static bool is_anonymous(const struct kcr_vma *v, const char *path)
 {
 	/* The first System V segment of a machine has inode number 0. */
@@ -105,7 +105,7 @@ static bool is_anonymous(const struct kcr_vma *v, const char *path)
 	       ((v->flags & KCR_VMA_HUGETLB) && !strcmp(path, "/anon_hugepage (deleted)"));
 }
 
-/* The kernel gives a key to what may be executed only, and does so again. */
+/* The kernel's own key, for execute-only mappings, does not count: it will set that again. */
 static bool has_own_key(const struct kcr_vma *v)
 {
 	return v->pkey && (v->flags & (KCR_VMA_READ | KCR_VMA_WRITE | KCR_VMA_EXEC)) !=
@@ -126,7 +126,7 @@ static const char *refusal(const struct kcr_vma *v)
 	return NULL;
 }
 
-/* A memfd and its like: their contents are saved with the file in any case. */
+/* A memfd or the like: its contents are saved with the file in any case. */
 static bool has_no_name(const struct kcr_vma *v, const char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -135,7 +135,7 @@ static bool has_no_name(const struct kcr_vma *v, const char *path)
 	return v->flags & KCR_VMA_SHMEM && length >= end && !strcmp(path + length - end, deleted);
 }
 
-/* Is the mapping to be saved whole, so that the restart needs no file? */
+/* Is the whole mapping to be saved, so that the restart does not need the file? */
 static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, const char *path,
 		    uint64_t exe_ino)
 {
@@ -145,7 +145,7 @@ static bool is_kept(const struct checkpoint *c, const struct kcr_vma *v, const c
 	       (c->options->save & CHECKPOINT_SAVE_EXE && v->ino == exe_ino);
 }
 
-/* From the start of a mapping to `end`, but for what the program excluded. */
+/* Adds a mapping up to `end`, without what the program excluded. */
 static void add_region(struct address_space *space, const Kcr__Mm *mm, const struct kcr_vma *v,
 		       uint64_t end, enum save_pages how)
 {
@@ -163,7 +163,7 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 	}
 }
 
-/* Saves a file mapping whole, but for pages behind the file's end: nothing is there. */
+/* Saves a whole file mapping, except pages beyond the end of the file. */
 static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const Kcr__Mm *mm,
 		struct address_space *space)
 {
@@ -180,7 +180,7 @@ static int keep(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const 
 	return 0;
 }
 
-/* Decides how the pages are saved and which file the mapping has. */
+/* Decides how to save the pages, and registers the mapping's file. */
 static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const char *path,
 		 uint64_t exe_ino, const Kcr__Mm *mm, Kcr__Vma *out, struct address_space *space)
 {
@@ -190,8 +190,8 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 	if (v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR))
 		return 0;
 	/*
-	 * It may be zero at any time, and in a process that goes on where another did it
-	 * has to be: random numbers are made from it (getrandom in the vdso).
+	 * It may become zero at any time, and must be zero in a restored process: it is
+	 * the state of a random number generator (getrandom in the vdso).
 	 */
 	if (v->flags & KCR_VMA_DROPPABLE)
 		return 0;
@@ -219,7 +219,7 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 	Kcr__Vma *out;
 
 	if (v->flags & KCR_VMA_SPECIAL)
-		return 0;		/* the kernel's own, made anew when needed */
+		return 0;		/* the kernel's own, created again when needed */
 	if (why && !c->options->skip_unsupported)
 		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
 				   "cannot be saved", pid, (unsigned long long)v->start,
@@ -247,8 +247,8 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 }
 
 /*
- * What is excluded of a private file mapping is to be zero, not what the file
- * has there: it becomes a mapping of its own, without the file.
+ * Excluded parts of a private file mapping must be zero, not the file's contents:
+ * they become mappings of their own, without the file.
  */
 static int describe_pieces(struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
 			   const char *path, uint64_t exe_ino, Kcr__Mm *mm,
@@ -317,7 +317,7 @@ static int copy_fields(const struct kcr_mm *from, const struct kcr_process *memb
 	return 0;
 }
 
-/* The mapping of the executable's code, if that is what it looks like; NULL. */
+/* The mapping of the executable's code, if it is of the file /proc/TID/exe; or NULL. */
 static const Kcr__Vma *exe_mapping(pid_t thread, const Kcr__Mm *mm)
 {
 	char link[4096];
@@ -333,7 +333,7 @@ static const Kcr__Vma *exe_mapping(pid_t thread, const Kcr__Mm *mm)
 	return NULL;
 }
 
-/* The executable, unless it is saved whole with its mappings. */
+/* Registers the executable, unless its mappings are saved whole. */
 static int describe_exe(struct checkpoint *c, pid_t pid, Kcr__Mm *mm)
 {
 	const Kcr__Vma *v;

@@ -4,14 +4,14 @@
  *
  *	precheck → callbacks → stop → describe → write → release → sync → commit
  *
- * With a signal the release comes last, so that no program is ended before
- * its context file is safe.  With --snapshot it comes as early as can be:
- * after the snapshot and after what a snapshot does not hold.  A stopped
- * (SIGSTOP) process that somebody continued meanwhile makes what was read
- * worthless: then all of it is done again.
+ * With a signal the release comes last, so that no program is killed before
+ * its context file is safe.  With --snapshot it comes as early as possible:
+ * after the snapshot and after what a snapshot does not hold.  If a stopped
+ * (SIGSTOP) process was continued meanwhile, what was read is worthless and
+ * everything is done again.
  *
- * Programs with callbacks (libcr) are told just before they are stopped, and
- * have finished theirs before any other thread goes on: see clients.c.
+ * Programs with callbacks (libcr) are notified just before they are stopped, and
+ * finish their callbacks before any other thread goes on: see clients.c.
  */
 #include "checkpoint/internal.h"
 
@@ -26,7 +26,7 @@
 
 #define MAX_TRIES	3
 
-/* A destination that a stopped process is to read would never be written. */
+/* A pipe read by a stopped process would fill up and block us for ever. */
 static int check_reader(const struct checkpoint *c)
 {
 	struct stat st;
@@ -39,8 +39,8 @@ static int check_reader(const struct checkpoint *c)
 }
 
 /*
- * Where no snapshot can be made, the processes wait until all is written: what
- * the module does not copy, and a limit of processes or memory that is reached.
+ * If no snapshot can be made (the module cannot copy something, or a limit of
+ * processes or memory is reached), the processes wait until all is written.
  */
 static int make_snapshot(struct checkpoint *c)
 {
@@ -71,7 +71,7 @@ static int save_stopped(struct checkpoint *c)
 	if (err)
 		return err;
 	files = c->attempt.description.files;
-	/* Without contents to save, even the description can be written later. */
+	/* Without contents to save now, even the description can be written later. */
 	if (c->attempt.snapshot && !file_table_content_bytes(files) && !memory_has_early(c))
 		return 0;
 	start = now_ns();
@@ -86,7 +86,7 @@ static int save_stopped(struct checkpoint *c)
 	return err;
 }
 
-/* What is left to write from the snapshot while the processes run. */
+/* Writes the rest from the snapshot while the processes run. */
 static int save_running(struct checkpoint *c)
 {
 	uint64_t start = now_ns();
@@ -123,7 +123,7 @@ static int attempt_begin(struct checkpoint *c)
 	return c->attempt.job < 0 ? c->attempt.job : 0;
 }
 
-/* The job goes, and with it everything that is stopped. */
+/* Closes the job, which releases everything that is still stopped. */
 static void attempt_end(struct checkpoint *c)
 {
 	if (c->attempt.job >= 0) {
@@ -150,7 +150,7 @@ static int attempt_run(struct checkpoint *c)
 	err = stop_processes(c);
 	if (!err)
 		err = save_stopped(c);
-	/* Our duplicates, before anything runs on. */
+	/* Our duplicates, before anything runs again. */
 	if (c->attempt.description.files)
 		file_table_close(c->attempt.description.files);
 	if (!err && !o->signal)
@@ -162,7 +162,7 @@ static int attempt_run(struct checkpoint *c)
 	return !err && o->signal ? stop_verify(c) : err;
 }
 
-/* A new attempt in the place of one that failed with `why`. */
+/* Replaces an attempt that failed with `why` by a new one. */
 static int begin_again(struct checkpoint *c, int why)
 {
 	int err = destination_rewind(c->destination);
@@ -186,7 +186,7 @@ static int attempts(struct checkpoint *c)
 
 		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES)
 			return err;
-		/* Busy: stopped while it becomes a client, with the device open. */
+		/* EBUSY: a process was stopped while it became a client, with the device open. */
 		err = begin_again(c, err);
 		if (err)
 			return err;
@@ -196,7 +196,7 @@ static int attempts(struct checkpoint *c)
 static int commit(struct checkpoint *c)
 {
 	uint64_t start = now_ns();
-	/* A callback may still put an end to it. */
+	/* A callback may still abort the checkpoint. */
 	int err = clients_finish(c);
 
 	if (!err)

@@ -2,8 +2,8 @@
 /*
  * Checkpoint: from running processes to a complete context file.  The order
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
- * what cannot work, stop.c stops them, describe.c writes down what they are,
- * memory.c saves their pages, destination.c makes the file appear.
+ * what cannot work, stop.c stops them, describe.c records their state, memory.c
+ * saves their pages, destination.c puts the file in place.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
 #define KCR_CHECKPOINT_CHECKPOINT_H
@@ -14,7 +14,7 @@
 
 #include "image/context.h"
 
-/* Which processes; the numbers are those of CR_SCOPE_*. */
+/* Which processes; the values are those of CR_SCOPE_*. */
 enum checkpoint_scope {
 	CHECKPOINT_PROCESS = 0,
 	CHECKPOINT_GROUP = 1,
@@ -22,9 +22,9 @@ enum checkpoint_scope {
 	CHECKPOINT_TREE = 3,
 };
 
-/* What becomes of an existing file of the destination's name. */
+/* What happens to an existing file of the destination's name. */
 enum checkpoint_replace {
-	CHECKPOINT_ATOMIC,		/* replaced at once when all is written */
+	CHECKPOINT_ATOMIC,		/* replaced atomically once all is written */
 	CHECKPOINT_BACKUP,		/* renamed */
 	CHECKPOINT_CLOBBER,		/* removed before anything is written */
 	CHECKPOINT_NOCLOBBER,		/* the checkpoint fails with EEXIST */
@@ -34,7 +34,7 @@ enum checkpoint_replace {
 enum checkpoint_ptrace {
 	CHECKPOINT_PTRACE_ERROR,
 	CHECKPOINT_PTRACE_SKIP,		/* leave the process out */
-	CHECKPOINT_PTRACE_ALLOW,	/* take it, without its debugger */
+	CHECKPOINT_PTRACE_ALLOW,	/* save it, without its debugger */
 };
 
 #define CHECKPOINT_SAVE_EXE	(1 << 0)	/* pages of the executable */
@@ -45,11 +45,11 @@ struct checkpoint_options {
 	enum checkpoint_scope scope;
 	pid_t target;
 
-	const char *path;		/* the destination, or NULL: */
+	const char *path;		/* the destination; NULL: fd */
 	int fd;
 	enum checkpoint_replace replace;
 	const char *backup;		/* name for BACKUP; NULL: PATH.~N~ */
-	bool sync;			/* fsync before it counts as done */
+	bool sync;			/* fsync before reporting success */
 
 	int signal;			/* sent to every process at the end; 0: none */
 	unsigned int timeout_s;		/* 0: none; see stop.c */
@@ -60,12 +60,12 @@ struct checkpoint_options {
 	enum checkpoint_ptrace tracer;
 	enum context_compression compression;
 
-	pid_t requester;		/* whom callbacks shall see as such; 0: the caller */
+	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
-	/* Nothing is known that could make it fail, and nothing has been done; or NULL. */
+	/* Called when all checks have passed and no process is stopped yet; or NULL. */
 	void (*begun)(void);
 
-	/* Bytes of memory done and expected (an estimate), now and then. */
+	/* Called now and then with the bytes of memory done and expected (an estimate). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };
@@ -75,17 +75,17 @@ struct checkpoint_result {
 	size_t nr_threads;
 	uint64_t nr_pages;
 	uint64_t bytes;			/* of the context file */
-	uint64_t park_ns;		/* until the last thread stood still */
+	uint64_t park_ns;		/* until the last thread was stopped */
 	uint64_t describe_ns;
 	uint64_t snapshot_ns;
 	uint64_t write_ns;		/* contents and memory */
 	uint64_t commit_ns;		/* fsync and rename */
-	uint64_t stopped_ns;		/* how long the processes stood still */
+	uint64_t stopped_ns;		/* how long the processes were stopped */
 };
 
 /*
- * Does it all.  0 or -errno with a message recorded by report_fail(): no
- * process is left stopped and no file is left behind.
+ * Takes a checkpoint.  0 or -errno with a message recorded by report_fail(): then
+ * no process is left stopped and no file is left behind.
  */
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result);
 

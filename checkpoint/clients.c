@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes with callbacks (libcr): telling them before they are stopped,
- * deciding about their answers, and letting them finish before the others go
- * on.  The module knows who they are; a scope without any costs one call.
+ * Processes with callbacks (libcr): notifying them before they are stopped,
+ * handling their answers, and letting them finish before the others go on.
+ * The module knows which they are; a scope without any costs one call.
  */
 #include "checkpoint/internal.h"
 
@@ -16,9 +16,9 @@
 #include "report/code.h"
 #include "report/report.h"
 
-/* Threads that a callback may be waiting for, or callbacks of who is to be stopped again. */
+/* How long to hold threads a callback may wait for, or wait before stopping clients again. */
 #define HOLD_MS		5000u
-#define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
+#define MARGIN_NS	50000000ull	/* kept of --time for reporting the failure */
 
 /* Milliseconds left of --time, at least 1; 0: there is no limit. */
 static unsigned int time_left(const struct checkpoint *c)
@@ -30,9 +30,9 @@ static unsigned int time_left(const struct checkpoint *c)
 	return c->deadline_ns > now + 1000000 ? (c->deadline_ns - now) / 1000000 : 1;
 }
 
-/* ---- what they answer ------------------------------------------------------------- */
+/* ---- their answers ---------------------------------------------------------------- */
 
-/* The request is over: its error, and what a callback made of it. */
+/* A callback refused the checkpoint, temporarily or for good: cancels it and reports. */
 static int refused(struct checkpoint *c, const struct kcr_notify *notify)
 {
 	bool kill = notify->event == KCR_EVENT_PERMANENT;
@@ -57,7 +57,7 @@ static int remember_stopped(struct checkpoint *c, pid_t pid)
 	return err;
 }
 
-/* 1: all are ready; 0: ask again; -errno. */
+/* 1: all are ready; 0: wait for the next answer; -errno. */
 static int handle(struct checkpoint *c, struct kcr_notify *notify)
 {
 	switch (notify->event) {
@@ -151,8 +151,8 @@ void clients_stop_again(struct checkpoint *c)
 }
 
 /*
- * Callbacks come to their end first: a process that is stopped in one could not
- * be asked again.  What goes wrong here says nothing new.
+ * Callbacks finish first: a process stopped within one could not be notified
+ * again.  Failures here are not reported: the first one matters.
  */
 void clients_give_up(struct checkpoint *c)
 {

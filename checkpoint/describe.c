@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes down what the stopped processes are: one Process message each, the
- * files they have in common, and the regions of memory to save.  What has a
- * file of its own in resource/ is left to it.
+ * Records the state of the stopped processes: one Process message each, the
+ * files they share, and the regions of memory to save.  Resources that have a
+ * file of their own in resource/ are left to it.
  */
 #include "checkpoint/internal.h"
 
@@ -147,7 +147,7 @@ static int describe_actions(struct checkpoint *c, Kcr__Process *p)
 	return p->n_action == n ? 0 : no_memory(p->pid);
 }
 
-/* The command line with spaces between its words. */
+/* The command line, arguments separated by spaces. */
 static char *command_line(pid_t thread)
 {
 	char text[1024];
@@ -203,7 +203,7 @@ static void set_state(const struct kcr_process *m, Kcr__Process *p)
 	p->leader_exit_code = m->leader_exit;
 }
 
-/* What processes may share: with the first that has it. */
+/* File descriptors and memory, described with the first process that has them. */
 static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 {
 	const struct kcr_process *m = &c->attempt.members.process[index];
@@ -259,7 +259,7 @@ static int describe_attributes(struct checkpoint *c, const struct process_probe 
 	return err;
 }
 
-/* What has to do with its running: threads, signals, timers and the other attributes. */
+/* Threads, signals, timers and the other attributes of a running process. */
 static int describe_running(struct checkpoint *c, const struct kcr_process *member,
 			    Kcr__Process *p, char *status)
 {
@@ -276,7 +276,7 @@ static int describe_running(struct checkpoint *c, const struct kcr_process *memb
 	return describe_attributes(c, &probe, p);
 }
 
-/* A zombie is its parent's business: without the parent it is left out. */
+/* Only its parent can see a zombie: without the parent it is left out. */
 static int describe_zombie(struct checkpoint *c, const struct scope_process *from)
 {
 	const struct scope_process *parent = scope_find(&c->attempt.scope, from->ppid);
@@ -296,7 +296,7 @@ static int describe_zombie(struct checkpoint *c, const struct scope_process *fro
 	return 0;
 }
 
-/* members.count: it is none, but a zombie or excluded. */
+/* Index of a member; members.count: no member, but a zombie or excluded. */
 static size_t member_of(const struct checkpoint *c, pid_t pid)
 {
 	size_t i = 0;
@@ -319,7 +319,7 @@ static int describe_process(struct checkpoint *c, const struct scope_process *fr
 	return p ? describe_member(c, index, p) : no_memory(from->pid);
 }
 
-/* ---- the whole -------------------------------------------------------------------- */
+/* ---- the description -------------------------------------------------------------- */
 
 int describe_host(struct checkpoint *c)
 {
@@ -368,7 +368,7 @@ static int find_roots(struct description *d)
 	return 0;
 }
 
-/* What can be said once all processes are known. */
+/* Fills in what depends on all processes. */
 static int complete(struct description *d)
 {
 	int err = 0;
@@ -389,7 +389,7 @@ static int complete(struct description *d)
 
 /*
  * After the contents of files, as some signals announce them: data that arrive from
- * outside in between may be announced twice (SIGIO), but never be lost unannounced.
+ * outside in between may be announced twice (SIGIO), but are never lost unannounced.
  */
 static int describe_all_running(struct checkpoint *c, char *status)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The descriptor table of a process: a duplicate of every open file goes into
- * the register of resource/file_table.c.  pidfd_getfd(2) gets it; without its
- * first thread a process has no table in the eyes of that call, and the module
- * gets it.
+ * The file descriptors of a process: a duplicate of every one is registered in
+ * resource/file_table.c.  It comes from pidfd_getfd(2), which fails once the
+ * thread group leader has exited; then it comes from the module.
  */
 #include "checkpoint/internal.h"
 
@@ -43,12 +42,12 @@ static int list(Kcr__Process *process, int number, uint32_t id, bool cloexec)
 	return 0;
 }
 
-/* Whose descriptors, and how to get them. */
+/* The process with the file descriptors, and how to get them. */
 struct owner {
 	int job;
 	int pidfd;
 	pid_t pid, thread;
-	Kcr__Process *process;		/* NULL: it runs */
+	Kcr__Process *process;		/* NULL: it is running */
 };
 
 /* A duplicate, or -errno. */
@@ -63,8 +62,8 @@ static int duplicate(const struct owner *owner, int number)
 }
 
 /*
- * TIOCGPTPEER leaves O_CLOEXEC among the flags of the file, and /proc shows it for
- * every descriptor of that file.  -ENODATA: /proc is right.
+ * TIOCGPTPEER leaves O_CLOEXEC in the flags of the open file, and /proc then shows it
+ * for all its file descriptors.  -ENODATA: /proc is right.
  */
 static int closes_on_exec(const struct owner *owner, int number, int fd)
 {
@@ -78,7 +77,7 @@ static int add(struct file_table *files, const struct owner *owner, int number)
 	uint32_t id;
 
 	if (!owner->process && (fd == -EBADF || fd == -ESRCH))
-		return 0;		/* it runs, and closed it */
+		return 0;		/* it is running, and closed it */
 	if (fd == -EMFILE)
 		return file_too_many(owner->pid);
 	if (fd < 0)

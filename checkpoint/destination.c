@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The choice of a destination, and what its kinds have in common.
+ * Chooses the kind of destination; what the kinds have in common.
  */
 #include "checkpoint/destination.h"
 
@@ -32,7 +32,7 @@ static int open_special(struct destination **out, struct place *p,
 {
 	int fd = place_open_special(p, o->path);
 
-	/* It has no offset that could be gone back to. */
+	/* It has no offset to rewind to. */
 	return fd < 0 ? fd : stream_destination_open(out, fd, true, o->sync);
 }
 
@@ -44,7 +44,7 @@ static int open_place(struct destination **out, struct place *p,
 	if (fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT)
 			return report_errno(-errno, "%s", o->path);
-		/* A symbolic link that leads nowhere gives way. */
+		/* A dangling symbolic link is replaced. */
 		if (p->followed) {
 			int err;
 
@@ -57,7 +57,7 @@ static int open_place(struct destination **out, struct place *p,
 	}
 	if (S_ISDIR(st.st_mode))
 		return report_fail(-EISDIR, "%s is a directory: name a file", o->path);
-	if (S_ISREG(st.st_mode))	/* a symbolic link to it stays one */
+	if (S_ISREG(st.st_mode))	/* a symbolic link to it is kept */
 		return file_destination_open(out, p, o, true);
 	return open_special(out, p, o);
 }

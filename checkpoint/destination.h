@@ -14,23 +14,23 @@
 
 struct destination {
 	const struct destination_ops *ops;
-	int fd;			/* the image is written there, from front to back */
-	off_t start;		/* where writing began; -1: not seekable */
-	bool sync;		/* has to survive a crash of the machine */
+	int fd;			/* the image is written to it sequentially */
+	off_t start;		/* offset where writing began; -1: not seekable */
+	bool sync;		/* must survive a crash of the machine */
 };
 
 struct destination_ops {
-	/* Everything written so far is to be written again; -ESPIPE (silently): impossible. */
+	/* Discards everything written so far; -ESPIPE (silently): impossible. */
 	int (*rewind)(struct destination *d);
-	/* All is written: makes it last. */
+	/* After the last write: flushes to disk, if wanted. */
 	int (*sync)(struct destination *d);
-	/* Makes it appear under its name. */
+	/* Makes the file appear under its name. */
 	int (*commit)(struct destination *d);
 	/* Removes what was not committed, closes and frees the destination. */
 	void (*close)(struct destination *d);
-	/* The absolute path that it will have, as programs are told; "": none. */
+	/* The absolute path that it will have, for callbacks; "": none. */
 	void (*path)(const struct destination *d, char *path, size_t size);
-	/* The folder, for messages. */
+	/* The directory, for messages; NULL: none. */
 	const char *(*folder)(const struct destination *d);
 };
 
@@ -52,7 +52,7 @@ static inline int destination_commit(struct destination *d)
 	return d->ops->commit(d);
 }
 
-/* NULL is none. */
+/* NULL is allowed. */
 static inline void destination_close(struct destination *d)
 {
 	if (d)
@@ -64,22 +64,22 @@ static inline void destination_path(const struct destination *d, char *path, siz
 	d->ops->path(d, path, size);
 }
 
-/* Says why a write failed with `err`, if there is more to say than its name; returns err. */
+/* Explains a write that failed with `err`, where errno alone says too little; returns err. */
 int destination_explain(const struct destination *d, int err);
 
 /* ---- for the kinds --------------------------------------------------------------- */
 
 struct place;
 
-/* A place that options->path names: a new file, which replaces one if `exists`. */
+/* options->path, resolved to `p`: a new file, which replaces one if `exists`. */
 int file_destination_open(struct destination **out, struct place *p,
 			  const struct checkpoint_options *options, bool exists);
-/* An open descriptor, taken over; append: whatever its offset, data go to the end. */
+/* Takes over an open file descriptor; append: writes ignore its offset, so no rewind. */
 int stream_destination_open(struct destination **out, int fd, bool append, bool sync);
 
 int destination_rewind_fd(struct destination *d);
 int destination_sync_fd(struct destination *d);
-/* The path of an open file, "": unknown; "PATH/." of a folder. */
+/* The path of an open file; "": unknown; "PATH/." for a directory. */
 void destination_fd_path(int fd, char *path, size_t size);
 
 #endif /* KCR_CHECKPOINT_DESTINATION_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Timers that expire while their process is described.  They run on while it
- * stands still, and the queued signals are read before the timers: one that
+ * is stopped, and the queued signals are read before the timers: one that
  * expires in between would be saved neither with time left nor as a signal,
- * and a one-shot timer never comes again.  So the timers are looked at before
- * the signals as well, and what was read is read again if one has expired.
- * The process sets none meanwhile: that comes to an end.
+ * and a one-shot timer would be lost.  So the timers are also read before
+ * the signals, and everything is read again if one has expired.  The process
+ * arms none meanwhile, so this terminates.
  */
 #include "checkpoint/internal.h"
 
@@ -16,11 +16,11 @@
 #include "resource/attribute.h"
 
 /*
- * The signal of a periodic timer is queued once, whatever the number of its
- * expiries: reading it once more gets it.
+ * The signal of a periodic timer is queued once, however often it expires:
+ * reading once more gets it.
  */
 #define PERIODIC_TRIES	2
-#define QUEUEING_US	1000	/* more than an interrupt takes from the expiry to the signal */
+#define QUEUEING_US	1000	/* more than the time from the expiry to the queued signal */
 
 int expiry_begin(const struct process_probe *probe, struct expiry *e)
 {
@@ -34,14 +34,14 @@ void expiry_end(struct expiry *e)
 	free(e->timers);
 }
 
-/* What p has in the nth place, if it is this timer; they are in the same order. */
+/* The nth timer of p, if it is this one; both lists have the same order. */
 static const Kcr__Timer *same(const Kcr__Process *p, size_t n, const struct kcr_timer *timer)
 {
 	return n < p->n_timer && p->timer[n]->kind == timer->kind &&
 	       p->timer[n]->id == timer->id ? p->timer[n] : NULL;
 }
 
-/* Has one expired since they were looked at first?  *periodic: only such that repeat. */
+/* Has one expired since they were first read?  *periodic: only periodic ones have. */
 static bool has_expired(const struct expiry *e, const Kcr__Process *p, bool *periodic)
 {
 	bool expired = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The context file grows as DIR/.NAME.tmp and gets its name at the end, so
+ * The context file is written as DIR/.NAME.tmp and renamed at the end, so
  * that NAME is complete whenever it exists.  The temporary file is locked
- * while it is written: one that nobody holds was left by a run that was killed
- * and is taken away; one that is held belongs to another run.
+ * while it is written: an unlocked one was left by a killed run and is
+ * removed, a locked one belongs to another run.
  */
 #include "checkpoint/destination.h"
 
@@ -38,7 +38,7 @@ static struct file_destination *file(const struct destination *d)
 	return (struct file_destination *)d;
 }
 
-/* What checkpoint_abandon() removes: written before `unfinished_dir` is set. */
+/* The file that checkpoint_abandon() removes; set before `unfinished_dir`. */
 static char unfinished[NAME_MAX + 1];
 static volatile int unfinished_dir = -1;
 
@@ -48,7 +48,7 @@ void checkpoint_abandon(void)
 		unlinkat(unfinished_dir, unfinished, 0);
 }
 
-/* So that no handler runs between a change of the folder and its record. */
+/* No handler may run between a change of the directory and of `unfinished`. */
 static void hold_signals(sigset_t *old)
 {
 	sigset_t all;
@@ -57,7 +57,7 @@ static void hold_signals(sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, &all, old);
 }
 
-/* Takes over a place; *d gets its folder, and two names in it. */
+/* Takes over a place; *d gets its directory, and two names in it. */
 static int take_place(struct file_destination *d, struct place *p, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -79,7 +79,7 @@ static int other_run(const struct file_destination *d)
 			   d->name);
 }
 
-/* A lock says something only about a file that still has the name. */
+/* A lock means something only if the file still has the name. */
 static bool has_name(const struct file_destination *d, int fd, const char *name)
 {
 	struct stat open_one, named;
@@ -97,8 +97,8 @@ static int remove_name(const struct file_destination *d)
 }
 
 /*
- * Removes a temporary file that a killed run has left; -EBUSY: a run is at it;
- * -EAGAIN (silently): it was exchanged meanwhile.
+ * Removes a temporary file left by a killed run; -EBUSY: a run is writing it;
+ * -EAGAIN (silently): it was replaced meanwhile.
  */
 static int remove_stale(struct file_destination *d)
 {
@@ -108,7 +108,7 @@ static int remove_stale(struct file_destination *d)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && (errno == ELOOP || errno == ENXIO))
-		return remove_name(d);	/* a link or socket: of no run */
+		return remove_name(d);	/* a link or socket: not from any run */
 	if (fd < 0)
 		return report_errno(-errno, "cannot open %s/%s, left by an earlier run",
 				    d->directory, d->temporary);
@@ -122,7 +122,7 @@ static int remove_stale(struct file_destination *d)
 	return err;
 }
 
-/* Creates and locks it; it is recorded as unfinished.  -EAGAIN: taken for a stale one. */
+/* Creates, locks and records it.  -EAGAIN: another run took it for a stale one. */
 static int create_new(struct file_destination *d)
 {
 	sigset_t old;
@@ -159,7 +159,7 @@ static int create_temporary(struct file_destination *d)
 		return other_run(d);
 	if (err)
 		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
-	fchmod(d->destination.fd, 0400);		/* whatever the mask says */
+	fchmod(d->destination.fd, 0400);		/* whatever the umask */
 	d->destination.start = 0;
 	return 0;
 }
@@ -175,7 +175,7 @@ static int backup_as(struct file_destination *d)
 	return err;
 }
 
-/* Moves the existing file out of the way; its name never points to nothing. */
+/* Gives the existing file another name; its own stays in place if links are possible. */
 static int backup(struct file_destination *d)
 {
 	char name[NAME_MAX + 1];
@@ -191,7 +191,7 @@ static int backup(struct file_destination *d)
 			return 0;
 		if (errno == EEXIST)
 			continue;
-		/* A file system without links. */
+		/* A file system without hard links. */
 		if (renameat(d->dir_fd, d->name, d->dir_fd, name))
 			return report_errno(-errno, "cannot rename %s to %s", d->name, name);
 		return 0;
@@ -241,12 +241,12 @@ static int commit(struct destination *destination)
 		return report_fail(err, "%s/%s exists already (--noclobber)", d->directory, d->name);
 	if (err && err != -ESTALE)
 		return report_errno(err, "cannot create %s in %s", d->name, d->directory);
-	/* Who may write to the folder can rename what is in it. */
+	/* Anybody with write permission for the directory could have renamed it. */
 	if (err || !has_name(d, d->destination.fd, d->name))
-		return report_fail(-ESTALE, "%s/%s is not what was written: somebody has exchanged it",
+		return report_fail(-ESTALE, "%s/%s is not what was written: somebody has replaced it",
 				   d->directory, d->name);
 	if (d->destination.sync && fsync(d->dir_fd) && errno != EINVAL && errno != EROFS)
-		return report_errno(-errno, "cannot write the folder %s", d->directory);
+		return report_errno(-errno, "cannot sync the directory %s", d->directory);
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Processes that a callback adds to a checkpoint.  The tool may have more rights
- * than who asks: it adds only what the asking process could trace itself, by the
- * rule of ptrace(2).  That is looked at before and after a process is added, as
- * it may call exec(2) in between, and whenever the scope is collected again.
+ * than the requesting process: it adds only what that could trace itself, by the
+ * rule of ptrace(2).  This is checked before and after a process is added, as it
+ * may call exec(2) in between, and whenever the scope is collected again.
  */
 #include "checkpoint/internal.h"
 
@@ -20,13 +20,13 @@
 
 #define STATUS_SIZE	(64u << 10)
 
-/* Who a process is.  Of the four numbers the last is that for files, as ptrace(2) has it. */
+/* IDs as in /proc/PID/status; of a caller the last (fsuid, fsgid) count, as in ptrace(2). */
 struct identity {
 	unsigned int uid[4], gid[4];
 	uint64_t permitted, effective;		/* capabilities */
 };
 
-/* What a callback asked for, and who that was. */
+/* What a callback asked for, and with which credentials. */
 struct forward {
 	enum checkpoint_scope scope;
 	pid_t target;
@@ -41,7 +41,7 @@ static bool four_numbers(const char *status, const char *key, unsigned int numbe
 			       &number[3]) == 4;
 }
 
-/* 0, or -ESRCH (silently).  Capabilities that can't be read are for the worse. */
+/* 0, or -ESRCH (silently).  Unreadable capabilities count against the request. */
 static int identify(pid_t thread, struct identity *out)
 {
 	static char status[STATUS_SIZE];
@@ -54,7 +54,7 @@ static int identify(pid_t thread, struct identity *out)
 	return 0;
 }
 
-/* All four: a program that is just being run with the rights of root has another real one. */
+/* All four IDs: a setuid root program has another real one. */
 static bool may_trace_any(const struct identity *client)
 {
 	for (int i = 0; i < 4; i++)
@@ -63,7 +63,7 @@ static bool may_trace_any(const struct identity *client)
 	return client->effective & 1ull << CAP_SYS_PTRACE;
 }
 
-/* Programs that must not be looked into by their user belong to root here. */
+/* The kernel gives this file of a non-dumpable process to root. */
 static bool is_dumpable(pid_t thread, unsigned int uid)
 {
 	char path[PROC_PATH];
@@ -99,7 +99,7 @@ static bool is_wanted(const struct checkpoint *c, const struct scope_process *p)
 	return !p->zombie && !is_excluded(c, p->pid);
 }
 
-/* Whether all may be added, and that there are any. */
+/* 0: there are processes to add, and all may be added. */
 static int check_scope(const struct checkpoint *c, const struct forward *f,
 		       const struct scope *scope)
 {
@@ -117,7 +117,7 @@ static int check_scope(const struct checkpoint *c, const struct forward *f,
 	return err ? err : found ? 0 : -ESRCH;
 }
 
-/* *fatal: one of them was exchanged for another meanwhile, and is in the job. */
+/* *fatal: one that may not be added (any more) is in the job. */
 static int add_scope(struct checkpoint *c, const struct forward *f, const struct scope *scope,
 		     bool *fatal)
 {
@@ -155,7 +155,7 @@ static int add(struct checkpoint *c, const struct forward *f, bool *fatal)
 	return err;
 }
 
-/* What is wrong with the processes is the callback's affair alone. */
+/* Only the callback gets to know about errors of the processes to add. */
 int forward_add(struct checkpoint *c, struct kcr_notify *notify)
 {
 	struct forward f = { .scope = notify->forward_scope, .target = notify->forward_target };
@@ -181,7 +181,7 @@ int forward_add(struct checkpoint *c, struct kcr_notify *notify)
 	return 0;
 }
 
-/* Who has come in since, and who has changed. */
+/* Checks processes that have joined or called exec since. */
 static int check_again(const struct checkpoint *c, const struct forward *f,
 		       const struct scope *more)
 {

@@ -15,27 +15,27 @@ struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
 struct address_space;		/* below */
 
-/* Processes that are left out (precheck.c), or had to run (clients.c). */
+/* Processes that are excluded (precheck.c) or were continued (clients.c). */
 struct pid_list {
 	pid_t *pid;
 	size_t count;
 };
 
-/* stop.c: what is stopped and belongs to the scope, parents first. */
+/* stop.c: the stopped processes that belong to the scope, parents first. */
 struct members {
 	struct kcr_process *process;
 	size_t count;
-	bool outsiders;			/* others are stopped as well */
-	bool released;			/* all run again, before the end of the attempt */
+	bool outsiders;			/* processes outside the scope are stopped, too */
+	bool released;			/* all run again before the attempt has ended */
 };
 
 /* clients.c: programs with callbacks. */
 struct clients {
-	size_t count;			/* that wait for the outcome */
-	bool cancelled;			/* they know that the attempt has failed */
+	size_t count;			/* clients waiting for the outcome */
+	bool cancelled;			/* they were told that the attempt has failed */
 };
 
-/* describe.c, address_space.c: what the members are. */
+/* describe.c, address_space.c: the state of the members. */
 struct description {
 	struct file_table *files;
 	Kcr__Preamble preamble;
@@ -49,13 +49,13 @@ struct description {
 };
 
 /*
- * One try, from an empty job to the complete file under its temporary name.  The
- * next one is a new object.
+ * One attempt, from an empty job to the complete file under its temporary name.
+ * A retry is a new object.
  */
 struct attempt {
 	int job;			/* /dev/kcr, or -1 */
 	struct kcr_info info;
-	struct scope scope;		/* as last seen */
+	struct scope scope;		/* as last collected */
 	struct members members;
 	struct clients clients;
 	struct description description;
@@ -74,8 +74,8 @@ struct checkpoint {
 
 	struct pid_list excluded;
 	bool omission;			/* a callback has excluded its process */
-	struct pid_list woken;		/* stopped ones that had to run their callbacks */
-	struct forward *forward;	/* what callbacks have added to the scope */
+	struct pid_list woken;		/* stopped, but continued to run their callbacks */
+	struct forward *forward;	/* added to the scope by callbacks */
 	size_t nr_forwards;
 	struct opened *opened;		/* files of mappings, opened before the stop */
 	size_t nr_opened;
@@ -85,16 +85,16 @@ struct checkpoint {
 
 /* How the pages of a mapping are saved. */
 enum save_pages {
-	SAVE_NONE,		/* elsewhere, or not at all */
-	SAVE_TOUCHED,		/* those that exist and are not zero */
-	SAVE_COPIED,		/* private file mapping: those that were written to */
-	SAVE_ALL,		/* every one: its file is not needed at the restart */
+	SAVE_NONE,		/* saved elsewhere, or not at all */
+	SAVE_TOUCHED,		/* present and not zero */
+	SAVE_COPIED,		/* private file mapping: written to */
+	SAVE_ALL,		/* all: the restart does not need the file */
 };
 
 struct region {
 	uint64_t start, end;
 	enum save_pages how;
-	bool early;		/* not in a snapshot: before the release */
+	bool early;		/* not in a snapshot: written before the release */
 };
 
 struct address_space {
@@ -103,18 +103,18 @@ struct address_space {
 	size_t nr_regions;
 };
 
-#define BUSY_US		10000		/* between two looks at what should pass */
+#define BUSY_US		10000		/* before a retry of what is busy for a moment */
 
 /* ---- precheck.c ---- */
 
 /*
- * Looks at the processes of the scope while they run and refuses what is sure
+ * Checks the processes of the scope while they run and refuses what is sure
  * to fail, so that nothing is stopped in vain.
  */
 int precheck(struct checkpoint *c);
-/* Processes that no checkpoint can have: init, kernel threads … */
+/* Refuses processes that can never be saved: init, kernel threads. */
 int check_kind(const struct scope_process *p);
-/* Leaves a process out; `why` completes a sentence for the user. */
+/* Excludes a process and warns; `why` ends the message. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);
 /* 0 or -ENOMEM, reported. */
@@ -125,46 +125,46 @@ bool pid_list_has(const struct pid_list *list, pid_t pid);
 
 /* Adds and stops every process of the scope, until no new one shows up. */
 int stop_processes(struct checkpoint *c);
-/* -ESRCH, reported: whoever was in the scope is left out or gone. */
+/* Reports that all processes of the scope were excluded or have exited: -ESRCH. */
 int stop_nobody(const struct checkpoint *c);
-/* Whether the stopped (SIGSTOP) ones still are: 0, or -EAGAIN. */
+/* Are the SIGSTOPped processes still stopped?  0, or -EAGAIN. */
 int stop_verify(struct checkpoint *c);
-/* Lets them run on, with a signal. */
+/* Lets all run and sends them `signal` (0: none). */
 int stop_release(struct checkpoint *c, int signal);
 
 /* ---- clients.c ---- */
 
-/* Tells processes with callbacks and waits until they are ready; may be called again. */
+/* Notifies processes with callbacks, waits until they are ready; may be called again. */
 int clients_notify(struct checkpoint *c);
-/* The others still stand still: waits until callbacks have come to their end. */
+/* Waits for callbacks to finish, while all other threads are still stopped. */
 int clients_finish(struct checkpoint *c);
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
-/* Those that were stopped when all began. */
+/* Stops those that were continued to run their callbacks. */
 void clients_stop_again(struct checkpoint *c);
-/* Nothing comes of this attempt; before the job is closed: they are stopped again. */
+/* The attempt ends: the same, before the job is closed. */
 void clients_give_up(struct checkpoint *c);
 
 /* ---- forward.c ---- */
 
 struct kcr_notify;
-/* A callback wants to add processes: notify->result is for it.  -errno: all is over. */
+/* A callback adds processes: it gets notify->result.  -errno: the checkpoint fails. */
 int forward_add(struct checkpoint *c, struct kcr_notify *notify);
-/* Adds to c->scope who belongs to it by that. */
+/* Adds the processes that callbacks asked for to the attempt's scope. */
 int forward_collect(struct checkpoint *c, const pid_t *member, size_t nr_members);
 
 /* ---- omit.c ---- */
 
 /*
- * Has this process inherited from one that is left out, and not yet come so far
- * as to say so itself?  Certain only of one that stands still.
+ * Has this process inherited the omission from its parent, but not yet declared it
+ * itself?  Reliable only for a stopped process.
  */
 bool omit_is_inherited(const struct checkpoint *c, pid_t pid);
 
 /* ---- describe.c, address_space.c, descriptors.c ---- */
 
-/* What does not depend on the processes: before they are stopped. */
+/* Describes the host: before the processes are stopped. */
 int describe_host(struct checkpoint *c);
-/* Fills in everything that describe.c owns in *c; nothing is written yet. */
+/* Fills in c->attempt.description; nothing is written yet. */
 int describe(struct checkpoint *c);
 /* Writes PREAMBLE, FILEs and PROCESSes. */
 int describe_write(struct checkpoint *c);
@@ -173,55 +173,55 @@ void describe_free(struct description *d);
 /* The address space of `member` into *mm and *space. */
 int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
 		struct address_space *space);
-/* Forgets the files that mappings have. */
+/* Frees the list of mapped files. */
 void mapped_free(struct description *d);
 /*
- * Registers the open files of a process in `files` and lists its descriptors
- * in `process` (NULL: only registers, of a process that runs).
+ * Registers the open files of a process in `files` and lists its file descriptors
+ * in `process` (NULL: only registers; the process is running).
  */
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
 			 Kcr__Process *process);
 
 /* ---- absolute_sleep.c ---- */
 
-/* A call that sleeps until a moment of this boot is to go on for the time left. */
+/* Turns a sleep until an absolute time of this boot into one for the time left. */
 void absolute_sleep_settle(struct kcr_thread *thread);
 
 /* ---- expiry.c ---- */
 
-/* The timers of a process before its queued signals are read. */
+/* The timers of a process, as read before its queued signals. */
 struct expiry {
 	struct kcr_timer *timers;
 	int count;
 };
 
 int expiry_begin(const struct process_probe *probe, struct expiry *e);
-/* After its signals and timers are in *p: reads both again if one has expired meanwhile. */
+/* With its signals and timers in *p: reads both again if a timer has expired meanwhile. */
 int expiry_settle(const struct process_probe *probe, Kcr__Process *p, struct expiry *e);
 void expiry_end(struct expiry *e);
 
-/* ---- record.c: what a process says about itself by libcr ---- */
+/* ---- record.c: what a process has declared through libcr ---- */
 
-/* Fills in mm->record; one that makes no sense is left out. */
+/* Fills in mm->record; malformed records are left out. */
 int record_save(struct checkpoint *c, pid_t pid, const struct kcr_vma *vma, size_t count,
 		const char *strings, Kcr__Mm *mm);
-/* How many ranges are excluded. */
+/* Number of excluded ranges. */
 size_t record_ranges(const Kcr__Mm *mm);
-/* The first excluded part of [start, end), in whole pages of this size; false: none. */
+/* The first excluded part of [start, end), in whole pages of page_size; false: none. */
 bool record_excluded(const Kcr__Mm *mm, uint64_t start, uint64_t end, uint64_t page_size,
 		     uint64_t *from, uint64_t *to);
 
 /* ---- opened.c ---- */
 
-/* Opens a file that a process has mapped, for later; what fails is left for later. */
+/* Opens a mapped file in advance; a failure is left to the later, regular open. */
 void opened_prepare(struct checkpoint *c, const char *path);
-/* The descriptor of the file of a private mapping, now the caller's; -1: not opened. */
+/* File descriptor of a private mapping's file, now owned by the caller; -1: not opened. */
 int opened_take(struct checkpoint *c, const struct kcr_vma *v, const char *path);
 void opened_free(struct checkpoint *c);
 
 /* ---- memory.c ---- */
 
-/* Writes the regions that are early, or the others; from the snapshot or not. */
+/* Writes the early regions or all others, from the snapshot or the processes. */
 int memory_write(struct checkpoint *c, bool early, bool snapshot);
 bool memory_has_early(const struct checkpoint *c);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pages of the processes, as a source of the page pipeline: finds those worth
- * saving and gathers them in chunks across mappings.  The module reads them, into
+ * The pages of the processes, as a source of the page pipeline: finds those to
+ * save and gathers them in chunks across mappings.  The module reads them, into
  * the file or into a buffer.
  */
 #include "checkpoint/internal.h"
@@ -16,9 +16,9 @@
 struct process_pages {
 	struct page_source source;
 	struct checkpoint *c;
-	bool early;			/* these regions, or the others */
+	bool early;			/* the early regions, or all others */
 	bool snapshot;
-	size_t space, region;		/* where the search goes on */
+	size_t space, region;		/* where the search continues */
 	uint64_t address;		/* … 0: at the region's start */
 	size_t nr_runs;
 	uint64_t nr_pages;
@@ -47,7 +47,7 @@ static void next_region(struct process_pages *s)
 	s->address = 0;
 }
 
-/* Adds what the region has to the chunk; 1: the chunk is full, 0, or -errno. */
+/* Adds pages of the region to the chunk; 1: the chunk is full, 0, or -errno. */
 static int scan_region(struct process_pages *s, pid_t pid, const struct region *r)
 {
 	struct kcr_scan scan = {
@@ -70,7 +70,7 @@ static int scan_region(struct process_pages *s, pid_t pid, const struct region *
 	return s->nr_pages == CONTEXT_CHUNK_PAGES || s->nr_runs == CONTEXT_CHUNK_RUNS;
 }
 
-/* Fills the chunk from the address space; 1: it is full, 0: nothing is left there. */
+/* Fills the chunk from the address space; 1: it is full, 0: no regions are left. */
 static int scan_space(struct process_pages *s, const struct address_space *space)
 {
 	int full = 0;

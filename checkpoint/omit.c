@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Children of a process that leaves itself out (kcr_omit(3), cr_run(1) --omit)
- * leave themselves out, too, but a moment after fork(2) or exec(2): until then
- * the module does not know them.  Asked for only where somebody was left out.
+ * Children of a process that omits itself (kcr_omit(3), cr_run(1) --omit) omit
+ * themselves, too, but only a moment after fork(2) or exec(2): until then the
+ * module does not know them.  Checked only if some process was omitted.
  */
 #include "checkpoint/internal.h"
 
@@ -33,7 +33,7 @@ static bool is_preloaded(pid_t thread)
 	return found;
 }
 
-/* Does libcr's record at this address, which fork(2) copied, say so? */
+/* Does libcr's record at this address, copied by fork(2), say so? */
 static bool says_record(pid_t thread, uint64_t address)
 {
 	struct cri_record_head *head = aligned_alloc(CRI_RECORD_PAGE, sizeof(*head));

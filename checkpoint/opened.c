@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of mappings, opened by path while the programs still run.  To open a
- * file takes a file system that may be far away; so programs need not stand
- * still for it.  One that is another file by then is not found again here.
+ * Mapped files, opened by path while the programs still run: to open them can
+ * take long on a network file system, and the programs are not stopped for it.
+ * A path that is another file by then is not found here (device, inode).
  */
 #include "checkpoint/internal.h"
 
@@ -24,11 +24,11 @@ struct opened {
 	char *path;
 	dev_t dev;
 	ino_t ino;
-	bool any_dev;		/* stat(2) tells another device than mappings do */
-	int fd;			/* -1: taken, or not to be had */
+	bool any_dev;		/* stat(2) returns another device than mappings have */
+	int fd;			/* -1: taken, or could not be opened */
 };
 
-/* Is the file itself a regular one?  To open another kind may have effects. */
+/* Opens it only if it is a regular file: others may have side effects. */
 static int reopen_regular(int found)
 {
 	struct stat st;
@@ -38,7 +38,7 @@ static int reopen_regular(int found)
 	return proc_fd_reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Opens a regular file as a private mapping needs it, and reads its build id; or -1. */
+/* Opens a regular file for a private mapping, and reads its build ID; or -1. */
 static int open_regular(const char *path, struct stat *st)
 {
 	int found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
@@ -70,7 +70,7 @@ void opened_prepare(struct checkpoint *c, const char *path)
 	if (!c->opened)
 		c->opened = calloc(MAX_OPENED, sizeof(*c->opened));
 	if (!c->opened || c->nr_opened == MAX_OPENED)
-		return;			/* the rest is opened when it is needed */
+		return;			/* the rest is opened when needed */
 	o = &c->opened[c->nr_opened];
 	o->path = strdup(path);
 	if (!o->path)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Refuses, while everything runs, what is sure to fail: processes that do not
- * exist or may not be touched, resources that cannot be saved.  What shows up
- * only later (a descriptor opened meanwhile) is refused by the same code once
- * the processes are stopped.
+ * exist or may not be accessed, resources that cannot be saved.  What shows up
+ * only later (a file opened meanwhile) is refused by the same code once the
+ * processes are stopped.
  */
 #include "checkpoint/internal.h"
 
@@ -63,9 +63,9 @@ int exclude(struct checkpoint *c, pid_t pid, const char *why)
 	return err;
 }
 
-/* ---- is there anything to do? ------------------------------------------------- */
+/* ---- the target ---------------------------------------------------------------- */
 
-/* Nothing in /proc shows it: there is none, or it is hidden from us (hidepid). */
+/* Not in /proc: it does not exist, or is hidden from us (hidepid). */
 static int refuse_unseen(pid_t pid)
 {
 	if (!kill(pid, 0) || errno == EPERM)
@@ -114,7 +114,7 @@ int check_kind(const struct scope_process *p)
 
 /* ---- debuggers ----------------------------------------------------------------- */
 
-/* Decides about a process that is debugged or debugs. */
+/* Applies the policy to a tracee or tracer. */
 static int apply_policy(struct checkpoint *c, enum checkpoint_ptrace policy, pid_t pid, int err,
 			const char *why)
 {
@@ -152,14 +152,14 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 
 /* ---- one process ---------------------------------------------------------------- */
 
-/* The auxiliary vector of a 32-bit program has two of its words where we have one. */
+/* In a 32-bit program's auxv the first 64 bits hold both key and value. */
 static int check_program(const struct scope_process *p)
 {
 	int fd = proc_open(p->thread, "auxv", O_RDONLY), err = 0;
 	uint64_t key;
 
 	if (fd < 0)
-		return 0;		/* the module will tell */
+		return 0;		/* left to the module */
 	if (read(fd, &key, sizeof(key)) == sizeof(key) && key > UINT32_MAX)
 		err = report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot be "
 				  "checkpointed", p->pid);
@@ -173,8 +173,8 @@ static bool differs(pid_t thread, pid_t tid, int what)
 }
 
 /*
- * Threads share descriptors and folders: some take that back (unshare(2)).  One that
- * is ending has none, but gives up its memory before, which is looked at last.
+ * Threads can unshare file descriptors and working directory (unshare(2)).  An exiting
+ * thread has neither, but drops its mm before them, so the mm is compared last.
  */
 static int check_threads(const struct scope_process *p)
 {
@@ -195,8 +195,8 @@ static int check_threads(const struct scope_process *p)
 }
 
 /*
- * Those of numbers and clocks: what the module and the system calls say depends
- * on them, and a process may be in one and make its children in another.
+ * PID and time namespaces: what the module and system calls return depends on
+ * them, and a process may be in one and create its children in another.
  */
 static int check_namespaces(const struct scope_process *p)
 {
@@ -234,7 +234,7 @@ static int refuse_aio(pid_t pid)
 			   "(io_setup), which cannot be saved", pid);
 }
 
-/* Refuses devices and rings; opens what will be wanted when all stands still. */
+/* Refuses devices and aio rings; opens files that will be needed during the stop. */
 static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
 	FILE *maps = proc_stream(p->thread, "maps");
@@ -263,7 +263,7 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 	return err;
 }
 
-/* Attributes that cannot be saved. */
+/* Refuses attributes that cannot be saved. */
 static int check_attributes(const struct process_probe *probe)
 {
 	int err = 0;
@@ -282,9 +282,9 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 				       .status = status };
 	int err = check_namespaces(p);
 
-	if (!err)
-		err = device_add(c->attempt.job, p->pid, p->thread);	/* may we, and does nobody else? */
-	if (err == -EEXIST || err == -ESRCH) {	/* gone, or it calls exec: stop.c will see */
+	if (!err)	/* permitted, and in no other job? */
+		err = device_add(c->attempt.job, p->pid, p->thread);
+	if (err == -EEXIST || err == -ESRCH) {	/* exited, or in exec: left to stop.c */
 		report_clear();
 		err = 0;
 	}
@@ -304,7 +304,7 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	return err;
 }
 
-/* Has it ended since it was listed, or the thread that speaks for it? */
+/* Has it exited since it was listed, or the thread that stands for it? */
 static bool has_left(const struct scope_process *p)
 {
 	struct scope_process now;
@@ -312,7 +312,7 @@ static bool has_left(const struct scope_process *p)
 	return scope_look(p->pid, &now) || now.zombie || now.exiting || now.thread != p->thread;
 }
 
-/* The processes of the scope and what they have open. */
+/* Checks the processes of the scope and their open files. */
 static int check_scope(struct checkpoint *c)
 {
 	struct file_table *files = file_table_new(c->options->skip_unsupported);
@@ -326,7 +326,7 @@ static int check_scope(struct checkpoint *c)
 		if (p->zombie || is_excluded(c, p->pid))
 			continue;
 		err = check_process(c, files, p);
-		if (err && has_left(p)) {	/* the others are looked at all the same */
+		if (err && has_left(p)) {	/* still check the others */
 			report_clear();
 			err = 0;
 			left = p->pid;
@@ -340,7 +340,7 @@ static int check_scope(struct checkpoint *c)
 	return err;
 }
 
-/* Has one of them? */
+/* Has any process of the scope? */
 static bool somebody_left(const struct checkpoint *c)
 {
 	for (size_t i = 0; i < c->attempt.scope.count; i++)
@@ -350,9 +350,9 @@ static bool somebody_left(const struct checkpoint *c)
 }
 
 /*
- * Only all of /proc tells who debugs processes outside of the scope.  To leave
- * those out it must be known now, and to refuse the request of a program at
- * once; otherwise the module's word, when they are stopped, is enough.
+ * Finding members that debug processes outside the scope takes a scan of all of
+ * /proc.  That is needed to exclude them, or to refuse the request of a program at
+ * once; otherwise it is enough that the module reports them when they are stopped.
  */
 static int check_debuggers(struct checkpoint *c)
 {
@@ -388,10 +388,10 @@ int precheck(struct checkpoint *c)
 {
 	for (int try = 0; try < MAX_TRIES; try++) {
 		int err = precheck_once(c);
-		/* A process that becomes a client of libcr has the device open for a moment. */
+		/* A process becoming a libcr client has the device open for a moment. */
 		bool passing = err == -EBUSY && try < MAX_TRIES - 1;
 
-		/* What fails because a process ended meanwhile is no failure. */
+		/* A failure because a process has exited is none. */
 		if (!err || !(passing || somebody_left(c)) ||
 		    (err == -EOPNOTSUPP && try == MAX_TRIES - 1))
 			return err;
@@ -399,5 +399,5 @@ int precheck(struct checkpoint *c)
 		if (passing)
 			usleep(BUSY_US);
 	}
-	return 0;			/* too much comes and goes: stop.c will see */
+	return 0;			/* too much fork and exit: left to stop.c */
 }

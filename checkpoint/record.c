@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a process says about itself by libcr's kcr_ calls: the record that
- * libcr keeps in its memory (libcr/record.h), found by its name in the memory
- * map.  Any program may have made it: what is not as libcr makes it is left
- * out, with a warning.
+ * What a process has declared by libcr's kcr_ calls: the record that libcr
+ * keeps in its memory (libcr/record.h), found by its name in the memory map.
+ * Any program may have made it: one that libcr would not write is left out,
+ * with a warning.
  */
 #include "checkpoint/internal.h"
 
@@ -16,7 +16,7 @@
 #include "report/report.h"
 
 #define MAX_RECORDS	8		/* one per copy of libcr in the process */
-#define WRONG		(-EBADMSG)	/* within this file: the record makes no sense */
+#define WRONG		(-EBADMSG)	/* within this file: the record is malformed */
 
 static const char path_of_record[] = "/memfd:" CRI_RECORD_FILE " (deleted)";
 
@@ -40,7 +40,7 @@ static int read_part(const struct reader *r, size_t offset, void *to, size_t siz
 	return err == -EFAULT ? WRONG : err;
 }
 
-/* A malloc'ed copy of table 1 or 2 of a kind, the first of which is at `offset`. */
+/* A malloc'ed copy of table 1 or 2 of a kind; table 1 is at `offset`. */
 static int read_table(const struct reader *r, uint32_t table, size_t offset, size_t size,
 		      void **out)
 {
@@ -66,7 +66,7 @@ static int copy_text(char **to, const char *from, size_t size)
 	return *to ? 0 : -ENOMEM;
 }
 
-/* ---- its parts ----------------------------------------------------------------------- */
+/* ---- parts of a record --------------------------------------------------------------- */
 
 static int save_restart(const struct reader *r)
 {
@@ -165,7 +165,7 @@ static int save_regions(const struct reader *r, uint32_t table)
 	return err;
 }
 
-/* The value at data[*at], which moves behind it. */
+/* Adds the value at data[*at] and advances *at past it. */
 static int add_value(Kcr__Record *out, const struct cri_record_values *from, uint32_t *at)
 {
 	struct cri_record_value head;
@@ -220,7 +220,7 @@ static int save_values(const struct reader *r, uint32_t table)
 	return err;
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------- */
 
 static int save_record(const struct reader *r)
 {

@@ -2,8 +2,8 @@
 /*
  * Finds the processes of a scope.  Small trees are walked from parent to
  * child (/proc/PID/task/TID/children), since this is done while the processes
- * are stopped and a look at all of /proc takes longer; everything else takes
- * that look.  Nothing here is final before the processes are stopped: stop.c
+ * are stopped and a scan of all of /proc takes longer; everything else takes
+ * that scan.  Nothing here is final before the processes are stopped: stop.c
  * collects again until nothing new shows up.
  */
 #include "checkpoint/scope.h"
@@ -18,8 +18,8 @@
 #include "proc/tree.h"
 #include "report/report.h"
 
-#define WALK_THREADS	64		/* beyond: look at all of /proc */
-#define WALK_PROCESSES	512		/* likewise, ended ones among them */
+#define WALK_THREADS	64		/* above this, scan all of /proc */
+#define WALK_PROCESSES	512		/* likewise; includes zombies */
 #define EXITING_FLAG	0x00000004	/* PF_EXITING */
 #define KTHREAD_FLAG	0x00200000	/* PF_KTHREAD */
 
@@ -55,7 +55,7 @@ static bool thread_lives(pid_t tid)
 	       !(stat_number(stat, 9) & EXITING_FLAG);
 }
 
-/* The first thread has ended: another one, which lives. */
+/* The leader has exited: finds a thread that has not. */
 static void find_thread(struct scope_process *p)
 {
 	DIR *threads = proc_list(p->pid, "task");
@@ -140,7 +140,7 @@ void scope_free(struct scope *scope)
 	*scope = (struct scope) { };
 }
 
-/* Adds a process by number unless it is there, gone, or this program. */
+/* Adds a process by PID, unless it is there already, has exited or is this program. */
 static int add_seed(struct scope *scope, pid_t pid)
 {
 	struct scope_process p;
@@ -152,7 +152,7 @@ static int add_seed(struct scope *scope, pid_t pid)
 
 /* ---- walking a tree ---------------------------------------------------------- */
 
-/* -EAGAIN: it has vanished, and with it the kernel may have skipped another. */
+/* -EAGAIN: it has vanished, and the kernel may have skipped another because of that. */
 static int walk_child(void *arg, pid_t child)
 {
 	struct scope *scope = arg;
@@ -169,11 +169,11 @@ static int walk_process(struct scope *scope, pid_t pid)
 {
 	int err = proc_each_child(pid, walk_child, scope);
 
-	/* A thread that ended has left its children to another. */
+	/* A thread that exited has left its children to another one. */
 	return err == -ENOENT || err == -ESRCH ? -EAGAIN : err;
 }
 
-/* -E2BIG: too large or not possible here; -EAGAIN: try again. */
+/* -E2BIG: too large to walk; -EAGAIN: changed meanwhile, or no `children` in /proc. */
 static int walk_tree(struct scope *scope)
 {
 	int budget = WALK_THREADS, err;
@@ -193,7 +193,7 @@ static int walk_tree(struct scope *scope)
 	return 0;
 }
 
-/* ---- looking at everything ---------------------------------------------------- */
+/* ---- scanning /proc ----------------------------------------------------------- */
 
 int scope_each(int (*fn)(void *arg, const struct scope_process *p), void *arg)
 {
@@ -251,7 +251,7 @@ static bool is_ours(const struct scope *all, pid_t pid)
 	return false;
 }
 
-/* Members of a group or session: those whose parent is not one first, then down. */
+/* Members of a group or session: first those whose parent is none, then their descendants. */
 static int add_matching(struct scope *scope, const struct scope *all, enum checkpoint_scope kind,
 			pid_t target)
 {
@@ -274,7 +274,7 @@ static int add_matching(struct scope *scope, const struct scope *all, enum check
 	return err;
 }
 
-/* ---- all together ------------------------------------------------------------- */
+/* ---- collecting --------------------------------------------------------------- */
 
 static int add_seeds(struct scope *scope, pid_t target, const pid_t *member, size_t nr_members)
 {
@@ -285,7 +285,7 @@ static int add_seeds(struct scope *scope, pid_t target, const pid_t *member, siz
 	return err;
 }
 
-/* Parents before their children: a member may have been a seed of its own. */
+/* Parents before children: seeds are not in that order. */
 static int sort(struct scope *scope)
 {
 	struct scope sorted = { };

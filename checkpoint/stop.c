@@ -2,9 +2,9 @@
 /*
  * Stops every process of the scope.  The module catches what members fork
  * while they are being stopped; a process that joins the scope otherwise (by
- * setpgid(), or born of one not yet added) shows up when the scope is
- * collected again with all members at rest: then it is added and the job
- * parked once more.  Done when nothing new is seen.
+ * setpgid(), or forked by one not yet added) shows up when the scope is
+ * collected again with all members parked: then it is added and the job
+ * parked once more, until nothing new is seen.
  */
 #include "checkpoint/internal.h"
 
@@ -24,10 +24,10 @@
 #define MAX_ROUNDS	100
 #define MAX_WAITS	5000	/* of 2 ms each, for processes to end */
 #define BUSY_TRIES	3
-#define PARK_MS		3000u	/* one try */
-#define MARGIN_NS	50000000ull	/* left of --time to say why it failed */
+#define PARK_MS		3000u	/* per try */
+#define MARGIN_NS	50000000ull	/* kept of --time for reporting the failure */
 
-/* Milliseconds that the next PARK may take; 0: the time is over. */
+/* Milliseconds that the next PARK may take; 0: no time is left. */
 static unsigned int park_time(const struct checkpoint *c)
 {
 	uint64_t now = now_ns() + MARGIN_NS, left;
@@ -66,7 +66,7 @@ static int collect(struct checkpoint *c)
 	return err;
 }
 
-/* 1: it is left out, now or before; 0: it belongs to the checkpoint; -errno. */
+/* 1: excluded, now or earlier; 0: it belongs to the checkpoint; -errno. */
 static int leave_out(struct checkpoint *c, pid_t pid)
 {
 	int err;
@@ -80,8 +80,8 @@ static int leave_out(struct checkpoint *c, pid_t pid)
 }
 
 /*
- * Adds what is in the scope and not in the job; how many were, or -errno.
- * *ending: how many are about to end (or call exec): the next look tells.
+ * Adds what is in the scope and not in the job; returns their number, or -errno.
+ * *ending: number of processes that are exiting (or in exec): look again later.
  */
 static int add_new(struct checkpoint *c, int *ending)
 {
@@ -114,7 +114,7 @@ static int add_new(struct checkpoint *c, int *ending)
 	return added;
 }
 
-/* Takes those of the list that are in the scope, in its order; how many, or -errno. */
+/* Copies those of the list that are in the scope, in its order; their number, or -errno. */
 static int choose(struct checkpoint *c, const struct kcr_process *list, int count,
 		  struct kcr_process *member)
 {
@@ -162,7 +162,7 @@ static int list_members(struct checkpoint *c)
 	return 0;
 }
 
-/* A PARK failed and all run: 0 to try again, or -errno. */
+/* PARK failed, so all run again: 0 to retry, or -errno. */
 static int after_failure(struct checkpoint *c, int err, int *busy)
 {
 	if (err == -EBUSY && (c->deadline_ns ? park_time(c) > 0 : ++*busy < BUSY_TRIES))
@@ -208,7 +208,7 @@ static int check_flags(const struct checkpoint *c)
 	return 0;
 }
 
-/* Stops the job as it is now: 0 (*parked tells) or -errno. */
+/* Parks the current members of the job: 0 (*parked: done, else retry) or -errno. */
 static int park(struct checkpoint *c, bool *parked, int *busy)
 {
 	struct kcr_park park;
@@ -256,8 +256,8 @@ int stop_processes(struct checkpoint *c)
 			return parked && c->attempt.members.count ? check_flags(c) : stop_nobody(c);
 		}
 	}
-	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is ending and does not come to its "
-			   "end" : "new processes appear faster than they can be stopped");
+	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is exiting and does not finish" :
+			   "new processes appear faster than they can be stopped");
 }
 
 static int continued(pid_t pid)
@@ -302,9 +302,9 @@ int stop_release(struct checkpoint *c, int signal)
 	if (err)
 		return err;
 	clients_stop_again(c);
-	/* Those that only happen to be stopped with the others get no signal. */
+	/* Stopped processes outside the scope get no signal. */
 	by_us = signal && (m->outsiders || m->released);
-	/* Who is continued before the release seems to have been so by somebody else. */
+	/* A SIGCONT before the release would look as if somebody else had sent it. */
 	if (by_us && signal != SIGCONT)
 		send_signal(m, signal);
 	if (!m->released)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A destination that has no name to be given at the end: what is written is there at
- * once, and stays if the checkpoint fails.
+ * A destination that is not renamed at the end: what is written is visible at once,
+ * and stays if the checkpoint fails.
  */
 #include "checkpoint/destination.h"
 
