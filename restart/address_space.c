@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One mmap(2) per saved VMA, what madvise(2), mlock2(2) and mseal(2) add to
- * it, and prctl(PR_SET_MM_MAP).  The vdso is not here (vdso.c).  See address_space.h.
+ * One mmap(2) per saved VMA, then madvise(2), mlock2(2) and mseal(2) for it, and
+ * prctl(PR_SET_MM_MAP).  The vdso is not here (vdso.c).  See address_space.h.
  */
 #include "restart/address_space.h"
 
@@ -28,7 +28,7 @@
 #endif
 #define HUGE_SHIFT	26		/* of log2(page size) in the flags of mmap(2) */
 #define AT_NULL		0
-/* Everything that exists only while the kernel or a driver makes it. */
+/* Mappings that only the kernel or a driver can create. */
 #define NOT_MAPPABLE	(KCR_VMA_IO | KCR_VMA_UFFD | KCR_VMA_SPECIAL)
 #define KERNEL_MADE	(KCR_VMA_VDSO | KCR_VMA_VVAR)
 
@@ -88,8 +88,8 @@ static int map_flags(const Kcr__Vma *vma)
 }
 
 /*
- * A System V segment is attached, so that the kernel counts it.  The file
- * behind a segment has its number as inode number.
+ * A System V segment is attached, so that the kernel counts the attachment.  The
+ * inode number of its file is the shmid.
  */
 static int attach(const Kcr__Vma *vma, int fd, const char *label, struct script *s)
 {
@@ -104,7 +104,7 @@ static int attach(const Kcr__Vma *vma, int fd, const char *label, struct script 
 	return 0;
 }
 
-/* Is it a whole segment, so that shmat(2) makes the same? */
+/* Is it a whole segment, as shmat(2) maps it? */
 static bool is_whole_segment(const struct rebuild *r, const Kcr__Vma *vma)
 {
 	const Kcr__File *file = vma->file_id ? context_file(r->context, vma->file_id) : NULL;
@@ -146,9 +146,9 @@ static void advise(const Kcr__Vma *vma, struct script *s)
 }
 
 /*
- * The first lock puts no pages in place, so it fails for the limit only.  The
- * other fails where not all pages can be there (no access at all, the end of
- * the file), as for the program, but makes the same lock all the same.
+ * The first lock faults in no pages, so it fails only if the limit is exceeded.
+ * The second one fails if not all pages can be faulted in (PROT_NONE, beyond the
+ * end of the file), as it did for the program, but locks the VMA nevertheless.
  */
 static void lock(const Kcr__Vma *vma, struct script *s)
 {
@@ -163,7 +163,7 @@ static void lock(const Kcr__Vma *vma, struct script *s)
 				0, 0, 0, 0);
 }
 
-/* Bytes of the auxiliary vector up to and with its AT_NULL. */
+/* Bytes of the auxiliary vector up to and including AT_NULL. */
 static size_t auxv_length(const Kcr__Mm *mm)
 {
 	uint64_t entry[2];

@@ -9,12 +9,11 @@
 #include "resource/resource.h"
 
 /*
- * Can this map be rebuilt? To be asked before anything is made.
- * -EOPNOTSUPP or -EINVAL, reported.
+ * Can this map be rebuilt?  Call before anything is created.  -EOPNOTSUPP, reported.
  */
 int memory_check(const Kcr__Process *p, const Kcr__Mm *mm);
 
-/* The mappings, in an address space that is free where they go. */
+/* Creates the mappings, whose addresses must be free. */
 int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s);
 
 /* Bytes of operations and data that memory_script() will need, at most. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parents, sessions and groups of the saved processes.  A process can be in a
- * session only by starting it or by being forked inside it, so a process that
- * is neither a session's leader nor in a session of its parent's must have
- * been forked by somebody who has ended since, and was adopted: it is forked
- * through a helper of its session's leader in the same way.
+ * Parents, sessions and groups of the saved processes.  A process is in a session
+ * because it started it or was forked inside it.  So one that neither leads its
+ * session nor is in one of its parent's was forked by a process that has exited
+ * since, and was adopted: it is forked by a helper of its session's leader, which
+ * exits likewise.
  */
 #include "restart/family.h"
 
@@ -18,7 +18,7 @@ static size_t find(const struct context *c, int pid)
 	return FAMILY_OUTSIDE;
 }
 
-/* Saved leaders only: a number may have been reused by a process elsewhere. */
+/* Only leaders of that very session: the PID may have been reused. */
 static size_t find_session(const struct context *c, const Kcr__Process *p)
 {
 	size_t leader = find(c, p->sid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who makes whom: the saved parents, sessions and groups, turned into an
- * order in which fork, setsid and setpgid can bring them about.
+ * Who forks whom: turns the saved parents, sessions and groups into an order
+ * of fork, setsid and setpgid that recreates them.
  */
 #ifndef KCR_RESTART_FAMILY_H
 #define KCR_RESTART_FAMILY_H
@@ -16,10 +16,10 @@
 struct relation {
 	size_t parent;		/* index in context->process, or FAMILY_OUTSIDE: cr_restart */
 	size_t session;		/* the session's leader; OUTSIDE: cr_restart's session */
-	size_t group;		/* the group's leader; OUTSIDE: `group_number` tells */
+	size_t group;		/* the group's leader; OUTSIDE: see `group_number` */
 	/*
-	 * With group OUTSIDE: 0 cr_restart's own group; else the number of a
-	 * group inside a saved session whose leader has ended.
+	 * With group OUTSIDE: 0: cr_restart's own group; else the ID of a group in
+	 * a saved session, whose leader (the group's) has exited.
 	 */
 	int group_number;
 	/* Forked by its session's leader through a helper, then adopted by `parent`. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of addresses and the gaps between them; see hole.h.
+ * Address ranges and the gaps between them; see hole.h.
  */
 #include "restart/hole.h"
 

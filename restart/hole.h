@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Ranges of addresses, and finding free ones: what a restart puts into a
- * process for its own use must be clear of the program that does it and of
- * the program that is rebuilt.
+ * Address ranges, and finding free ones: what a restart maps in a process for
+ * its own use must overlap neither cr_restart's mappings nor those of the
+ * program being rebuilt.
  */
 #ifndef KCR_RESTART_HOLE_H
 #define KCR_RESTART_HOLE_H
@@ -13,7 +13,7 @@
 
 #include "arch/address.h"
 
-/* Where a hole may be. */
+/* Bounds of a hole. */
 #define HOLE_LOWEST	0x10000ull
 #define HOLE_HIGHEST	ARCH_USER_END
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory of rebuilt processes, as a sink of the page pipeline: the module
- * reads raw pages from the context file into place, and takes from a buffer what
- * had to be decompressed or came from a pipe.  No process runs before all of it
- * has been verified.
+ * reads raw pages from the context file into place; pages that had to be
+ * decompressed or came from a pipe are copied from a buffer.  No process runs
+ * before all of it has been verified.
  */
 #include "restart/memory.h"
 

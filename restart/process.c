@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes the scripts of a process: the leader's exchanges the memory, sets
- * what concerns the whole process and makes the other threads; every thread
- * then sets what is its own and enters the module.  See process.h.
+ * Writes the scripts of a process: the leader's replaces the memory, sets
+ * what concerns the whole process and creates the other threads; every thread
+ * then sets its own state and enters the module.  See process.h.
  */
 #include "restart/process.h"
 
@@ -28,20 +28,20 @@
 #define THREAD_FLAGS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
 			 CLONE_SYSVSEM)
 #define STACK_SIZE	4096u
-#define FIXED_SIZE	(256u << 10)	/* code, limits, locks, what a leader has alone */
+#define FIXED_SIZE	(256u << 10)	/* code, limits, locks, what only a leader has */
 #define RSEQ_LENGTH	32u
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE	27
 #endif
 
-/* glibc 2.35 and later register every thread; weak: other C libraries do not. */
+/* glibc 2.35 and later register rseq for every thread; weak, as other C libraries do not. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 struct builder {
 	const struct process_exit *how;
 	const Kcr__Mm *mm;
-	struct ranges busy;		/* ours, saved, and what was taken since */
+	struct ranges busy;		/* our mappings, saved ones, blob */
 	struct vdso vdso;
 	struct blob blob;
 };
@@ -58,7 +58,7 @@ int process_check(const Kcr__Process *p)
 	return err;
 }
 
-/* The kernel must not write into our thread area once it is unmapped. */
+/* The kernel must not write into our rseq area once it is unmapped. */
 static int forget_rseq(void)
 {
 	unsigned long feature = getauxval(AT_RSEQ_FEATURE_SIZE);
@@ -80,7 +80,7 @@ bool process_is_sharer(const Kcr__Process *p)
 	return p->state != KCR__PROCESS__STATE__ZOMBIE && !p->mm;
 }
 
-/* Does q live in the memory of p, which is not its own process? */
+/* Is q another process in the memory of p? */
 static bool shares_memory(const Kcr__Process *p, const Kcr__Process *q)
 {
 	return q != p && process_is_sharer(q) && q->mm_id == p->mm_id;
@@ -113,7 +113,7 @@ static uint64_t blob_length(const struct builder *b)
 	return (length + 4095) & ~4095ull;
 }
 
-/* Chooses the places of the blob and of a vdso that has to give way. */
+/* Chooses the addresses of the blob and of a vdso that is in the way. */
 static int choose_places(struct builder *b)
 {
 	struct ranges self = { 0 };
@@ -146,7 +146,7 @@ static void unmap_between(struct script *s, uint64_t start, uint64_t end)
 			    0, 0, 0, 0);
 }
 
-/* Everything but the blob and the live vdso. */
+/* Everything except the blob and the live vdso. */
 static void unmap_all(const struct builder *b, struct script *s)
 {
 	uint64_t blob_end = b->blob.base + b->blob.length;
@@ -180,7 +180,7 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.stopped = b->how->stopped,
 		.stop_signal = p->stop_seen ? 0 : p->stop_signal,
 		.nr_threads = (uint32_t)p->n_thread,
-		/* What is neither 0 nor 1 cannot be set and becomes the stricter 0. */
+		/* Only 0 and 1 can be set; anything else becomes 0, which is stricter. */
 		.dumpable = p->has_dumpable ? p->dumpable == 1 : -1,
 	};
 
@@ -218,7 +218,7 @@ static int attributes_last(const struct builder *b, const Kcr__Process *p, struc
 	return err;
 }
 
-/* The script that another thread starts with; its address, or 0 with *err. */
+/* Writes the script of another thread: its address, or 0 with *err. */
 static uint64_t other_thread(struct builder *b, const Kcr__Process *p, const Kcr__Thread *t,
 			     int *err)
 {
@@ -237,7 +237,7 @@ static uint64_t other_thread(struct builder *b, const Kcr__Process *p, const Kcr
 	return at;
 }
 
-/* The call that makes a thread, or a process in the same memory, which runs `script`. */
+/* Adds the clone of a thread, or of a process in the same memory, that runs `script`. */
 static int script_child(struct builder *b, struct script *s, int32_t saved_tid, uint64_t script,
 			uint64_t flags, uint32_t exit_signal)
 {
@@ -303,14 +303,14 @@ static void close_files(const struct rebuild *r, int exe_fd, struct script *s)
 	script_call(s, "closing files", SYS_close_range, from, ~0u, 0, 0, 0, 0);
 }
 
-/* What the leader does when only it exists, and once all its threads do. */
+/* The leader creates the threads, then finishes. */
 static int finish_leader(struct builder *b, const Kcr__Process *p, bool close, struct script *s)
 {
 	struct thread_exit leave = thread_exit_of(b, p, p->thread[0]);
 	Kcr__Thread ended = KCR__THREAD__INIT;
 	int err = make_threads(b, p, s);
 
-	/* Of a leader that has ended its name is left, and what all threads have. */
+	/* Of a leader that has exited only its name and what all threads share are saved. */
 	ended.tid = p->pid;
 	ended.name = p->name;
 	if (!err)
@@ -345,7 +345,7 @@ static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
 	return NULL;
 }
 
-/* From its maker's descriptors, which it has a copy of, to its own. */
+/* Turns the copy of its creator's file descriptors into its own. */
 static void sharer_files(struct builder *b, const Kcr__Process *q, struct script *s)
 {
 	const Kcr__Process *p = b->how->process;
@@ -395,8 +395,8 @@ static int sharer_script(struct builder *b, const Kcr__Process *q, struct script
 }
 
 /*
- * Those that live in this process's memory cannot be made by fork: its leader
- * makes them as it makes threads.  Their numbers must be known beforehand.
+ * Processes in this one's memory cannot be forked: its leader creates them like
+ * threads.  Their PIDs must be known beforehand.
  */
 static int make_sharers(struct builder *b, struct script *s)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The restart as kcr_restarted(3) tells of it.  Only two pages of the record,
- * which no program writes to, are touched.
+ * Records the restart for kcr_restarted(3).  Only two pages of the record are
+ * written, which the program itself never writes.
  */
 #include "restart/record.h"
 

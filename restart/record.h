@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Telling programs that use libcr that they were restarted.
+ * Lets programs that use libcr know that they were restarted.
  */
 #ifndef KCR_RESTART_RECORD_H
 #define KCR_RESTART_RECORD_H
@@ -8,9 +8,9 @@
 #include "resource/resource.h"
 
 /*
- * Writes number, time and file of this restart into the memory of every
- * process that keeps a record (libcr/record.h).  All threads have entered, and
- * the memory is filled.  0 or -errno, reported.
+ * Writes count, time and file of this restart into the memory of every process
+ * that keeps a record (libcr/record.h), after all threads have entered and their
+ * memory was filled.  0 or -errno, reported.
  */
 int record_restart(struct rebuild *r);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order of a restart: check that this machine can, open all files, give
- * them their contents, make the processes, wait until every thread has entered
- * the module, fill their memory, and only then let them run.  Until that last
- * step the end of the job undoes everything.
+ * The order of a restart: check whether this machine can run the programs, open
+ * all files, restore their contents, create the processes, wait until every thread
+ * has entered the module, fill their memory, and only then let them run.  Until
+ * that last step closing the job undoes everything.
  */
 #include "restart/restart.h"
 
@@ -29,9 +29,9 @@
 #include "restart/skeleton.h"
 #include "restart/trust.h"
 
-#define ENTER_TIMEOUT_MS	300000		/* a bound on a restart gone wrong */
-#define HOLD_MS			5000		/* threads that a callback may wait for */
-#define WAIT_MS			100		/* between looks at all of them */
+#define ENTER_TIMEOUT_MS	300000		/* in case a restart hangs */
+#define HOLD_MS			5000		/* hold threads that a callback may wait for */
+#define WAIT_MS			100		/* between checks of all processes */
 #define END_MS			10000		/* for processes that are not our children yet */
 
 static int check_architecture(const Kcr__Preamble *p)
@@ -45,7 +45,7 @@ static int check_architecture(const Kcr__Preamble *p)
 	return 0;
 }
 
-/* Before anything is made: could this machine run these programs? */
+/* Before anything is created: could this machine run these programs? */
 static int check_programs(const struct context *context, const struct kcr_info *info)
 {
 	const Kcr__Preamble *p = context->preamble;
@@ -64,7 +64,7 @@ static int check_programs(const struct context *context, const struct kcr_info *
 	return 0;
 }
 
-/* The tables that the rooms share; new_pid is seen by all processes. */
+/* Sets up *r; new_pid is shared by all processes. */
 static int prepare(struct rebuild *r, const struct context *c,
 		   const struct restart_options *options)
 {
@@ -86,7 +86,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 	return 0;
 }
 
-/* A file that is gone again when all is done (a deleted one) must not be left. */
+/* With signals blocked, so that no temporary file (of a deleted one) is left behind. */
 static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
 {
 	sigset_t all, old;
@@ -119,15 +119,15 @@ static int open_files(struct rebuild *r, struct context_reader *reader)
 }
 
 /*
- * Has process i entered? 0, -EAGAIN: not yet, -ECHILD: it died (no message:
- * others know more).
+ * Has process i entered?  0, -EAGAIN: not yet, -ECHILD: it died (no message:
+ * see explain()).
  */
 static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 {
 	pid_t pid = __atomic_load_n(&r->new_pid[i], __ATOMIC_ACQUIRE);
 	int err;
 
-	/* Its PID is known when its maker has come that far. */
+	/* Its parent has not forked it yet. */
 	if (!pid) {
 		usleep(timeout_ms * 1000);
 		return -EAGAIN;
@@ -138,8 +138,8 @@ static int look(const struct rebuild *r, size_t i, unsigned int timeout_ms)
 }
 
 /*
- * Every living process waits for all others to be made, so the death of one
- * is looked for while another is waited for.
+ * Processes wait for each other, so while waiting for one, check whether another
+ * has died.
  */
 static int wait_for_all(const struct rebuild *r, const struct restorer_status *status,
 			struct restart_result *result)
@@ -170,21 +170,21 @@ static int wait_for_all(const struct rebuild *r, const struct restorer_status *s
 	return 0;
 }
 
-/* The call that makes a thread (or a process in the same memory) failed. */
+/* The clone of a thread (or of a process in the same memory) failed. */
 static void explain_thread(const struct rebuild *r, pid_t pid, pid_t tid, int err)
 {
 	if (err == -EPERM)
 		refused_clone(pid, r->restore_ids ? tid : 0);
 	else if (err == -EEXIST)
-		report_fail(-EBUSY, "process %d cannot be rebuilt: the number of its thread %d is in "
-			    "use: end that process, or use --no-restore-pid", pid, tid);
+		report_fail(-EBUSY, "process %d cannot be rebuilt: its thread ID %d is in use: end "
+			    "that process, or use --no-restore-pid", pid, tid);
 	else
 		report_errno(err, "process %d cannot be rebuilt: its thread %d", pid, tid);
 }
 
 /*
- * What made it fail: the record of the process that knew first, or the note of
- * one that had left cr_restart's memory and could only write down a label.
+ * Reports the cause: the message of the process that failed first, or the label
+ * of one that had left cr_restart's memory and could write no more than that.
  */
 static int explain(int err, const struct rebuild *r, const struct restorer_status *status)
 {
@@ -200,7 +200,7 @@ static int explain(int err, const struct rebuild *r, const struct restorer_statu
 			     status->pid, status->label);
 	}
 	report_errno(err, "a process could not be rebuilt");
-	return report_error() ?: err;	/* 0: who began to write its record was killed */
+	return report_error() ?: err;	/* 0: killed while it wrote its message */
 }
 
 static size_t leader_index(const struct context *c)
@@ -216,7 +216,7 @@ static size_t leader_index(const struct context *c)
 	return root;
 }
 
-/* The signal waits with the threads in the module and is the first they see. */
+/* The signal is pending until the threads leave the module, and is the first they get. */
 static void send_signal(const struct rebuild *r, int signal)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)
@@ -250,7 +250,7 @@ static bool has_clients(const struct context *c)
 	return false;
 }
 
-/* As device_finish(), also if we are stopped, frozen or traced meanwhile. */
+/* As device_finish(), but goes on if we are stopped, frozen or traced meanwhile. */
 static int finish_patiently(const struct rebuild *r, unsigned int timeout_ms, int *code, pid_t *pid)
 {
 	int err = device_finish(r->job, timeout_ms, code, pid);
@@ -263,7 +263,7 @@ static int finish_patiently(const struct rebuild *r, unsigned int timeout_ms, in
 }
 
 /*
- * Waits for callbacks (libcr), the other threads still asleep: but not for ever,
+ * Waits for callbacks (libcr) while the other threads are held: at most HOLD_MS,
  * as a callback may need a lock that one of these has.
  */
 static int finish_callbacks(const struct rebuild *r)
@@ -284,7 +284,7 @@ static int finish_callbacks(const struct rebuild *r)
 			   pid, code);
 }
 
-/* Those that were stopped before they had to run their callbacks, or were about to stop. */
+/* Stops those that were stopped before they ran their callbacks, or about to stop. */
 static void stop_again(const struct rebuild *r)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)
@@ -300,19 +300,19 @@ static int let_go(const struct rebuild *r, int signal)
 
 	if (!hold && signal != SIGCONT)
 		stop_again(r);
-	/* SIGKILL would end the sleep in which they wait to be let go. */
+	/* SIGKILL would end their sleep in ENTER before all can run. */
 	if (signal && signal != SIGKILL && !hold)
 		send_signal(r, signal);
 	err = device_resume(r->job, hold, NULL);
 	if (err)
-		return report_errno(err, "the rebuilt processes could not be let go");
+		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
 		err = finish_callbacks(r);
 		if (!err && signal != SIGCONT)
 			stop_again(r);
 		if (!err && signal && signal != SIGKILL)
 			send_signal(r, signal);
-		/* Unless there is nothing to hold any more. */
+		/* Fails if nothing is held any more: ignored. */
 		if (!err)
 			device_resume(r->job, false, NULL);
 		if (!err)
@@ -323,7 +323,7 @@ static int let_go(const struct rebuild *r, int signal)
 	return err;
 }
 
-/* By its new number; 0: the leader had no terminal, or others were in its foreground. */
+/* The new ID of the group; 0: the leader had no terminal, or no saved group was in front. */
 static pid_t foreground_group(const struct rebuild *r, const Kcr__Process *leader)
 {
 	for (size_t i = 0; leader->has_tty_foreground && i < r->context->nr_processes; i++)
@@ -346,7 +346,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	made = now_ns();
-	files_close(r);			/* the programs alone hold them from here on */
+	files_close(r);			/* from here on only the programs hold them */
 	err = memory_fill(r, reader, options, result);
 	if (!err)
 		err = record_restart(r);
@@ -373,9 +373,8 @@ static void finish(struct rebuild *r)
 }
 
 /*
- * Waits for the end of what was made, and for nothing else: whoever executed
- * cr_restart may have had children.  Those of a process that has ended become
- * ours.
+ * Waits for the end of the new processes only: cr_restart may have inherited other
+ * children by exec.  Children of a process that has exited become ours.
  */
 static void reap_all(const struct rebuild *r)
 {
@@ -384,7 +383,7 @@ static void reap_all(const struct rebuild *r)
 	for (size_t i = 0; i < r->context->nr_processes; i++) {
 		pid_t pid = r->new_pid[i];
 
-		/* The number of a sharer is known before anybody has it. */
+		/* A sharer's PID is set before it exists. */
 		if (!pid || process_is_sharer(r->context->process[i]))
 			continue;
 		while (waitpid(pid, NULL, __WALL) < 0 && !kill(pid, 0) && now_ns() < end)
@@ -419,10 +418,10 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		err = prepare(&r, context, options);
 	if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
-	close(r.job);			/* ends what is not running by now */
+	close(r.job);			/* kills what is not running by now */
 	if (err && r.new_pid && r.new_pid != MAP_FAILED)
 		reap_all(&r);
-	/* skeleton_make() made us adopt orphans; those of the programs go where they went. */
+	/* skeleton_make() made us a subreaper; the programs' orphans are not for us. */
 	prctl(PR_SET_CHILD_SUBREAPER, subreaper);
 	report_relay();
 	if (r.context)

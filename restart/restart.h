@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Restart: from a loaded context file to running processes.  The order of
- * steps is in restart.c; skeleton.c makes the processes, process.c turns one
- * of them into its saved self, memory.c gives them their memory.
+ * steps is in restart.c; skeleton.c creates the processes, process.c turns one
+ * of them into the saved one, memory.c fills their memory.
  */
 #ifndef KCR_RESTART_RESTART_H
 #define KCR_RESTART_RESTART_H
@@ -14,18 +14,18 @@
 #include "image/context.h"
 
 struct restart_options {
-	bool restore_pid;	/* old process and thread numbers */
+	bool restore_pid;	/* old PIDs and thread IDs */
 	bool restore_pgid;	/* also groups whose leader is not in the file */
 	bool restore_sid;	/* also sessions whose leader is not in the file */
-	bool any_port;		/* an internet port that is in use is replaced by a free one */
-	bool any_cpu;		/* the caller's processors take the place of the first thread's */
-	bool trust;		/* --trust: whoever may have written the file */
+	bool any_port;		/* replace TCP and UDP ports in use by free ones */
+	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
+	bool trust;		/* --trust: no matter who may have written the file */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */
 	/*
-	 * Called just before the processes are let go; or NULL.  `foreground`: the
-	 * group of theirs that had the leader's terminal; 0: none of them.
+	 * Called just before the processes run; or NULL.  `foreground`: their group
+	 * that was in the foreground of the leader's terminal; 0: none.
 	 */
 	void (*commit)(pid_t leader, pid_t foreground);
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
@@ -33,7 +33,7 @@ struct restart_options {
 };
 
 struct restart_result {
-	pid_t leader;		/* the process that the checkpoint named (or its oldest root) */
+	pid_t leader;		/* the checkpoint's target, or the first root of its tree */
 	size_t nr_processes;
 	size_t nr_threads;
 	uint64_t nr_pages;
@@ -45,9 +45,9 @@ struct restart_result {
 /*
  * Rebuilds everything in `context` (just loaded from `reader`) and lets it
  * run.  Roots of the saved tree become children of the caller.  On an error
- * (-errno, message recorded with report_fail()) every process made has been
+ * (-errno, message recorded with report_fail()) every new process has been
  * killed and reaped.  The caller must be single-threaded.  It may be killed
- * at any time: what it has made dies with it, until options->commit is called.
+ * at any time: until options->commit is called, the new processes die with it.
  */
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes the bare processes.  Every one forks its children (family.c says whom
- * and when), takes its place in session and group, waits until all exist, and
- * then turns into its saved self; zombies end instead.  They meet in a page
- * that all of them share.
+ * Creates the bare processes.  Each forks its children (family.c decides which and
+ * when), joins its session and group, waits until all exist, and then turns into
+ * the saved process; zombies exit instead.  They synchronize in a shared page.
  */
 #include "restart/skeleton.h"
 
@@ -29,14 +28,14 @@
 #include "restart/family.h"
 #include "restart/process.h"
 
-#define HELPER_FIRST	32767	/* helpers get free numbers from here downwards */
+#define HELPER_FIRST	32767	/* helpers get free PIDs from here downwards */
 #define HELPER_LAST	300
 #define IN_USE_TRIES	30
 #define IN_USE_WAIT_US	10000
 
 /* Shared by all processes of the skeleton. */
 struct meeting {
-	atomic_int made;	/* processes that exist and lead their groups */
+	atomic_int made;	/* processes that exist; group leaders lead their groups */
 	atomic_int grouped;	/* processes that are in their groups */
 };
 
@@ -49,7 +48,7 @@ static struct {
 	struct restorer_status *status;
 	bool module_clones;
 	pid_t builder;
-	size_t nr_forked;	/* processes that are made here */
+	size_t nr_forked;	/* processes that are created here */
 } k;
 
 static const Kcr__Process *saved(size_t i)
@@ -70,7 +69,7 @@ static void announce(atomic_int *count)
 	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* If one never comes, the builder ends the job, which kills the waiters. */
+/* If one never arrives, the builder closes the job, which kills those waiting. */
 static void await(atomic_int *count)
 {
 	int total = (int)k.nr_forked, seen;
@@ -81,7 +80,7 @@ static void await(atomic_int *count)
 
 /* ---- forking ------------------------------------------------------------------ */
 
-/* fork() with a number: the child's, 0 in the child, or -errno. */
+/* fork() with this PID (0: any): the child's PID, 0 in the child, or -errno. */
 static pid_t fork_as(pid_t number, int exit_signal)
 {
 	struct kcr_clone request = {
@@ -114,7 +113,7 @@ static bool number_is_saved(pid_t number)
 	return false;
 }
 
-/* A helper takes no number that a saved process or thread will need. */
+/* A helper takes no PID that a saved process or thread will need. */
 static pid_t fork_helper(void)
 {
 	if (!k.options->restore_pid)
@@ -131,7 +130,7 @@ static pid_t fork_helper(void)
 	return -EAGAIN;
 }
 
-/* A clone failed: made for this saved process, by its number or any. */
+/* Reports a failed clone for this saved process. */
 static int not_made(int err, pid_t pid, const char *what)
 {
 	if (err == -EPERM)
@@ -149,7 +148,7 @@ static void give_up(int err, const char *what, size_t i)
 
 static void live(size_t i) __attribute__((noreturn));
 
-/* A number may be free again soon: the killed original is perhaps not reaped yet. */
+/* Retries if the PID is in use: the killed original may not be reaped yet. */
 static pid_t fork_patiently(pid_t number, int exit_signal)
 {
 	pid_t pid = fork_as(number, exit_signal);
@@ -161,7 +160,7 @@ static pid_t fork_patiently(pid_t number, int exit_signal)
 	return pid;
 }
 
-/* The signal by which the parent learns of the end; who adopts it gets SIGCHLD. */
+/* The exit signal for the parent; for cr_restart, which adopts it, SIGCHLD. */
 static int exit_signal(size_t i)
 {
 	const Kcr__Process *p = saved(i);
@@ -198,7 +197,7 @@ static int reap(pid_t pid)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
 }
 
-/* A process of our session whose maker has ended: made by a helper that ends. */
+/* A process of our session whose parent had exited: forked by a helper that exits. */
 static int make_hosted(size_t i)
 {
 	pid_t helper = fork_helper();
@@ -227,7 +226,7 @@ static void make_children(size_t i, bool early)
 	}
 }
 
-/* The dead leaders of the groups in our session: helpers with their numbers. */
+/* For groups of our session whose leader is dead: helpers with the leaders' PIDs. */
 static size_t make_group_leaders(size_t i, pid_t *helpers)
 {
 	size_t n = 0;
@@ -292,7 +291,7 @@ static void check_place(size_t i)
 	}
 }
 
-/* All of them: the C library leaves two out of its sets, which its timers and threads use. */
+/* All of them: sigfillset() omits the two that the C library's timers and threads use. */
 static void block_signals(bool block)
 {
 	uint64_t set = block ? UINT64_MAX : 0;
@@ -315,7 +314,7 @@ static void end_as_zombie(const Kcr__Process *p)
 	_exit(WEXITSTATUS(status));
 }
 
-/* Zombies must be dead, and their signals forgotten, before the parent runs. */
+/* Waits until zombies are dead, and drops their signals, before the parent runs. */
 static void settle_children(size_t i)
 {
 	const struct timespec now = { 0, 0 };
@@ -336,8 +335,8 @@ static void settle_children(size_t i)
 }
 
 /*
- * The process whose descriptors this one has: itself, or the one that it
- * shared the table with.  The table is not shared any more then.
+ * The process with this one's file descriptors: itself, or the one that it shared
+ * the table with; then it gets a copy.
  */
 static const Kcr__Process *files_of(const Kcr__Process *p)
 {
@@ -354,7 +353,7 @@ static const Kcr__Process *files_of(const Kcr__Process *p)
 	return p;
 }
 
-/* The process has its place: its descriptors, its attributes, its memory. */
+/* With parent, group and session set: restores file descriptors, attributes, memory. */
 static void become(size_t i)
 {
 	const Kcr__Process *p = saved(i);
@@ -366,7 +365,7 @@ static void become(size_t i)
 	};
 	int err;
 
-	/* What is set of a descriptor with these rights is done with them later. */
+	/* Settings of open files (F_SETOWN, …) keep the credentials they are made with. */
 	err = identity_enter(p->credentials);
 	if (!err)
 		err = files_install(k.rebuild, p->n_descriptor ? p : files_of(p));
@@ -390,7 +389,7 @@ static void start_session(size_t i)
 		give_up(err, "cannot get back its terminal", i);
 }
 
-/* Where the process stands among the others. Returns the helpers to reap. */
+/* Forks children, starts session and group.  Returns the number of helpers to reap. */
 static size_t take_place(size_t i, pid_t *helpers)
 {
 	const Kcr__Process *p = saved(i);
@@ -413,7 +412,7 @@ static void live(size_t i)
 	const Kcr__Process *parent;
 	size_t nr_helpers;
 
-	/* What is sent to it meanwhile, by the end of a child too, comes later. */
+	/* Signals sent meanwhile, also by exiting children, stay pending. */
 	block_signals(true);
 	if (!helpers)
 		give_up(-ENOMEM, "cannot be made", i);
@@ -442,7 +441,7 @@ static void live(size_t i)
 
 /* ---- the builder ----------------------------------------------------------------- */
 
-/* Processes in the memory of another come into being later, by its script. */
+/* Processes in the memory of another are created later, by its script. */
 static int leave_sharers(void)
 {
 	for (size_t i = 0; i < k.context->nr_processes; i++) {
@@ -482,7 +481,7 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		return report_errno(-errno, "restart");
 
 	err = leave_sharers();
-	/* Those that were adopted by somebody outside the file are adopted by us. */
+	/* Those whose adoptive parent is not in the file are adopted by us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (size_t i = 0; i < c->nr_processes && !err; i++)
 		if (k.plan[i].parent == FAMILY_OUTSIDE && !k.plan[i].hosted &&

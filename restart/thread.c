@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Signal stack, robust futexes, thread-local storage, restartable sequences,
- * and the entry into the module.  Floating point and vectors are loaded in user
- * mode, which faults on anything that the processor does not know, so that is
- * refused here.  See thread.h.
+ * and the entry into the module.  The xstate is loaded in user mode, which faults
+ * on anything that the processor does not support: that is refused here.  See
+ * thread.h.
  */
 #include "restart/thread.h"
 
@@ -69,7 +69,7 @@ static void script_own(const Kcr__Thread *t, struct script *s)
 			    0, 0, 0, 0);
 	if (!t->rseq)
 		return;
-	/* A newer C library may have registered more than this kernel knows. */
+	/* A newer C library may have registered more than this kernel supports. */
 	if (t->rseq_len != RSEQ_OLD_LENGTH)
 		script_call_try(s, "rseq", SYS_rseq, t->rseq, t->rseq_len, 0, t->rseq_sig, 0, 0);
 	script_call_try(s, "rseq", SYS_rseq, t->rseq, RSEQ_OLD_LENGTH, 0, t->rseq_sig, 0, 0);
@@ -117,7 +117,7 @@ int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct bl
 	return blob->error;
 }
 
-/* Its end touches no memory: what it would wake or mark there was so long ago. */
+/* Its exit must not touch memory: robust list and TID word were handled when it exited. */
 void thread_script_end(uint32_t exit_code, struct script *s)
 {
 	script_call(s, "set_robust_list", SYS_set_robust_list, 0, ROBUST_LENGTH, 0, 0, 0, 0);
@@ -131,6 +131,6 @@ uint64_t thread_script_size(const Kcr__Thread *t)
 
 	for (size_t i = 0; i < t->n_pending; i++)
 		size += t->pending[i].len + sizeof(struct restorer_op) + 64;
-	/* Operations of this file and of the attributes, with data and labels. */
+	/* Operations of this file and the attributes, with data and labels. */
 	return size + 64 * (sizeof(struct restorer_op) + 64);
 }

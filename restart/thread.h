@@ -12,23 +12,23 @@
 
 struct blob;
 
-/* What KCR_IOC_ENTER is told besides the thread's own state. */
+/* Arguments of KCR_IOC_ENTER besides the thread's own state. */
 struct thread_exit {
 	int job;
 	int exe_fd;			/* -1: keep */
-	bool close_job;			/* this thread's process gives the job's descriptor up */
-	bool unmap;			/* … and the blob */
-	bool leader;			/* says what concerns the whole process: the leader … */
-	bool leaderless;		/* … or, as that ends, another thread */
+	bool close_job;			/* close the job's file descriptor in this process */
+	bool unmap;			/* … and unmap the blob */
+	bool leader;			/* passes what concerns the whole process: the leader … */
+	bool leaderless;		/* … or, as that exits, another thread */
 	bool stopped;
-	uint32_t stop_signal;		/* for wait(2), 0: it was told already */
+	uint32_t stop_signal;		/* for wait(2), 0: already reported */
 	uint32_t nr_threads;
-	int dumpable;			/* 0 or 1, -1: as it is */
+	int dumpable;			/* 0 or 1, -1: unchanged */
 };
 
 /*
- * Can this machine load the thread's floating-point state? To be asked before
- * anything is made.  -EOPNOTSUPP or -EINVAL, reported.
+ * Can this machine load the thread's floating-point state?  Call before anything
+ * is created.  -EOPNOTSUPP or -EINVAL, reported.
  */
 int thread_check(const Kcr__Thread *t);
 
@@ -36,7 +36,7 @@ int thread_check(const Kcr__Thread *t);
 int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct blob *blob,
 		  struct script *s);
 
-/* Likewise, for a leader that ends with this exit code (as in wait(2)). */
+/* Likewise, for a leader that exits with this exit code (as in wait(2)). */
 void thread_script_end(uint32_t exit_code, struct script *s);
 
 /* Bytes of operations and data that a thread needs, at most. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An image that root has written says the truth about its processes.  One that
- * belongs to an ordinary user may say anything: of its processes, only that is
- * believed which the user could have had without it.  Asked is the open file, not
- * its name.  See cr_restart(1), "Privileged restarts".
+ * An image written by root is believed.  One that belongs to an ordinary user may
+ * claim anything: its processes get no rights that the user could not have without
+ * it.  The owner is that of the open file, not of its name.  See cr_restart(1),
+ * "Privileged restarts".
  */
 #include "restart/trust.h"
 
@@ -21,9 +21,9 @@
 
 #define TRUST_IT	"restart it as that user, or use --trust"
 #define TRUST_WRITER	"use --trust if you trust who wrote it"
-#define GROUPS_MAX	65536		/* the kernel's bound */
+#define GROUPS_MAX	65536		/* the kernel's limit */
 
-/* What the owner of an image could have without it. */
+/* The rights that the owner of an image has without it. */
 struct owner {
 	uid_t uid;
 	gid_t *group;
@@ -34,7 +34,7 @@ struct owner {
 
 /* ---- the owner ------------------------------------------------------------------ */
 
-/* Those that the user has when he logs in; a user that nobody knows is in none. */
+/* The user's groups at login; an unknown user has none. */
 static int add_groups_of_user(struct owner *o)
 {
 	const struct passwd *user = getpwuid(o->uid);
@@ -58,7 +58,7 @@ static int add_groups_of_user(struct owner *o)
 	return -E2BIG;
 }
 
-/* The caller, with capabilities, restarts his own image: he has these already. */
+/* A caller with capabilities who restarts an image of his own has his rights already. */
 static int add_own_rights(struct owner *o)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -77,7 +77,7 @@ static int add_own_rights(struct owner *o)
 		return -errno;
 	o->nr_groups += count;
 	group[o->nr_groups++] = getgid();
-	/* Not what the file of cr_restart may give to everybody. */
+	/* Ambient ones only: cr_restart's file capabilities do not count. */
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1)
 			o->permitted |= 1ull << cap;
@@ -96,7 +96,7 @@ static bool is_in(const struct owner *o, gid_t group)
 
 /* ---- what an image claims -------------------------------------------------------- */
 
-/* A user id of the process that is not the owner's; that of the owner: there is none. */
+/* A user ID of the process that is not the owner's; the owner's: there is none. */
 static uid_t foreign_user(const struct owner *o, const Kcr__Credentials *c)
 {
 	const uid_t all[] = { c->uid, c->euid, c->suid, c->fsuid };
@@ -155,7 +155,7 @@ static int check_claims(uid_t uid, const struct context *c)
 	return err;
 }
 
-/* Without a record, a process would be whose cr_restart is. */
+/* A process without saved credentials would get those of cr_restart. */
 static int check_records(const struct context *c)
 {
 	for (size_t i = 0; i < c->nr_processes; i++)

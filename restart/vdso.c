@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same vdso is moved to where it was.  With the vdso of another kernel,
- * its saved bytes are put back as ordinary code, and each of its functions
- * starts with a jump to the function of the same name in the live one (or
- * with the system call, if that has none).  See vdso.h.
+ * If the vdso is the same, it is moved to its old address.  If it is another
+ * kernel's, the saved one is mapped as ordinary code, and each of its functions
+ * is patched to jump to the function of the same name in the live one (or to
+ * make the system call, if that has none).  See vdso.h.
  */
 #include "restart/vdso.h"
 
@@ -59,7 +59,7 @@ static const struct range *text_of(const struct ranges *r)
 	return NULL;
 }
 
-/* The same pieces at the same distances with the same code. */
+/* The same mappings at the same distances with the same code? */
 static bool is_same(const struct vdso *v, const Kcr__Mm *mm)
 {
 	const struct range *text = text_of(&v->live);
@@ -150,7 +150,7 @@ static int move_home(const struct vdso *v, struct script *s)
 
 /* ---- the vdso of another kernel ---------------------------------------------- */
 
-/* Makes each function of the saved text lead to the live vdso, which is at `live`. */
+/* Makes each function of the saved text jump to the live vdso, whose text is at `live`. */
 static int patch(uint8_t *text, size_t length, uint64_t live, const struct range *live_text)
 {
 	struct vdso_symbols saved, now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's code in user space ([vdso] and its data, [vvar]).  A program
- * keeps addresses in it, so it has to be where it was; and it must be the one
- * of the running kernel, since the kernel updates its data.
+ * The kernel's code in user space ([vdso] and its data, [vvar]).  Programs keep
+ * pointers into it, so it must stay at its address; and it must be the running
+ * kernel's, since the kernel updates its data.
  */
 #ifndef KCR_RESTART_VDSO_H
 #define KCR_RESTART_VDSO_H
@@ -17,21 +17,21 @@ struct vdso {
 	struct ranges saved;		/* the image's */
 	uint64_t live_start, live_end;
 	uint64_t saved_start, saved_end;
-	bool foreign;			/* of another kernel, or laid out otherwise */
-	uint64_t hole;			/* where the live one may be moved */
+	bool foreign;			/* from another kernel, or with another layout */
+	uint64_t hole;			/* free addresses to move the live one to */
 };
 
 /*
- * Finds out what has to be done for a process with this memory map; `self`
- * are the caller's mappings.  -EOPNOTSUPP, reported: a thread was stopped
- * inside the vdso of another kernel.
+ * Decides what to do for a process with this memory map; `self` are the
+ * caller's mappings.  -EOPNOTSUPP, reported: a thread was stopped inside the
+ * vdso of another kernel, or this kernel has none.
  */
 int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, const Kcr__Mm *mm);
 
-/* Bytes that a move may need apart: the caller finds vdso->hole. */
+/* Bytes that vdso->hole needs, which the caller sets; 0: none. */
 uint64_t vdso_length(const struct vdso *v);
 
-/* After everything but the blob and the live vdso is unmapped. */
+/* Runs after everything except the blob and the live vdso was unmapped. */
 int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s);
 
 #endif /* KCR_RESTART_VDSO_H */

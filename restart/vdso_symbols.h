@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The functions that a vdso offers, read from its bytes.  The bytes may come
- * from a file: nothing in them is trusted.
+ * The functions of a vdso, read from its ELF image.  The image may come from a
+ * context file, so nothing in it is trusted.
  */
 #ifndef KCR_RESTART_VDSO_SYMBOLS_H
 #define KCR_RESTART_VDSO_SYMBOLS_H
@@ -12,9 +12,9 @@
 #define VDSO_SYMBOLS_MAX	32
 
 struct vdso_symbol {
-	const char *name;		/* in the bytes given */
+	const char *name;		/* points into the image */
 	uint64_t value;			/* offset of its first instruction */
-	uint64_t size;			/* within the bytes given */
+	uint64_t size;			/* bytes, all inside the image */
 };
 
 struct vdso_symbols {
@@ -25,7 +25,7 @@ struct vdso_symbols {
 /* 0, or -EINVAL: not an ELF image with a dynamic symbol table. */
 int vdso_symbols(struct vdso_symbols *out, const void *image, size_t length);
 
-/* The one of this name, or NULL. */
+/* The symbol of this name, or NULL. */
 const struct vdso_symbol *vdso_symbol(const struct vdso_symbols *symbols, const char *name);
 
 #endif /* KCR_RESTART_VDSO_SYMBOLS_H */
