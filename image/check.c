@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sense of a context file's messages: that every reference has a target,
- * every number is in its range and every count is what later code relies on.
- * What only the kernel can judge (is this path there? may this user do that?)
- * is left to it.
+ * Validates a context file's messages: every reference has a target, every
+ * number is in its range and every count is what later code relies on.  What
+ * only the kernel can check (existence of paths, permissions) is left to it.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 	return NULL;
 }
 
-/* The end of the area that holds `address`; areas that touch count as one. */
+/* The end of the area that contains `address`; adjacent areas count as one. */
 static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
 {
 	size_t low = 0, high = mm->n_vma;
@@ -76,7 +75,7 @@ static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
 	return end;
 }
 
-/* A restart writes into its first pages. */
+/* A restart writes to its first pages. */
 static const char *check_record(const Kcr__Mm *mm, const Kcr__Record *record)
 {
 	uint64_t end = area_end(mm, record->address);
@@ -164,7 +163,7 @@ static int compare_int(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sorts; true if a number occurs twice. */
+/* Sorts the numbers; true if one occurs twice. */
 static bool has_duplicates(int32_t *numbers, size_t count)
 {
 	size_t i;
@@ -216,7 +215,7 @@ static const char *check_timers(const Kcr__Process *p)
 	return NULL;
 }
 
-/* To set an id to -1 is to leave it as it is. */
+/* System calls take -1 as "leave this ID unchanged". */
 static const char *check_credentials(const Kcr__Credentials *c)
 {
 	const uint32_t id[] = { c->uid, c->euid, c->suid, c->fsuid, c->gid, c->egid, c->sgid,
@@ -284,14 +283,14 @@ const char *check_process(const Kcr__Process *p, const Kcr__Preamble *preamble, 
 	}
 }
 
-/* ---- all together ------------------------------------------------------------- */
+/* ---- relations ---------------------------------------------------------------- */
 
 static bool is_live(const Kcr__Process *p)
 {
 	return p->state != KCR__PROCESS__STATE__ZOMBIE;
 }
 
-/* Process and thread numbers are unique all over the file. */
+/* PIDs and thread IDs are unique in the whole file. */
 static const char *check_numbers(const struct context *c)
 {
 	size_t count = c->nr_processes, used = 0, i, k;
@@ -305,7 +304,7 @@ static const char *check_numbers(const struct context *c)
 		return "not enough memory to check it";
 	for (i = 0; i < c->nr_processes; i++) {
 		numbers[used++] = c->process[i]->pid;
-		/* The first thread's number is the process's. */
+		/* The leader's thread ID is the PID. */
 		for (k = !c->process[i]->has_leader_exit_code; k < c->process[i]->n_thread; k++)
 			numbers[used++] = c->process[i]->thread[k]->tid;
 	}
@@ -315,8 +314,8 @@ static const char *check_numbers(const struct context *c)
 }
 
 /*
- * Follows parents until one is outside or known to lead outside; a way longer
- * than there are processes is a circle.
+ * Follows parents until one is outside or known to lead outside; a chain longer
+ * than the number of processes is a cycle.
  */
 static size_t parent(const struct context *c, size_t index)
 {
@@ -359,7 +358,7 @@ static const char *check_parents(const struct context *c)
 	return NULL;
 }
 
-/* A kind of object that processes share: its id, and whether a process describes it. */
+/* A kind of object that processes share: its ID, and whether a process describes it. */
 struct sharing {
 	uint32_t (*id)(const Kcr__Process *p);
 	bool (*described)(const Kcr__Process *p);
@@ -389,7 +388,7 @@ static int compare_user(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Is each described by the first process that has it? */
+/* Is each object described by the first process that has it? */
 static const char *check_sharing(const struct context *c, const struct sharing *kind,
 				 struct user *users)
 {

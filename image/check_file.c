@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sense of what a context file says of open files: that each refers to
- * files that are there and of the kind that the reference is about.
+ * Validates the open files of a context file: each refers to existing files of
+ * the right kind.
  */
 #include "section.h"
 
@@ -25,7 +25,7 @@ static const char *check_epoll(const struct context *c, const Kcr__Epoll *epoll)
 	return NULL;
 }
 
-/* The first with the same contents comes before the others and is first itself. */
+/* The first file with the same contents precedes the others and refers to itself. */
 static const char *check_origin(const struct context *c, const Kcr__File *file)
 {
 	const Kcr__File *origin;

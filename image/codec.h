@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Compression of memory chunks (compress.c).  Used by writer and reader, and
- * by the threads of pipeline.c, each chunk with a codec of its own.
+ * Compression of memory chunks (compress.c).  Used by the reader, and by the
+ * threads of pipeline.c, with one codec per slot.
  */
 #ifndef KCR_IMAGE_CODEC_H
 #define KCR_IMAGE_CODEC_H
@@ -11,13 +11,13 @@
 
 #include "context.h"
 
-struct codec;			/* the libraries' contexts; of one thread at a time */
+struct codec;			/* the libraries' contexts; for one thread at a time */
 
 struct codec *codec_new(void);
 void codec_free(struct codec *c);
 
 /*
- * Compresses `length` bytes into `out`, which has as many.  Returns the length of the
+ * Compresses `length` bytes into `out`, of the same size.  Returns the length of the
  * result, or 0 if it would not be shorter (store it raw), or -errno.
  */
 ssize_t codec_compress(struct codec *c, enum context_compression how, const void *data,

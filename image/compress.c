@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LZ4 and Zstandard behind one function each way.  A codec keeps the
- * libraries' contexts, so that a chunk costs no allocation.
+ * LZ4 and Zstandard behind one pair of functions.  A codec keeps the
+ * libraries' contexts, so that a chunk needs no allocation.
  */
 #include <errno.h>
 #include <lz4.h>
@@ -11,7 +11,7 @@
 
 #include "section.h"
 
-#define ZSTD_LEVEL	1	/* of memory pages: higher ones cost much and gain little */
+#define ZSTD_LEVEL	1	/* for memory pages higher ones cost much and gain little */
 
 struct codec {
 	ZSTD_CCtx *zstd_out;
@@ -51,7 +51,7 @@ ssize_t codec_compress(struct codec *c, enum context_compression how, const void
 
 	switch (how) {
 	case CONTEXT_LZ4:
-		/* 0 when the buffer, as long as the input, is too short. */
+		/* 0 if the result does not fit the buffer, which is as long as the input. */
 		got = LZ4_compress_default(data, out, length, length);
 		break;
 	case CONTEXT_ZSTD:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The context file: a sequence of checksummed sections, written and read in
- * one pass, so that files, pipes, sockets and /dev/null serve alike.
+ * one pass, so that files, pipes, sockets and /dev/null all work.
  * The format is described in kcr-context(5); the messages in image/proto.
  *
  *	PREAMBLE  FILE*  PROCESS*  CONTENT*  MEMORY*  TRAILER
  *
- * Functions return 0 or -errno and leave a message with report_fail().
+ * Functions return 0 or -errno with a message recorded by report_fail().
  */
 #ifndef KCR_IMAGE_CONTEXT_H
 #define KCR_IMAGE_CONTEXT_H
@@ -56,9 +56,9 @@ struct context_chunk {
 struct context_writer;
 
 /*
- * Starts a context file on `fd` (kept, not closed), at its current offset.
- * Any failed write leaves -EPIPE, -ENOSPC … and ends the writer; a program
- * that writes to pipes or sockets ignores SIGPIPE.
+ * Starts a context file on `fd` (never closed here), at its current offset.
+ * After a failed write (-EPIPE, -ENOSPC …) every later call fails alike; a program
+ * that writes to pipes or sockets must ignore SIGPIPE.
  */
 int context_writer_new(struct context_writer **out, int fd);
 void context_writer_free(struct context_writer *w);
@@ -73,16 +73,16 @@ int context_write_content(struct context_writer *w, uint32_t file_id, uint64_t o
 
 /*
  * Memory in three steps, so that the module can write the pages itself:
- * begin writes the section's head and run table (at the page boundary that
- * follows, the payload starts); then exactly nr_pages × 4096 bytes go to
- * context_writer_fd(), by whoever; end writes their XXH64 (seed 0).
+ * begin writes the section's head and run table, up to a page boundary; then
+ * the caller has exactly nr_pages × 4096 bytes written to context_writer_fd();
+ * end adds their XXH64 (seed 0).
  */
 int context_memory_begin(struct context_writer *w, int32_t pid,
 			 const struct kcr_run *runs, size_t nr_runs);
 int context_writer_fd(const struct context_writer *w);
 int context_memory_end(struct context_writer *w, uint64_t sum);
 
-/* Memory whose data are here, compressed (or not) and summed. */
+/* Memory that is in a buffer, compressed or not, with its checksum. */
 int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk);
 
 /* Writes the trailer. Nothing may follow. */
@@ -101,7 +101,7 @@ struct context_item {
 	uint32_t file_id;
 	uint64_t offset;
 	const void *data;		/* valid until the next call */
-	size_t length;			/* also of what a MEMORY section stores */
+	size_t length;			/* MEMORY: of the data as stored */
 	/* MEMORY: sorted, non-overlapping, valid until the next call */
 	int32_t pid;
 	const struct kcr_run *runs;
@@ -111,37 +111,37 @@ struct context_item {
 	uint64_t position;		/* of the section, in bytes */
 };
 
-/* `name` is for messages. Checks magic, version and required feature bits. */
+/* Checks magic, version and required feature bits.  `name` is for messages. */
 int context_reader_new(struct context_reader **out, int fd, const char *name);
 void context_reader_free(struct context_reader *r);
 
 /*
  * The next section: 1, or 0 after a valid trailer, or -errno (EINVAL: not a
  * context file or damaged; the message says which and where).  Metadata and
- * contents are verified before they are handed out.  A MEMORY section's pages
- * follow in the file: the caller takes them with one of the calls below
- * (or none: the next call skips them, verifying the sum).
+ * contents are verified before they are returned.  A MEMORY section's pages
+ * follow in the file: the caller reads them with one of the calls below
+ * (or none: the next call skips them, verifying the checksum).
  */
 int context_read(struct context_reader *r, struct context_item *item);
-/* The next call gives once more what the last one gave; at most once in a row. */
+/* The next context_read() returns the last section again; at most once in a row. */
 void context_unread(struct context_reader *r);
 
-/* Raw pages straight from context_reader_fd(), by the module: then confirm their XXH64. */
+/* Raw pages, read from context_reader_fd() by the module: then verifies their XXH64. */
 int context_reader_fd(const struct context_reader *r);
 int context_memory_taken(struct context_reader *r, uint64_t sum);
-/* … or say that the file ended before: -EINVAL, with a message. */
+/* … or reports that the file ended too early: -EINVAL, with a message. */
 int context_memory_missing(struct context_reader *r);
 /* Pages into `buffer` (nr_pages × 4096 bytes), decompressed and verified. */
 int context_memory_read(struct context_reader *r, void *buffer);
 /*
- * What is stored, of `length` bytes (≤ CONTEXT_CHUNK_BYTES), not verified yet: *sum is
- * the XXH64 that it must have.
+ * The data as stored: the item's `length` bytes (≤ CONTEXT_CHUNK_BYTES), not verified
+ * yet; *sum is the XXH64 that they must have.
  */
 int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum);
-/* The section there is not what it should be: -EINVAL, with a message. */
+/* Reports that the section at `position` is damaged: -EINVAL, with a message. */
 int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what);
 
-/* Everything before the first CONTENT or MEMORY section, checked for sense. */
+/* Everything before the first CONTENT or MEMORY section, validated. */
 struct context {
 	Kcr__Preamble *preamble;
 	Kcr__File **file;		/* file[id - 1] */
@@ -152,12 +152,12 @@ struct context {
 };
 
 /*
- * Reads the metadata; the item that ended it (CONTENT, MEMORY or TRAILER) is
- * handed out by the next context_read().  Checks that every reference (file
- * ids, pids, mm ids, VMAs sorted and in user space, register counts …) holds,
- * so that later code can rely on them.  From then on context_read() also
- * checks that contents belong to a file and pages to an area of their process:
- * the context lives as long as the reader.
+ * Reads the metadata; the item after it (CONTENT, MEMORY or TRAILER) is returned
+ * by the next context_read().  Checks that all references are valid (file IDs,
+ * PIDs, mm IDs, VMAs sorted and in user space, register counts …), so that later
+ * code can rely on them.  From then on context_read() also checks that contents
+ * belong to a file and pages to an area of their process, so the context must
+ * live as long as the reader.
  */
 int context_load(struct context_reader *r, struct context **out);
 void context_free(struct context *c);

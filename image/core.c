@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One process of a context file as an ELF core: headers, notes, then every
- * memory area at full length in a sparse file.  Pages are put where they
- * belong as the context file delivers them, so memory needed is one chunk.
+ * memory area at full length in a sparse file.  Pages are written to their
+ * places in the order of the context file, so the memory needed is one chunk.
  *
  * What the context file leaves to the mapped files is copied from them first,
- * if they are still what they were; an area of which nothing is known gets no
- * room in the core, and the debugger takes it from its own copy of the file.
+ * if they are unchanged; an area without any data has p_filesz 0 in the core,
+ * and the debugger takes it from its own copy of the file.
  */
 #include <elf.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static int write_sparse(struct core *core, const char *data, size_t length, uint
 	return err;
 }
 
-/* ---- places ---------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------- */
 
 static uint32_t segment_flags(uint64_t flags)
 {
@@ -80,14 +80,14 @@ static uint64_t page_up(uint64_t offset)
 	return (offset + CONTEXT_PAGE - 1) & ~(uint64_t)(CONTEXT_PAGE - 1);
 }
 
-/* Pages of it that were never touched are zero: holes in the core. */
+/* Untouched pages of such an area are zero: holes in the core. */
 static bool reads_as_zero(const Kcr__Vma *vma)
 {
 	return (!vma->has_file_id || !vma->file_id) && vma->flags & KCR_VMA_READ &&
 	       !(vma->flags & KCR_VMA_VVAR);
 }
 
-/* Gives every area its place; p_filesz tells later whether it has any data. */
+/* Assigns every area its offset; p_filesz stays 0 unless it gets data later. */
 static int lay_out(struct core *core, size_t notes_length)
 {
 	const Kcr__Mm *mm = core->mm;
@@ -141,7 +141,7 @@ static size_t find_area(const Kcr__Mm *mm, uint64_t address)
 	return low;
 }
 
-/* Puts memory at its address, which may reach over several areas. */
+/* Writes memory to its place; it may span several areas. */
 static int put_memory(struct core *core, uint64_t address, const char *data, uint64_t length)
 {
 	size_t i = find_area(core->mm, address);
@@ -155,7 +155,7 @@ static int put_memory(struct core *core, uint64_t address, const char *data, uin
 			break;
 		into = address - segment->p_vaddr;
 		step = segment->p_memsz - into < length ? segment->p_memsz - into : length;
-		/* Not sparse: these pages lie over what the mapped file has. */
+		/* Not sparse: these pages replace those of the mapped file. */
 		err = write_at(core, data, step, segment->p_offset + into);
 		segment->p_filesz = segment->p_memsz;
 		address += step;
@@ -184,7 +184,7 @@ static uint32_t content_file(const struct core *core, const Kcr__Vma *vma)
 	}
 }
 
-/* Contents of a file from the context file, wherever they are mapped. */
+/* Writes contents of a file from the context file, wherever they are mapped. */
 static int put_contents(struct core *core, const struct context_item *item)
 {
 	size_t i;
@@ -211,7 +211,7 @@ static int put_contents(struct core *core, const struct context_item *item)
 	return err;
 }
 
-/* The file if it is still what it was, else -1. Nothing but regular files is opened. */
+/* Opens a regular file if it is unchanged (size, mtime), else -1. */
 static int open_unchanged(const Kcr__RegularFile *file)
 {
 	struct stat st;
@@ -240,7 +240,7 @@ static int copy_file(struct core *core, int fd, const Kcr__Vma *vma, Elf64_Phdr 
 		ssize_t n = pread(fd, core->buffer, left < COPY_BUFFER ? left : COPY_BUFFER,
 				  vma->offset + done);
 
-		/* The end, or a file that cannot be read: the rest stays zero. */
+		/* End of file or read error: the rest stays zero. */
 		if (n <= 0)
 			break;
 		err = write_sparse(core, core->buffer, n, segment->p_offset + done);
@@ -272,7 +272,7 @@ static int copy_mapped_files(struct core *core)
 	return err;
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- the core ----------------------------------------------------------------------- */
 
 static int put_pages(struct core *core, struct context_reader *r, const struct context_item *item)
 {
@@ -316,7 +316,7 @@ static int put_vdso(struct core *core)
 	return put_memory(core, mm->vdso, (const char *)mm->vdso_text.data, mm->vdso_text.len);
 }
 
-/* Holes at the end count, too. */
+/* The length includes holes at the end. */
 static int set_length(struct core *core)
 {
 	uint64_t length = 0;
@@ -383,7 +383,7 @@ static const Kcr__Mm *find_mm(const struct context *c, const Kcr__Process *p)
 	return NULL;
 }
 
-/* A core holds what the process could read: it goes to no file that others have open. */
+/* A core has private data of the process: never write it to a file that others have open. */
 static int open_core(struct core *core, struct place *place)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The notes of an ELF core, as core(5) and the kernel's own cores have them:
- * process and threads with their registers, auxiliary vector, mapped files.
+ * The notes of an ELF core, as in core(5) and the kernel's own cores: process
+ * and threads with their registers, auxiliary vector, mapped files.
  */
 #include <elf.h>
 #include <errno.h>
@@ -120,7 +120,7 @@ static void note_xstate(struct notes *n, const struct context *c, const Kcr__Thr
 		arch_xstate_note(n->data + n->length - t->xstate.len, t->xstate.len, features);
 }
 
-/* A mapped file as NT_FILE wants it: of regular files only. */
+/* The path of a mapping for NT_FILE: of regular files only. */
 static const char *mapped_path(const struct context *c, const Kcr__Vma *vma)
 {
 	const Kcr__File *file = vma->has_file_id ? context_file(c, vma->file_id) : NULL;

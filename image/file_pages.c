@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ends of the page pipeline at a context file.
+ * A context file as source or sink of the page pipeline.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -41,8 +41,8 @@ static int load(struct page_source *source, const struct context_chunk *chunk, v
 }
 
 /*
- * Only a file has its pages at once.  When the module waits for a pipe, it is
- * interrupted as soon as we are stopped, and what it has read is lost.
+ * Only a regular file never blocks.  If the module waits for a pipe, being stopped
+ * interrupts it, and what it has read is lost.
  */
 static int begin_read(struct page_source *source)
 {
@@ -55,7 +55,7 @@ static int end_read(struct page_source *source, int result, uint64_t sum)
 {
 	if (result != -ENODATA)
 		return context_memory_taken(reader(source), sum);
-	/* The file is to blame, not the process. */
+	/* The fault is in the file, not in the process. */
 	report_clear();
 	return context_memory_missing(reader(source));
 }

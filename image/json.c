@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A context file's metadata as JSON.  The messages' own descriptors say what
- * there is to print, so a new field needs nothing here.  Bytes are printed as
+ * A context file's metadata as JSON.  Fields are found by protobuf's message
+ * descriptors, so a new field needs no change here.  Bytes are printed as
  * hexadecimal digits, 64-bit numbers as numbers; a byte of a string that is
- * not UTF-8 becomes \udcXX, as Python's surrogateescape has it.
+ * not UTF-8 becomes \udcXX, like Python's surrogateescape.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static void write_repeated(FILE *out, const ProtobufCMessage *message,
 	putc(']', out);
 }
 
-/* The fields of a message that are there; repeated ones always. */
+/* The fields of a message that are present; repeated ones always. */
 static void write_fields(FILE *out, const ProtobufCMessage *message)
 {
 	const char *separator = "";

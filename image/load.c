@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The metadata of a context file in memory: everything before the first
- * contents or memory.  What check.c lets pass can be relied on by all that
- * follows.
+ * Loads the metadata of a context file: everything before the first contents or
+ * memory.  All later code relies on what check.c has validated.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@ static int no_memory(const struct context_reader *r)
 	return report_errno(-ENOMEM, "%s: cannot read the context file", r->name);
 }
 
-/* Room for one more pointer; arrays double, whatever the preamble promises. */
+/* Room for one more pointer; arrays double, as the preamble's counts are not trusted. */
 static int grow(void **array, size_t count)
 {
 	void *bigger;
@@ -130,7 +129,7 @@ int context_load(struct context_reader *r, struct context **out)
 		err = result < 0 ? result : take(r, c);
 	} while (err > 0);
 	if (err) {
-		/* Not taken over. */
+		/* take() has not taken ownership. */
 		if (r->item.message)
 			protobuf_c_message_free_unpacked(r->item.message, NULL);
 		r->item.message = NULL;

@@ -2,9 +2,9 @@
 /*
  * The page pipeline.  A ring of slots, each with one chunk: the caller's thread
  * loads them from the source, workers encode or decode them, and the caller's
- * thread gives the oldest one to the sink when it needs a slot or finishes.  So
+ * thread passes the oldest one to the sink when it needs a slot or finishes.  So
  * memory is bounded by the number of slots, and the sink gets the chunks in the
- * order of the source.  The threads are made when a chunk needs them.
+ * order of the source.  The threads are created when a chunk first needs them.
  */
 #include "image/pages.h"
 
@@ -30,12 +30,12 @@ struct slot {
 	void *loaded, *worked;		/* CONTEXT_CHUNK_BYTES each */
 	struct codec *codec;
 	int error;
-	const char *wrong;		/* … of the data, or NULL */
+	const char *wrong;		/* what is wrong with the data, or NULL */
 };
 
 struct pipeline {
 	const struct pages_flow *flow;
-	pthread_mutex_t lock;		/* guards what follows */
+	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t changed;
 	bool end;
 	unsigned int next_put, next_store;	/* count chunks; slot = count % nr_slots */
@@ -192,7 +192,7 @@ static int explain(const struct pages_flow *flow, const struct slot *slot)
 			    "cannot decompress memory");
 }
 
-/* Waits for the oldest chunk and gives it to the sink. */
+/* Waits for the oldest chunk and passes it to the sink. */
 static int store_oldest(struct pipeline *p)
 {
 	struct slot *slot = &p->slot[p->next_store % p->nr_slots];
@@ -211,7 +211,7 @@ static int store_oldest(struct pipeline *p)
 	return err;
 }
 
-/* The slot gets a copy of the chunk that the source has given, and its data. */
+/* Copies the chunk to the slot and loads its data. */
 static int load(struct page_source *source, const struct context_chunk *chunk, struct slot *slot)
 {
 	slot->chunk = *chunk;
@@ -243,7 +243,7 @@ static int put(struct pipeline *p, const struct context_chunk *chunk)
 	return 0;
 }
 
-/* The module writes the pages to the sink's descriptor. */
+/* Has the module write the pages to the sink's file descriptor. */
 static int send(const struct pages_flow *flow, const struct context_chunk *chunk)
 {
 	int fd = flow->sink->ops->begin(flow->sink, chunk), err;
@@ -255,7 +255,7 @@ static int send(const struct pages_flow *flow, const struct context_chunk *chunk
 	return err ? err : flow->sink->ops->end(flow->sink, sum);
 }
 
-/* It reads them from the source's. */
+/* Has the module read the pages from the source's file descriptor. */
 static int fill(const struct pages_flow *flow, const struct context_chunk *chunk, int fd)
 {
 	uint64_t sum = 0;
@@ -266,7 +266,7 @@ static int fill(const struct pages_flow *flow, const struct context_chunk *chunk
 	return flow->source->ops->end(flow->source, err, sum);
 }
 
-/* The route of a chunk: nothing to work at need not pass through this program. */
+/* Chooses the route: raw pages need not pass through user space. */
 static int move(struct pipeline *p, const struct context_chunk *chunk)
 {
 	const struct pages_flow *flow = p->flow;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A path is followed part by part, each from the descriptor of the one before.
- * See place.h.
+ * Resolves a path component by component, each relative to the file descriptor of
+ * the previous one.  See place.h.
  */
 #include "image/place.h"
 
@@ -18,12 +18,12 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
-#define MAX_LINKS	40	/* as the kernel */
+#define MAX_LINKS	40	/* as in the kernel */
 
 struct walk {
 	const char *path;	/* for messages */
-	int at;			/* O_PATH: the folder reached so far */
-	char rest[PATH_MAX];	/* what is to follow */
+	int at;			/* O_PATH: the directory reached so far */
+	char rest[PATH_MAX];	/* still to be resolved */
 	unsigned int links;
 };
 
@@ -38,7 +38,7 @@ static int move_to(struct walk *w, int fd)
 	return 0;
 }
 
-/* Where a link leads: whose it is and what it says are those of one and the same. */
+/* The target of a link; owner and target are read from the same inode. */
 static int read_link(const struct walk *w, const char *part, char target[PATH_MAX])
 {
 	int link = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
@@ -66,7 +66,7 @@ static bool is_in_proc(const struct walk *w)
 	return !fstatfs(w->at, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* A link in the place of the part before w->rest; 1: it stands for a descriptor. */
+/* Follows a link, prepending its target to w->rest; 1: it is a magic link to a pipe or socket. */
 static int follow_link(struct walk *w, const char *part)
 {
 	char target[PATH_MAX], longer[2 * PATH_MAX];
@@ -85,7 +85,7 @@ static int follow_link(struct walk *w, const char *part)
 	return target[0] == '/' ? move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
 }
 
-/* Takes the next part off w->rest; *last: nothing follows, not even a slash. */
+/* Takes the next component off w->rest; *last: nothing follows, not even a slash. */
 static int next_part(struct walk *w, char part[NAME_MAX + 1], bool *last)
 {
 	const char *from = w->rest + strspn(w->rest, "/");
@@ -102,7 +102,7 @@ static int next_part(struct walk *w, char part[NAME_MAX + 1], bool *last)
 	return 0;
 }
 
-/* One part; 1: it was the last. */
+/* Resolves one component; 1: it was the last. */
 static int step(struct walk *w, struct place *p, bool follow)
 {
 	char part[NAME_MAX + 1];
@@ -172,7 +172,7 @@ int place_open_special(const struct place *p, const char *path)
 	if (node < 0 || fstat(node, &st)) {
 		fd = report_errno(-errno, "cannot open %s", path);
 	} else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode)) {
-		fd = report_fail(-EAGAIN, "%s was exchanged meanwhile: try again", path);
+		fd = report_fail(-EAGAIN, "%s was replaced meanwhile: try again", path);
 	} else if (!geteuid() && st.st_uid && !p->descriptor) {
 		fd = report_fail(-EPERM, "%s is no regular file and belongs to user %u: root does not "
 				 "write to it", path, st.st_uid);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading a context file, front to back, from anything that can be read.
- * Never a byte more is taken than the file has, so that the pages of a memory
- * section can be read by the module and other data may follow the trailer.
+ * Reads a context file sequentially, from any readable file descriptor.  Never
+ * reads ahead into a memory section's pages or past the trailer, so that the
+ * module can read the pages and other data may follow the file.
  *
- * Nothing in the file is trusted: a sum is checked before what it covers is
- * used, lengths are bounded, and buffers grow only as data really arrive.
- * What the messages say is checked by load.c and check.c.
+ * Nothing in the file is trusted: checksums are verified before the data are used,
+ * lengths are bounded, and buffers grow only as data actually arrive.  The
+ * messages are validated by load.c and check.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -59,7 +59,7 @@ static int truncated(struct context_reader *r, const char *where)
 	return r->error;
 }
 
-/* Waits for more if the descriptor does not block. */
+/* Waits for data of a nonblocking file descriptor. */
 static int wait_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -94,7 +94,7 @@ static int read_exactly(struct context_reader *r, void *data, size_t length)
 	return 0;
 }
 
-/* Reads into a buffer that grows with what arrives, not with what is promised. */
+/* Reads into a buffer that grows with the data that arrive, not with `length`. */
 static int read_growing(struct context_reader *r, struct reader_buffer *b, size_t length)
 {
 	size_t have = 0;
@@ -286,8 +286,8 @@ static int read_meta(struct context_reader *r)
 }
 
 /*
- * The data have passed: *sum is what they must have.  The next section's head
- * is read along with the tail: there always is one.
+ * After the data: *sum is the checksum that they must have.  The next section's
+ * head, which always exists, is read along with the tail.
  */
 static int read_tail(struct context_reader *r, uint64_t *sum)
 {
@@ -309,7 +309,7 @@ static int read_tail(struct context_reader *r, uint64_t *sum)
 	return 0;
 }
 
-/* The same, of data whose sum is `sum`. */
+/* The same, for data with the checksum `sum`. */
 static int check_tail(struct context_reader *r, uint64_t sum)
 {
 	uint64_t expected;
@@ -323,9 +323,9 @@ static int check_tail(struct context_reader *r, uint64_t sum)
 /* ---- sections ---------------------------------------------------------------- */
 
 /*
- * Memory for one message.  A hostile message can ask for much more memory than
- * it has bytes (a repeated message of two bytes becomes a structure of a
- * hundred): what it may take is bounded by its length.
+ * Memory for one message.  A hostile message can take much more memory than it
+ * has bytes (a repeated message of two bytes becomes a structure of a hundred):
+ * its memory is limited in proportion to its length.
  */
 #define MESSAGE_GROWTH	64
 #define MESSAGE_EXTRA	65536
@@ -461,7 +461,7 @@ static int take_trailer(struct context_reader *r, struct context_item *item)
 	return err;
 }
 
-/* Verifies pages that nobody wanted. */
+/* Skips pages that were not read, but verifies them. */
 static int skip_data(struct context_reader *r)
 {
 	XXH64_state_t *state = XXH64_createState();
@@ -548,7 +548,7 @@ int context_memory_missing(struct context_reader *r)
 	return truncated(r, "after");
 }
 
-/* May the pages of the section be taken? */
+/* Can the pages of the section be read? */
 static int check_taking(const struct context_reader *r)
 {
 	if (r->error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A reader's inside, for reader.c and load.c. */
+/* The state of a reader, for reader.c and load.c. */
 #ifndef KCR_IMAGE_READER_H
 #define KCR_IMAGE_READER_H
 
@@ -23,8 +23,8 @@ struct context_reader {
 	bool head_valid;		/* for messages */
 	bool next_read;			/* next_head was read along with a tail */
 	bool data_follow;		/* pages of a memory section not taken yet */
-	bool held;			/* item is handed out (once more) by the next context_read() */
-	int last_result;		/* that reader_next() gave with it */
+	bool held;			/* the next context_read() returns item (again) */
+	int last_result;		/* that reader_next() returned with it */
 	struct section_head head;	/* of the current section */
 	struct section_head next_head;
 	struct reader_buffer meta;	/* and its padding */

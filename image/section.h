@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bytes of a context file, all little-endian; kcr-context(5) describes
- * them for people.  Private to image/.
+ * The bytes of a context file, all little-endian; documented in kcr-context(5).
+ * Private to image/.
  *
  *	file head
  *	section:  head, meta                       (PREAMBLE FILE PROCESS TRAILER)
  *	section:  head, meta, padding, data, tail  (CONTENT MEMORY)
  *
  * The data start at a multiple of CONTEXT_PAGE from the start of the file.
- * Every byte is covered: heads and tails by sums of their own (seeded with the
- * file's id, so that no section of another file passes), meta and padding by
+ * Every byte is checksummed: heads and tails by sums of their own (seeded with the
+ * file's ID, so that no section of another file passes), meta and padding by
  * meta_sum, data by data_sum.
  */
 #ifndef KCR_IMAGE_SECTION_H
@@ -27,12 +27,12 @@
 #define CONTEXT_VERSION		1u
 #define CONTEXT_SECTION_MAGIC	0x5352434bu	/* "KCRS" */
 
-/* Features that a reader has to know to understand this file: none so far. */
+/* Required features that this reader knows: none so far. */
 #define CONTEXT_REQUIRED_KNOWN	0ull
 
-/* Most bytes of one message; a process with 4,000 threads needs 12 MB. */
+/* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
-#define CONTEXT_FD_MAX		(1 << 30)	/* no descriptor has this number or more */
+#define CONTEXT_FD_MAX		(1 << 30)	/* all file descriptors are below this */
 
 struct context_head {
 	char magic[8];
@@ -113,12 +113,12 @@ static inline int section_has_data(uint32_t type)
 
 /* ---- load.c --------------------------------------------------------------- */
 
-/* Where c->by_pid has this process; SIZE_MAX: nowhere. */
+/* Index of this process in c->by_pid; SIZE_MAX: none. */
 size_t context_find(const struct context *c, int32_t pid);
 
-/* ---- check.c, check_file.c: sense of what passed the checksums ---------------------------- */
+/* ---- check.c, check_file.c: validation, after the checksums -------------------------------- */
 
-/* Each returns NULL or the reason to refuse, valid until the next call. */
+/* Each returns NULL or the reason for refusing the file, valid until the next call. */
 const char *check_process(const Kcr__Process *process, const Kcr__Preamble *preamble,
 			  size_t nr_files);
 const char *check_file(const Kcr__File *file);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A context file for people: where it comes from, the tree of its processes,
- * their registers and, if asked for, their threads, areas and descriptors.
- * Strings come from a file that anyone may have made: what could steer a
- * terminal is printed as `?`.
+ * A context file as text: where it comes from, the tree of its processes, their
+ * registers and, if asked for, their threads, areas and file descriptors.  Its
+ * strings are not trusted: what could control a terminal is printed as `?`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -223,7 +222,7 @@ static void write_row(FILE *out, const struct context *c, const struct summary *
 	putc('\n', out);
 }
 
-/* A process and, below it, its children; 0 for those whose parent is outside. */
+/* The children of `parent` with their descendants; 0: those whose parent is outside. */
 static void write_tree(FILE *out, const struct context *c, const struct summary *summary,
 		       int32_t parent, int depth)
 {
@@ -235,7 +234,7 @@ static void write_tree(FILE *out, const struct context *c, const struct summary 
 		if (parent ? p->ppid != parent : context_process(c, p->ppid) != NULL)
 			continue;
 		write_row(out, c, summary, i, depth);
-		/* Deeper ones than this are seen in the JSON. */
+		/* Deeper levels are only in the JSON. */
 		if (depth < 1000)
 			write_tree(out, c, summary, p->pid, depth + 1);
 	}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For people: what a process says about itself by libcr's kcr_ calls.
+ * As text: what a process has declared by libcr's kcr_ calls.
  */
 #include <inttypes.h>
 #include <time.h>
 
 #include "view.h"
 
-#define SHOWN		60	/* bytes of a value, unless all is to be shown */
+#define SHOWN		60	/* bytes of a value, unless everything is shown */
 
 static bool is_text(const ProtobufCBinaryData *value)
 {

@@ -12,7 +12,7 @@
 
 #include "context.h"
 
-/* What follows the metadata; counted by summary_read(). */
+/* Counts of what follows the metadata, by summary_read(). */
 struct summary {
 	struct summary_memory {
 		uint64_t sections, runs, pages;
@@ -28,22 +28,22 @@ void summary_free(struct summary *s);
 
 /* `summary` may be NULL; `all`: also every thread, memory area and descriptor. */
 void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all);
-/* A part of it: what a process says about itself by libcr. */
+/* A part of it: what a process has declared through libcr. */
 void text_record(FILE *out, const Kcr__Record *record, bool all);
-/* A string of a file that is not to be trusted. */
+/* Prints a string from an untrusted file. */
 void text_put(FILE *out, const char *text);
 /* One object with all metadata; see cr_info(1). */
 void json_write(FILE *out, const struct context *c, const struct summary *summary);
 
-/* "regular", "pipe" …: what `file` is. */
+/* The kind of `file`: "regular", "pipe" … */
 const char *view_file_kind(const Kcr__File *file);
 /* Its path or other name; "" if it has none. */
 const char *view_file_name(const Kcr__File *file);
 
 /*
- * Writes process `pid` as an ELF core to `path`, which is replaced; the file
- * is read to its trailer.  Memory that the context file leaves to the mapped
- * files is copied from these if they are still what they were.
+ * Writes process `pid` as an ELF core to `path`, which is replaced; the context
+ * file is read to its trailer.  Memory that the context file leaves to the mapped
+ * files is copied from these if they are unchanged.
  */
 int core_write(struct context_reader *r, const struct context *c, int32_t pid,
 	       const char *path);

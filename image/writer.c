@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writing a context file, front to back.  Nothing is ever sought or read
- * back; each section goes out in one writev(2) straight from the caller's
- * data.  A tail waits for the next section's head, so that
- * pages that the module writes cost one system call of ours.
+ * Writes a context file sequentially, without seeking or reading back; each
+ * section goes out in one writev(2) straight from the caller's data.  A tail is
+ * delayed until the next section's head, so that pages written by the module
+ * cost one system call of ours.
  *
  * After a failed write the file is useless: every later call fails alike.
  */
@@ -24,7 +24,7 @@ struct context_writer {
 	int fd;
 	int error;			/* of the first failed write */
 	uint64_t id;
-	uint64_t position;		/* bytes so far, a waiting tail included */
+	uint64_t position;		/* bytes so far, including a waiting tail */
 	uint64_t sections;
 	uint64_t pages;
 	bool in_memory;			/* between context_memory_begin and _end */
@@ -32,13 +32,13 @@ struct context_writer {
 	bool tail_waits;
 	struct section_head head;	/* of the current section */
 	struct section_tail tail;	/* of the last section, if tail_waits */
-	struct section_tail going;	/* on its way out with the current section */
+	struct section_tail going;	/* being written with the current section */
 	uint8_t *message;		/* packed */
 	size_t message_capacity;
 	XXH64_state_t *sum;
 };
 
-/* Parts of a section on their way out. */
+/* Parts of a section to be written. */
 struct parts {
 	struct iovec part[MAX_PARTS];
 	int count;
@@ -105,7 +105,7 @@ static int begin_check(struct context_writer *w, bool in_memory)
 	return 0;
 }
 
-/* Starts the parts of a section; the waiting tail of the one before goes first. */
+/* Starts the parts of a section; the previous section's tail goes first. */
 static void begin_section(struct context_writer *w, struct parts *p,
 			  enum context_section type)
 {
@@ -148,7 +148,7 @@ static void end_meta(struct context_writer *w, struct parts *p, size_t data_leng
 	w->head.sum = section_head_sum(&w->head, w->id);
 }
 
-/* Accounts for the data and makes the tail. */
+/* Accounts for the data and prepares the tail. */
 static void end_data(struct context_writer *w, uint64_t sum)
 {
 	w->tail.data_sum = sum;
@@ -275,7 +275,7 @@ static int count_pages(const struct kcr_run *runs, size_t nr_runs, uint64_t *pag
 	return 0;
 }
 
-/* Head and run table of a memory section; meta has to live until they are written. */
+/* Head and run table of a memory section; *meta must live until they are written. */
 static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
 			int32_t pid, const struct kcr_run *runs, size_t nr_runs)
 {
