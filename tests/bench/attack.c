@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `attack KIND`: an ordinary user who does the worst that the module lets him.  Sets
- * its processes up, says "ready", and then does what the last line on its standard
- * input says: `idle`, the same work for the processor without a call of the module, or
- * `attack`; it answers each with a line when that has begun.  Its caller kills its
- * process group in the end.
+ * `attack KIND`: an ordinary user doing the worst that the module allows.  Sets up
+ * its processes, prints "ready", and then follows the last line on its standard
+ * input: `attack`, or `idle`, the same CPU work without calls of the module; it
+ * answers each with a line once that has begun.  The caller finally kills its
+ * process group.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +26,20 @@
 #include "device/device.h"
 #include "report/report.h"
 
-#define CROWD		2000	/* processes that sleep */
-#define FORKERS		10	/* processes that fork children, which end at once */
+#define CROWD		2000	/* sleeping processes */
+#define FORKERS		10	/* processes that fork children, which exit at once */
 #define CLIENTS		300
 #define THREADS		1000
 #define TIMERS		2000
 #define CLONES		50	/* in one job */
-#define STEP_NS		1000000	/* of burning */
+#define STEP_NS		1000000	/* of a busy loop */
 
 struct kind {
 	const char *name;
 	void (*set_up)(void);
 	void (*begin)(void);	/* opens the job */
-	void (*attack)(void);	/* one step, again and again */
-	void (*idle)(void);	/* its like without the module */
+	void (*attack)(void);	/* one step, repeated */
+	void (*idle)(void);	/* the equivalent without the module */
 };
 
 static struct kcr_info info;
@@ -76,7 +76,7 @@ static void fork_on(void)
 	}
 }
 
-/* Waits in the kernel for its own child. */
+/* Blocks in the kernel, waiting for its own child (vfork). */
 static void wait_on(void)
 {
 	if (!vfork())
@@ -84,7 +84,7 @@ static void wait_on(void)
 	_exit(1);
 }
 
-/* A client, which never answers, as long as it is asked to be. */
+/* Is a client that never answers, for as long as one is wanted. */
 static void obey(void)
 {
 	struct kcr_client_new request = { .size = sizeof(request) };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A user who has nothing to do with checkpoints: for each line on its standard input
- * it forks, and then switches between two processes, for SLICE_MS each, and prints how
- * many of both it did per second, each with the part of that time, from 0 to 1, for which
- * it had its processor.
+ * it forks, and then switches between two processes, for SLICE_MS each, and prints the
+ * rate of both per second, each with the fraction of that time (0 to 1) for which it
+ * had its processor.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static double seconds(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Of the processor, by this process and its children that have ended. */
+/* CPU time of this process and its reaped children. */
 static double used(void)
 {
 	struct rusage own, children;
@@ -73,7 +73,7 @@ static void echo(int from, int to)
 	_exit(0);
 }
 
-/* Two for each byte that goes to the other process and comes back. */
+/* Two switches for each byte sent to the other process and back. */
 static double switches(void)
 {
 	int there[2], back[2], count = 0;

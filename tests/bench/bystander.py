@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a user of the module can take from one who has nothing to do with it.
+"""How much a user of the module can slow down one who has nothing to do with it.
 
-The attacker (attack.c) and all that he makes are on one processor, the bystander
-(bystander.c) is on another.  The bystander's forks and context switches are counted
+The attacker (attack.c) with all its processes runs on one processor, the bystander
+(bystander.c) on another.  The bystander's forks and context switches are counted
 while the attacker calls the module and, in turn, while the same processes do as much
-work without it.  Ratios are of two neighbouring slices, so that a slow spell of the
-machine hits both; medians are printed, and quartiles: far apart, they say that the machine has
-other work, and nothing of the module.  The share of its processor that the bystander had says
-what others took of it, and hangs on no other work of the machine: what it lacks in rate but has
-in processor time is the emulator's, the caches' or a lock's."""
+work without it.  Ratios are of two adjacent slices, so that a slow spell of the machine
+hits both.  Medians and quartiles are printed: if these are far apart, the machine has
+other work, and the result says nothing about the module.  The bystander's share of its
+processor shows what others took of it, whatever else the machine does; a rate that drops
+without that share is due to the emulator, caches or a lock."""
 import os
 import signal
 import statistics

@@ -3,7 +3,7 @@
 """Checkpoint and restart against their limits and against CRIU.
 
 Every round measures everything once, in turn, so that a slow spell of the
-machine hits all alike; medians are printed, and ratios of medians.  Files are
+machine hits all of them; medians are printed, and ratios of medians.  Files are
 on tmpfs.  `cat` moves as many bytes as the context file has."""
 import json
 import os
@@ -181,8 +181,8 @@ def rate(name):
 
 
 def steady_addresses():
-    """An emulator translates a program's code anew wherever it is loaded, which
-    costs every command 20-40 ms that no real processor takes."""
+    """An emulator translates a program's code again wherever it is loaded, which
+    costs every command 20-40 ms that a real processor does not need."""
     if os.environ.get("KCR_NATIVE") != "1":
         with open("/proc/sys/kernel/randomize_va_space", "w") as f:
             f.write("0")

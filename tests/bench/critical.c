@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What entering and leaving a critical section costs while no checkpoint is
- * about, alone and beside a second thread; needs no module.  First it is done
- * where any system call but exit is death (seccomp): there is none.
+ * The cost of entering and leaving a critical section without a checkpoint, with
+ * one thread and with two; needs no module.  First it is done under a seccomp
+ * filter that kills on any system call except exit: it makes none.
  */
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void *beside(void *arg)
 	return arg;
 }
 
-/* In a child, where a system call would kill. */
+/* In a child, which a system call would kill. */
 static void check_silent(void)
 {
 	pid_t pid = fork();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long a call keeps its processor from everybody else.  A watcher of real-time
- * priority wakes every millisecond on the processor that the calls are made on; how late
- * it has been at most is printed, in milliseconds, for `threads COUNT`: PARK and RELEASE
- * of a process with so many; `runs COUNT`: READ of so many runs without a page; `spin
- * MS`: no call at all for so long, which is what the machine itself adds.
+ * How long a call keeps others from its processor (latency).  A watcher with real-time
+ * priority wakes every millisecond on the processor that the calls are made on; its
+ * maximum delay is printed, in milliseconds, for `threads COUNT`: PARK and RELEASE of a
+ * process with COUNT threads; `runs COUNT`: READ of COUNT runs without pages; `spin MS`:
+ * no calls for that time, which is the machine's own latency.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -70,7 +70,7 @@ static pid_t start_watcher(void)
 	return pid;
 }
 
-/* The best of some tries: others may have the whole machine for a while. */
+/* The best of several tries: others may occupy the machine for a while. */
 static void tell(void (*act)(void))
 {
 	long best = 0;

@@ -2,7 +2,7 @@
 /*
  * Holds memory for the benchmarks: `hold MIB` fills that much with bytes that
  * do not compress; `hold --sparse GIB PAGES` maps much and touches little.
- * Says "ready" on stdout, then sleeps.
+ * Prints "ready", then sleeps.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void *map(size_t length)
 		perror("mmap");
 		exit(1);
 	}
-	/* Ordinary pages, so that runs compare whatever the system's THP setting. */
+	/* Ordinary pages, so that results are comparable whatever the THP setting. */
 	madvise(at, length, MADV_NOHUGEPAGE);
 	return at;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `scan PID`: parks a process and times KCR_IOC_SCAN over all of its private
- * anonymous memory; prints milliseconds and the pages found.
+ * `scan PID`: parks a process and times KCR_IOC_SCAN of all its private
+ * anonymous memory; prints milliseconds and pages found.
  */
 #include <stdio.h>
 #include <stdlib.h>
