@@ -3,8 +3,8 @@
 """A small distributed computation inside one program: worker threads talk to
 a server thread over TCP, the server hands the work on to a child process
 through pipes, and everything that comes back is folded into one digest.  The
-digest depends on every byte of every message, so one that is lost, repeated
-or changed shows.  Usage: app.py ROUNDS"""
+digest depends on every byte of every message, so a lost, repeated or changed
+one shows.  Usage: app.py ROUNDS"""
 import hashlib
 import socket
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Finding a kernel: an installed one, or one that is unpacked in a folder.
+# Finds a kernel: an installed one, or one unpacked in a directory.
 # Sourced by the other scripts of tests/vm.
 
 vm_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -10,8 +10,8 @@ vm_die() {
 	exit 125
 }
 
-# The one the Makefile builds for by default: the running kernel if its headers
-# are here, else the newest with headers.
+# The kernel the Makefile builds for by default: the running one if its headers
+# are installed, else the newest with headers.
 kernel_default() {
 	local running
 	running=$(uname -r)
@@ -23,7 +23,7 @@ kernel_default() {
 	fi
 }
 
-# kernel_use NAME: a version, a folder with an unpacked kernel, `debug`, `kcsan` or
+# kernel_use NAME: a version, a directory with an unpacked kernel, `debug`, `kcsan` or
 # nothing.  Sets KROOT (holds lib/modules), KVER, KIMAGE and KDIR (headers).
 kernel_use() {
 	local name=${1:-$(kernel_default)} modules

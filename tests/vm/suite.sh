@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Looking into another Debian suite without a trace on the host.  Sourced after
+# Access to another Debian suite without changes to the host.  Sourced after
 # kernel.sh.
 
 mirror() {
@@ -10,8 +10,8 @@ mirror() {
 	echo "${uri%/}"
 }
 
-# suite_apt SUITE: the array `apt` makes apt see that suite alone, and nothing
-# of the host's own packages.
+# suite_apt SUITE: with the options in array `apt`, apt sees only that suite, and
+# nothing of the host's packages.
 suite_apt() {
 	local suite=$1 state=$vm_build/apt/$1 uri
 	local key=/usr/share/keyrings/debian-archive-keyring.gpg
