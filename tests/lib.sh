@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the test scripts in tests/cases: start a program, checkpoint it, kill it,
-# restart it, wait for things.  A script starts with
+# restart it, wait for conditions.  A script starts with
 #	. "$KCR_TOP/tests/lib.sh"
-# and runs in an empty folder of its own, as root, in the emulated machine, with
+# and runs in an empty directory of its own, as root, in the emulated machine, with
 # the tools in PATH and the programs of tests/programs in $KCR_TESTS.  It passes
 # with status 0 and skips with `skip WHY`; anything else fails.  Lines in its
 # head that tests/run reads: `# timeout: SECONDS`.
 set -u
 PATH=$KCR_BIN:$KCR_TESTS:$PATH
-patience=${KCR_PATIENCE:-60}	# seconds that anything may take
+patience=${KCR_PATIENCE:-60}	# seconds to wait for anything
 
-# A sleep without starting a program, which costs 70 ms in the emulated machine.  ($! is
-# another one after it.)
+# Sleeps without starting a program, which costs 70 ms in the emulated machine.  Changes
+# $!.
 nap() {
 	read -r -t "${1:-0.05}" <> <(:)
 }
@@ -34,7 +34,7 @@ try() {
 	"$@" || fail "status $? from: $*"
 }
 
-# status_of COMMAND...: its exit status in $status, its messages in $said.
+# status_of COMMAND...: exit status in $status, output in $said.
 status_of() {
 	said=$("$@" 2>&1)
 	status=$?
@@ -47,10 +47,10 @@ wait_until() {
 		[ $SECONDS -lt $end ] || fail "waited $patience s for: $*"
 		nap
 	done
-	return 0		# not the nap's, which ends by a time-out
+	return 0		# not nap's status, which is that of a timeout
 }
 
-# says TEXT FILE: is it in there?
+# says TEXT FILE: does the file contain the text?
 says() {
 	local all=
 	{ IFS= read -r -d "" all < "$2"; } 2> /dev/null
@@ -58,18 +58,18 @@ says() {
 }
 
 # start NAME COMMAND...: in the background, in a session of its own; output in
-# NAME.out, number in $pid.
+# NAME.out, PID in $pid.
 start() {
 	local name=$1
 	shift
-	: > "$name.out"	# what an earlier one wrote is gone when this returns
+	: > "$name.out"	# the output of an earlier one is removed before this returns
 	setsid "$@" < /dev/null > "$name.out" 2>&1 &
 	pid=$!
 }
 
 # start_ready PROGRAM [ARGUMENT...]: a program of tests/programs (or a command
-# line, if there is a slash in it) that says it is set up by the file `ready` and
-# goes on when there is a file `go`.
+# line, if it contains a slash) that creates the file `ready` when it is set up and
+# goes on when a file `go` exists.
 start_ready() {
 	local program=$1 name command
 	shift
@@ -100,7 +100,7 @@ state_of() {
 	echo "${stat%% *}"
 }
 
-# tree_of PID: the process and all that descend from it.
+# tree_of PID: the process and all its descendants.
 tree_of() {
 	local file child children
 	echo "$1"
@@ -139,19 +139,19 @@ can_be_saved() {
 	status=$?
 	case $status in
 	0) return 0 ;;
-	3 | 16) ! ended "$restarted" && return 1 ;;	# it is still being made
+	3 | 16) ! ended "$restarted" && return 1 ;;	# it is still being rebuilt
 	esac
 	fail "status $status from cr_checkpoint"
 }
 
-# flip_bit FILE AT: one bit of the byte there, which is another byte then whatever it was.
+# flip_bit FILE AT: flips one bit of the byte at offset AT, so that it certainly changes.
 flip_bit() {
 	local old
 	old=$(od -An -tu1 -N1 -j "$2" "$1")
 	printf "\\x$(printf %x $((old ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# kill_tree PID: with SIGKILL, and until every number is free again.
+# kill_tree PID: with SIGKILL; waits until all PIDs are free again.
 kill_tree() {
 	local all tries
 	all=$(tree_of "$1")
@@ -160,7 +160,7 @@ kill_tree() {
 	wait "$1" 2> /dev/null
 	# shellcheck disable=SC2086
 	wait_until all_gone $all
-	# What was forked meanwhile is in its group, and keeps the group's number in use.
+	# Processes forked meanwhile are in its group, and keep the group's ID in use.
 	for ((tries = 0; tries < 40; tries++)); do
 		kill -0 -- "-$1" 2> /dev/null || break
 		nap
@@ -173,8 +173,8 @@ checkpoint_and_kill() {
 	saved_are_gone "$1"
 }
 
-# saved_are_gone PID: the processes in `image`, which the checkpoint has killed; the
-# first one is a child of the shell.
+# saved_are_gone PID: waits until the processes in `image`, which the checkpoint has
+# killed, no longer exist; the first one, PID, is a child of the shell.
 saved_are_gone() {
 	wait "$1" 2> /dev/null
 	# shellcheck disable=SC2046
@@ -187,21 +187,21 @@ checkpoint_midway() {
 	shift
 	timeout "$patience" cr_checkpoint --clobber --file image --kill "$@" "$pid" > midway.out 2>&1
 	status=$?
-	[ $status != 3 ] || wait_until ended "$pid"	# it was just ending
+	[ $status != 3 ] || wait_until ended "$pid"	# it was exiting
 	[ $status = 0 ] || ! ended "$pid" || skip "the machine is too fast: $what had ended"
 	[ $status = 0 ] || fail "status $status from cr_checkpoint"
 	saved_are_gone "$pid"
 }
 
-# restart [OPTION...]: from the file `image`, in the background; cr_restart's own
-# number in $restarted, output in restart.out.
+# restart [OPTION...]: from the file `image`, in the background; cr_restart's PID
+# in $restarted, output in restart.out.
 restart() {
 	: > restart.out
 	setsid cr_restart "$@" --file image < /dev/null > restart.out 2>&1 &
 	restarted=$!
 }
 
-# finish PID: its exit status must be 0, in time.
+# finish PID: waits for its exit, in time and with status 0.
 finish() {
 	local status
 	wait_until ended "$1"
@@ -210,7 +210,7 @@ finish() {
 	[ $status = 0 ] || fail "process $1 ended with status $status"
 }
 
-ended() {	# gone, or a zombie of which no thread runs on
+ended() {	# reaped, or a zombie without running threads
 	local stat
 	{ stat=$(< "/proc/$1/stat"); } 2> /dev/null || return 0
 	read -r -a stat <<< "${stat##*) }"
@@ -218,8 +218,8 @@ ended() {	# gone, or a zombie of which no thread runs on
 }
 
 # survives PROGRAM [ARGUMENT...]: is unharmed by a checkpoint; and after another
-# one, SIGKILL and a restart, finds all as it was.  CHECKPOINT and RESTART may
-# hold options.
+# one, SIGKILL and a restart, finds its state unchanged.  CHECKPOINT and RESTART
+# may hold options.
 survives() {
 	unharmed "$@"
 	start_ready "$@"
@@ -256,8 +256,8 @@ unharmed() {
 }
 
 # same_output SECONDS COMMAND...: interrupted that long after its start, it writes
-# the same as a run that is left alone.  It must not run on after the checkpoint:
-# gawk and others set O_APPEND, and what they append would be there twice.
+# the same as an undisturbed run.  It must not run on after the checkpoint: gawk
+# and others set O_APPEND, and would append the same output twice.
 same_output() {
 	local delay=$1
 	shift
@@ -271,7 +271,7 @@ same_output() {
 	try cmp expected work.out
 }
 
-# need COMMAND: or the test is skipped.
+# need COMMAND: skips the test if it is missing.
 need() {
 	command -v "$1" > /dev/null || skip "there is no $1 here"
 }
@@ -280,18 +280,19 @@ not() {
 	! "$@" > /dev/null 2>&1
 }
 
-# need_faults: allocations and copies can be made to fail (tests/programs/fault.c).
+# need_faults: sets up injected failures of allocations and copies, or skips
+# (tests/programs/fault.c).
 need_faults() {
 	local folder=/sys/kernel/debug kind
 	[ -d $folder/failslab ] && [ -w /proc/self/fail-nth ] || skip "this kernel injects no faults"
 	for kind in failslab fail_usercopy; do
-		echo 1 > $folder/$kind/verbose		# a line, which check-log knows; no trace
+		echo 1 > $folder/$kind/verbose		# one line, for check-log; no trace
 	done
-	echo N > $folder/failslab/ignore-gfp-wait	# those that may sleep fail as well
+	echo N > $folder/failslab/ignore-gfp-wait	# those that may sleep fail, too
 }
 
 # faulty CALL N COMMAND...: the N-th allocation in the call fails; $status, $said.
-# The file `fault` is there if the call had so many.
+# The file `fault` exists afterwards if the call made that many.
 faulty() {
 	local call=$1 nth=$2
 	shift 2
