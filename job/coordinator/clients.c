@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "job/coordinator/root_internal.h"
+#include "proc/clock.h"
 
 #define PATIENCE_NS	10000000000ull	/* for the request */
 
@@ -167,7 +168,7 @@ static void accept_client(struct root *root)
 	struct client *c = fd >= 0 ? find_place() : NULL;
 
 	if (c)
-		*c = (struct client){ .fd = fd, .since_ns = root_now(),
+		*c = (struct client){ .fd = fd, .since_ns = now_ns(),
 				      .allowed = job_peer_allowed(fd) };
 	else if (fd >= 0)
 		close(fd);
@@ -176,7 +177,7 @@ static void accept_client(struct root *root)
 /* How much longer it may stay silent, in ns; 0: it is not served and must be closed. */
 static uint64_t left_to(const struct client *c)
 {
-	uint64_t end = c->since_ns + PATIENCE_NS, now = root_now();
+	uint64_t end = c->since_ns + PATIENCE_NS, now = now_ns();
 
 	return c == served ? UINT64_MAX : end > now ? end - now : 0;
 }

@@ -15,6 +15,7 @@
 
 #include "job/coordinator/root_internal.h"
 #include "job/local.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define PATIENCE_NS	10000000000ull	/* for ranks to confirm that they go on */
@@ -24,7 +25,7 @@ static void next_phase(struct root *root, enum phase phase, uint32_t type,
 
 static double since_ms(uint64_t then)
 {
-	return (double)(root_now() - then) / 1e6;
+	return (double)(now_ns() - then) / 1e6;
 }
 
 /* ---- the end ------------------------------------------------------------------------ */
@@ -119,7 +120,7 @@ static int commit(struct root *root)
 static void expect_all(struct root *root, enum phase phase)
 {
 	root->phase = phase;
-	root->phase_ns = root_now();
+	root->phase_ns = now_ns();
 	root->nr_pending = 0;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {
 		/* In PHASE_SUM the daemons answer, also for ranks that have ended. */
@@ -218,7 +219,7 @@ static uint64_t request_deadline(const struct root *root)
 
 static void resume_all(struct root *root)
 {
-	root->deadline_ns = root_now() + PATIENCE_NS;
+	root->deadline_ns = now_ns() + PATIENCE_NS;
 	next_phase(root, PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
 }
 
@@ -309,7 +310,7 @@ void phases_abort(struct root *root, int code, const char *text)
 	root->answer.code = code;
 	free(root->answer.message);
 	root->answer.message = text ? strdup(text) : NULL;
-	root->deadline_ns = root_now() + PATIENCE_NS;
+	root->deadline_ns = now_ns() + PATIENCE_NS;
 	next_phase(root, PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
 	check_phase(root);			/* no rank may be left */
 }
@@ -497,7 +498,7 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	memset(request, 0, sizeof(*request));
 	root->committed = false;
 	root->id++;
-	root->begun_ns = root_now();
+	root->begun_ns = now_ns();
 	root->deadline_ns = request_deadline(root);
 	next_phase(root, PHASE_GATE, WIRE_PREPARE, &root->asker, sizeof(root->asker));
 	return 0;
@@ -518,7 +519,7 @@ int phases_begin_own(struct root *root, const char *path, unsigned int keep, con
 
 int phases_patience(const struct root *root)
 {
-	uint64_t now = root_now();
+	uint64_t now = now_ns();
 
 	if (!root->deadline_ns)
 		return -1;
@@ -527,7 +528,7 @@ int phases_patience(const struct root *root)
 
 void phases_timeout(struct root *root)
 {
-	if (!root->deadline_ns || root_now() < root->deadline_ns)
+	if (!root->deadline_ns || now_ns() < root->deadline_ns)
 		return;
 	if (root->phase == PHASE_ABORT)
 		finish(root);

@@ -9,20 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "job/coordinator/node.h"
 #include "job/coordinator/root_internal.h"
 
 #define RANKS_MAX	(1u << 22)
-
-uint64_t root_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
 		    const void *data, size_t length)

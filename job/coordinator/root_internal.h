@@ -64,7 +64,6 @@ struct root {
 	uint64_t begun_ns, phase_ns;
 };
 
-uint64_t root_now(void);		/* CLOCK_MONOTONIC, ns */
 /* Queues a message for the daemons of all nodes; the thread writes it before it waits. */
 void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
 		    const void *data, size_t length);

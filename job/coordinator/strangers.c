@@ -18,6 +18,7 @@
 
 #include "job/coordinator/greeting.h"
 #include "job/coordinator/root_internal.h"
+#include "proc/clock.h"
 
 #define PATIENCE_NS	5000000000ull	/* for the greeting */
 #define MOMENT_NS	50000000ull	/* each has at least this */
@@ -151,7 +152,7 @@ bool strangers_drop_oldest(void)
 static uint64_t left_to_oldest(void)
 {
 	uint64_t end = strangers[0].since_ns +
-		       (nr_strangers == STRANGERS_MAX ? MOMENT_NS : PATIENCE_NS), now = root_now();
+		       (nr_strangers == STRANGERS_MAX ? MOMENT_NS : PATIENCE_NS), now = now_ns();
 
 	return end > now ? end - now : 0;
 }
@@ -162,7 +163,7 @@ static void take(int fd)
 
 	wire_watch_peer(fd);
 	wire_open(&s->wire, fd);
-	s->since_ns = root_now();
+	s->since_ns = now_ns();
 	if (greeting_challenge(&s->wire, &s->challenge))
 		wire_close(&s->wire);
 	else
