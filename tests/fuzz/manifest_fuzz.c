@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reader of a global snapshot's manifest, and of the two lines between a tool
- * and mpirun, against made-up ones.  The first byte of an input chooses.  What is
- * accepted is written and read again.
+ * Fuzzes the reader of a global snapshot's manifest, and those of the two lines
+ * between a tool and mpirun.  The first byte of an input chooses.  What is accepted
+ * is written and read again.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void must(bool condition)
 		abort();
 }
 
-/* What was accepted says the same when it has been written. */
+/* What was accepted must be the same after it has been written and read again. */
 static void write_again(const struct snapshot *s)
 {
 	struct snapshot *again;
@@ -35,7 +35,7 @@ static void write_again(const struct snapshot *s)
 	must(!manifest_write(path, s));
 	err = manifest_read(path, &again);
 	unlink(path);
-	/* A number with a fraction or many digits need not come out as it was. */
+	/* A number with a fraction or many digits need not be written as it was read. */
 	must(!err && again->nr_ranks == s->nr_ranks && again->interval == s->interval &&
 	     !strcmp(again->cwd, s->cwd));
 	snapshot_free(again);
@@ -54,7 +54,7 @@ static void read_manifest(const uint8_t *data, size_t size)
 		write_again(s);
 		snapshot_free(s);
 	} else {
-		must(report_message());		/* every refusal says why */
+		must(report_message());		/* every refusal has a message */
 	}
 	close(fd);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The messages between mpirun, daemons and ranks, as mpirun, a daemon and a rank take
- * them.  The first byte of an input chooses: bytes as they come off a connection,
- * plain or under a right seal, a greeting, or a list of messages for any of the three,
- * each behind a head of six bytes, so that what follows from one another is reached.
- * Nothing is saved, killed, made or removed: what does that is replaced here.
+ * Fuzzes the messages between mpirun, daemons and ranks, as received by mpirun, a
+ * daemon and a rank.  The first byte of an input chooses: bytes of a connection, plain
+ * or with a valid seal, a greeting, or a list of messages for any of the three, each
+ * after a head of six bytes, so that sequences of messages are reached.  Nothing is
+ * saved, killed, created or removed: functions that do so are replaced here.
  */
 #include "mpi-plugin/hook/rank.c"
 
@@ -22,9 +22,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- what is replaced, besides tests/unit/lone_rank.c ----------------------------------- */
+/* ---- replaced functions, besides those of tests/unit/lone_rank.c ------------------------- */
 
-static bool fails;			/* so does what comes next */
+static bool fails;			/* make them fail */
 
 int kill(pid_t pid, int number)
 {
@@ -145,9 +145,9 @@ void folder_look_again(const char *path)
 	(void)path;
 }
 
-/* ---- the three of them ------------------------------------------------------------------ */
+/* ---- mpirun, daemon and rank ------------------------------------------------------------ */
 
-static int ends[2];			/* what they write goes here, and is thrown away */
+static int ends[2];			/* they write to this, and it is discarded */
 static struct snapshot job;
 static struct root root;
 static struct node node;
@@ -190,7 +190,7 @@ static void begin(void)
 	self.left = self.leaving = false;
 }
 
-/* The connections are lost, as at the end of a job. */
+/* Drops the connections, as at the end of a job. */
 static void end_root(void)
 {
 	struct wire_header gone = { .type = WIRE_GONE };
@@ -201,7 +201,7 @@ static void end_root(void)
 			root_from_node(&root, root.rank[gone.rank].node, &gone, NULL);
 	phases_abort(&root, ECANCELED, NULL);
 	if (root.phase != PHASE_IDLE)
-		abort();		/* nobody is left to wait for */
+		abort();		/* there is nobody left to wait for */
 	addresses_send(&root);
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		free(root.rank[i].address);
@@ -255,7 +255,7 @@ static void ask_for_one(void)
 	phases_begin_own(&root, "/saved.kcr", 1, &why);
 }
 
-/* A dump has ended: those of members that have one. */
+/* Lets the member's dump end, if it has one. */
 static void end_dump(struct member *m)
 {
 	if (m->dump.fd >= 0)
@@ -269,7 +269,7 @@ static void deliver(const struct head *head, const uint8_t *data)
 		.rank = head->rank == 255 ? WIRE_ALL : head->rank,
 		.id = head->id == 255 ? root.id : head->id == 254 ? node.id : head->id,
 	};
-	uint8_t *copy = malloc(h.length + 1);	/* so that its end is noticed */
+	uint8_t *copy = malloc(h.length + 1);	/* so that ASan sees overruns */
 
 	copy = realloc(copy, h.length ? h.length : 1);
 	memcpy(copy, data, h.length);
@@ -350,7 +350,7 @@ static void read_plain(const uint8_t *data, size_t size)
 	read_all(&w, data, size);
 }
 
-/* Cut into pieces by their first byte, each under a seal that is right. */
+/* Cuts the bytes into frames, each as long as its first byte says, with a valid seal. */
 static void read_sealed(const uint8_t *data, size_t size)
 {
 	static const uint8_t key[SEAL_KEY];
@@ -388,7 +388,7 @@ static void prove_right(struct greeting_node *said, struct greeting_challenge *c
 	seal_proof(said->proof, SECRET, WIRE_SECRET, "kcr-mpi daemon", part, 3);
 }
 
-/* As it is, or with the proof made right. */
+/* A greeting as it is, or with a correct proof. */
 static void greet(const uint8_t *data, size_t size, bool right)
 {
 	struct greeting_challenge challenge = { .version = GREETING_VERSION };

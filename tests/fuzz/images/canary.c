@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One number for all that a folder holds, so that any change shows.
+ * One checksum of everything in a directory, so that any change shows.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ uint64_t canary_sum(const char *path)
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
 		    fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW))
 			continue;
-		/* In whatever order they come. */
+		/* A sum, as entries come in any order. */
 		sum += sum_of_file(1, dirfd(folder), entry->d_name, &status);
 		snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
 		if (S_ISDIR(status.st_mode))

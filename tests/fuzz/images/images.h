@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fuzz_images: gives cr_restart, run as root, context files that somebody has
- * tampered with who knows how to make checksums.  mutate.c and value.c make them of
- * good ones, main.c runs them and looks what became of it, canary.c knows the files
- * that must stay as they are.
+ * fuzz_images: runs cr_restart as root with tampered context files, whose checksums
+ * are correct.  mutate.c and value.c make them from good ones, main.c runs them and
+ * checks the outcome, canary.c watches the files that must not change.
  */
 #ifndef FUZZ_IMAGES_H
 #define FUZZ_IMAGES_H
@@ -39,10 +38,10 @@ static inline bool chance(struct random *random, uint32_t percent)
 /* Changes one field of the message, or of one inside it; says which in `what`. */
 void value_mutate(ProtobufCMessage *message, struct random *random, char *what, size_t size);
 
-/* Writes a changed copy of the file `from` to `to`; 0 or -errno.  `what` tells the changes. */
+/* Writes a changed copy of the file `from` to `to`; 0 or -errno.  `what`: the changes. */
 int mutate(const char *from, int to, struct random *random, char *what, size_t size);
 
-/* What the folder holds, and all below it: names, owners, modes, times, contents. */
+/* Sum of a directory tree: names, owners, modes, times, contents. */
 uint64_t canary_sum(const char *folder);
 
 #endif /* FUZZ_IMAGES_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fuzz_images [--seed N] [--seconds N] [--only SEED] IMAGE…: as root, in a root folder of
- * its own (tests/cases/fuzz/images makes it) with cr_restart in it.  --only makes one
- * file again, as a line of an earlier run names it, and leaves it in /tmp/mutated.
- * Status 1: something is wrong, which was said; 3: too little was reached.
+ * fuzz_images [--seed N] [--seconds N] [--only SEED] IMAGE…: as root, in a root directory
+ * of its own (made by tests/cases/fuzz/images) with cr_restart in it.  --only makes one
+ * file again, by the seed that an earlier run printed, and leaves it in /tmp/mutated.
+ * Status 1: a failure, which was printed; 3: too little was reached.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,20 +23,20 @@
 #define MUTATED		"/tmp/mutated"
 #define GROUP		"/sys/fs/cgroup/kcr-images"
 #define USER		1000
-#define LIMIT_S		60	/* until cr_restart has refused or restarted */
-#define LIFE_MS		300	/* of what was restarted */
+#define LIMIT_S		60	/* for cr_restart to refuse or restart */
+#define LIFE_MS		300	/* of restarted processes */
 #define REPORTED	40
 #define TEXT		4096
 
 struct outcome {
 	int status;		/* as from wait(2) */
 	bool late;		/* it had to be killed */
-	bool restarted;		/* it said so */
-	char said[TEXT];	/* on its standard error */
+	bool restarted;		/* it reported success */
+	char said[TEXT];	/* its standard error */
 };
 
-static char *what;		/* shared with who makes a file */
-static uint64_t canary;		/* the sum of what must not change */
+static char *what;		/* shared with the process that makes a file */
+static uint64_t canary;		/* the sum of the files that must not change */
 static unsigned int nr_bad, nr_made, nr_restarted, nr_refused[256];
 static uint64_t longest_ms, longest_seed;
 
@@ -72,7 +72,7 @@ static void join_group(void)
 	close(fd);
 }
 
-/* How many are left; they get the signal, 0: none. */
+/* Number of processes left; they get the signal (0: none). */
 static int signal_group(int number)
 {
 	FILE *file = fopen(GROUP "/cgroup.procs", "re");
@@ -177,7 +177,7 @@ static void blame(uint64_t seed, const struct outcome *outcome, const char *why)
 		       why, what, outcome->status, outcome->said);
 }
 
-/* What is said of the failure: not what is lost in any case. */
+/* The message of the failure, without the warnings before it. */
 static const char *without_warnings(const char *said)
 {
 	static const char warning[] = "cr_restart: warning: ";
@@ -188,7 +188,7 @@ static const char *without_warnings(const char *said)
 	return said;
 }
 
-/* One line, and a number that says the same. */
+/* NULL, or what is wrong: it must restart, or refuse with one line and a nonzero status. */
 static const char *fault_of(const struct outcome *outcome)
 {
 	const char *said = without_warnings(outcome->said), *end = strchr(said, '\n');
@@ -255,7 +255,7 @@ static void try_one(const char *image, uint64_t seed)
 		nr_refused[WEXITSTATUS(outcome.status)]++;
 }
 
-/* ---- all --------------------------------------------------------------------------- */
+/* ---- all runs ---------------------------------------------------------------------- */
 
 static int verdict(unsigned int nr_tried)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A context file is read section by section and written again, with other messages,
- * contents or memory in it, or with sections left out, twice or in another place: its
- * checksums are right all the same.  Few are spoiled behind the writer's back.
+ * Reads a context file section by section and writes it again, with changed messages,
+ * contents or memory, or with sections dropped, duplicated or moved; its checksums are
+ * correct nevertheless.  A few files are also damaged after writing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static void discard(void)
 {
 	size_t i;
 
-	/* Messages share parts by now: they end with the process that made the file. */
+	/* Messages may share parts now: the exit of this process frees them. */
 	for (i = 0; i < nr_sections; i++) {
 		free(sections[i].runs);
 		free(sections[i].data);
@@ -99,7 +99,7 @@ static void change_order(struct random *random, char *what, size_t size)
 	if (chance(random, 50)) {
 		sections[a] = sections[b];
 		sections[b] = spare;
-	} else {		/* left out: an empty place */
+	} else {		/* dropped: an empty slot */
 		sections[a].item.type = 0;
 	}
 }
@@ -128,7 +128,7 @@ static void change_one(struct random *random, char *what, size_t size)
 {
 	struct section *section = &sections[below(random, nr_sections)];
 
-	/* Memory is most of it, and says least. */
+	/* Most sections are memory, which is the least interesting. */
 	if (section->item.type == CONTEXT_MEMORY && chance(random, 80))
 		section = &sections[below(random, nr_sections)];
 	if (chance(random, 6)) {
@@ -183,7 +183,7 @@ static int write_all(int fd)
 	return err;
 }
 
-/* A few bytes, as a bad disk would. */
+/* Changes a few bytes, as a bad disk would. */
 static void spoil(int fd, struct random *random)
 {
 	struct stat status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Other values for the fields of a message, by its description: borders, numbers that
- * others have, hostile paths.
+ * Other values for the fields of a message, by its descriptor: boundary values, values
+ * of other fields, hostile paths.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static size_t element_size(const ProtobufCFieldDescriptor *field)
 	}
 }
 
-/* One value that is there. */
+/* Changes one value that is present. */
 static void change(struct random *random, const ProtobufCFieldDescriptor *field, void *at,
 		   char *what, size_t size)
 {
@@ -128,7 +128,7 @@ static void change(struct random *random, const ProtobufCFieldDescriptor *field,
 	}
 }
 
-/* An element more, or one less, or two in each other's place. */
+/* Adds or drops an element, or swaps two. */
 static void change_array(struct random *random, const ProtobufCFieldDescriptor *field,
 			 size_t *count, char **array)
 {
@@ -142,7 +142,7 @@ static void change_array(struct random *random, const ProtobufCFieldDescriptor *
 		memcpy(*array + a * size, *array + b * size, size);
 		memcpy(*array + b * size, spare, size);
 		if (chance(random, 50))
-			--*count;	/* what it points to stays: the process is short */
+			--*count;	/* leaked: the process is short-lived */
 		return;
 	}
 	grown = realloc(*array, (*count + 1) * size);

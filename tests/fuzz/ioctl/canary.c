@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The processes that have nothing to do with all this: of root and of another
- * user.  Nobody may stop them, signal them or read what they have.
+ * Uninvolved processes, of root and of another user.  Nobody may stop them, signal
+ * them or read their memory and files.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static void noticed(int number)
 	self->signals++;
 }
 
-/* A file and a page that nobody else has; the page says so. */
+/* A file and a page that nobody else has, filled with a marker. */
 void canary_secret(int number)
 {
 	int fd = memfd_create("secret", MFD_CLOEXEC);
@@ -75,7 +75,7 @@ int canary_run(struct canary *canary, int number, uid_t uid)
 	}
 }
 
-/* By its parent. */
+/* Called by its parent. */
 bool canary_check(void)
 {
 	struct canary *canary;

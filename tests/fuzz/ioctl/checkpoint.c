@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A checkpoint as cr_checkpoint makes it, but that a step is left out, made twice or
- * in the wrong place now and then; other threads use the same job.
+ * A checkpoint as cr_checkpoint takes it, except that now and then a step is skipped,
+ * repeated or out of order; other threads use the same job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void list(struct actor *actor, int job, struct list *listed)
 	listed->count = call(actor, job, KCR_IOC_LIST, &request) ? 0 : request.count;
 }
 
-/* ---- what a process is ------------------------------------------------------------- */
+/* ---- the state of a process -------------------------------------------------------- */
 
 static void read_threads(struct actor *actor, int job, pid_t pid)
 {
@@ -171,7 +171,7 @@ static void read_memory(struct actor *actor, int job, pid_t pid, bool snapshot)
 		found.end = vma.end;
 		if (scan(actor, job, &found))
 			move(actor, job, &found);
-		/* What was read lies over the list. */
+		/* The pages read have overwritten the list. */
 		if (call(actor, job, KCR_IOC_VMAS, &request))
 			return;
 	}

@@ -2,10 +2,9 @@
 /*
  * fuzz_ioctl [--seed N] [--seconds N] [--slow N] [--workers N] [--coverage FILE]
  * [--round SEED]: see fuzz.h.  As root.  The seed of every round goes to the kernel log,
- * where it is found after a crash; --round makes that one again and again (what ran in
- * several threads does not come back exactly).  Status 1: something is wrong, and the last
- * calls of every actor are printed; 3: too little of the module was reached to say that
- * nothing is.
+ * where it is found after a crash; --round repeats that one (not exactly, as several
+ * threads run).  Status 1: a failure, and the last calls of every actor are printed; 3:
+ * too little of the module was reached for a verdict.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +23,8 @@
 
 #include "fuzz.h"
 
-#define GAP_NS		(10000000000 * fuzz->slow)	/* no machine is as slow as that */
-#define ROUND_NS	(100000000000 * fuzz->slow)	/* a round, with all its patience */
+#define GAP_NS		(10000000000 * fuzz->slow)	/* no machine is that slow */
+#define ROUND_NS	(100000000000 * fuzz->slow)	/* a round, with all its timeouts */
 
 struct fuzz *fuzz;
 
@@ -36,7 +35,7 @@ static struct {
 	uint64_t began;
 } workers[WORKERS];
 
-/* ---- for all ----------------------------------------------------------------------- */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 uint64_t random_next(struct random *random)
 {
@@ -115,7 +114,7 @@ static void map_fuzz(bool create)
 		die("memory");
 }
 
-/* In the current folder, which must take set-user-ID programs. */
+/* In the current directory, which must allow set-user-ID programs. */
 static void copy_program(void)
 {
 	char buffer[65536], folder[200];
@@ -151,7 +150,7 @@ static void start_round(int worker, int log, struct random *random)
 		die("fork");
 }
 
-/* Processes of a round that outlived their worker came to us. */
+/* Processes of a round that outlived their worker were reparented to us. */
 static void kill_orphans(void)
 {
 	char path[64], line[4096], *next;
@@ -189,10 +188,10 @@ static void take_ended(void)
 			continue;
 		}
 		workers[i].pid = 0;
-		nr_broken += status != 0;	/* spoiled its own memory */
+		nr_broken += status != 0;	/* it overwrote its own memory */
 	}
 	kill_orphans();
-	/* All but canaries and workers, which were waited for. */
+	/* All except canaries and workers, which are waited for separately. */
 	while (info.si_pid = 0,
 	       !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid) {
 		for (i = 0; i < WORKERS; i++)
@@ -205,7 +204,7 @@ static void take_ended(void)
 	}
 }
 
-/* Up to three times as long, where a busy machine has not reached everything before. */
+/* Up to three times as long, if a busy machine has not reached everything by then. */
 static void run(unsigned int seconds, int nr_workers, int log)
 {
 	uint64_t end = now_ns() + seconds * 1000000000ull, last = end + seconds * 2000000000ull;
@@ -247,7 +246,7 @@ static void print_stack(const char *process)
 		fclose(file);
 }
 
-/* Where everybody sleeps. */
+/* Shows where all processes sleep. */
 static void print_stacks(void)
 {
 	char path[64], line[8192], *next;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making calls and keeping account of them: how often each was made and how it
- * ended, the last ones of every actor, what of the module they reached (KCOV).
- * What a call must never give is looked for here, too.
+ * Makes calls and keeps records of them: how often each was made and how it
+ * ended, the last ones of every actor, coverage of the module (KCOV).  Also checks
+ * that calls never return what they must not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +139,7 @@ void cover_print(const char *path)
 
 /* ---- one call ---------------------------------------------------------------------- */
 
-/* A descriptor that was given: of a canary, or of a target to who does not own the job? */
+/* Is it a file of a canary, or of a target though we do not own the job? */
 static void check_descriptor(const struct actor *actor, unsigned int number, int fd)
 {
 	struct stat status;
@@ -161,7 +161,7 @@ static void check_pages(unsigned int number, const struct kcr_pages *pages)
 {
 	uint64_t word;
 
-	/* Copied by the kernel: the buffer may be gone. */
+	/* Copied by the kernel: the buffer may be unmapped. */
 	if (pages->bytes < sizeof(word) ||
 	    pread(FUZZ_FD + 2, &word, sizeof(word), pages->buffer) != sizeof(word))
 		return;
@@ -198,7 +198,7 @@ long call(struct actor *actor, int fd, unsigned long number, void *request)
 	entry->when = now_ns();
 	entry->number = number;
 	entry->process = getpid();
-	entry->result = 1;		/* on its way */
+	entry->result = 1;		/* in progress */
 	fuzz->nr_calls[nr]++;
 	if (readable)
 		pread(FUZZ_FD + 2, entry->words, sizeof(entry->words), (uintptr_t)request);
@@ -222,7 +222,7 @@ long call(struct actor *actor, int fd, unsigned long number, void *request)
 	return ret;
 }
 
-/* ---- what is told of it ------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------ */
 
 static void print_call(const struct call *entry)
 {
@@ -259,7 +259,7 @@ void record_print_log(void)
 			print_call(calls[i]);
 }
 
-/* The three errors that came most often. */
+/* The three most frequent errors. */
 static void print_errors(unsigned int nr)
 {
 	uint32_t worst, limit = UINT32_MAX;
@@ -286,7 +286,7 @@ static unsigned int needed(size_t kind)
 	return part > 3000 ? part / 1000 : kinds[kind].needed ? 3 : 0;
 }
 
-/* The first thing that was not reached often enough, or NULL. */
+/* The first item that was not reached often enough, or NULL. */
 const char *record_missing(void)
 {
 	size_t i;

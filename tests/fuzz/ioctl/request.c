@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Single calls: a request that would do, then perhaps some words of it exchanged,
- * perhaps moved to the arena, where others spoil it while the module reads.
+ * Single calls: a valid request, then perhaps with some words replaced, perhaps
+ * moved to the arena, where others overwrite it while the module reads.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -59,7 +59,7 @@ pid_t any_pid(struct actor *actor)
 	return below(&actor->random, 2) ? (pid_t)below(&actor->random, 3) : getpid();
 }
 
-/* Mostly a buffer of its own; else some place that others spoil. */
+/* Mostly a buffer of its own; else one that others overwrite. */
 static uint64_t any_buffer(struct actor *actor)
 {
 	uint32_t which = below(&actor->random, 100);
@@ -102,7 +102,7 @@ static void fill_buffer(struct actor *actor, union request *r)
 {
 	struct kcr_info info = { .size = sizeof(info) };
 
-	r->threads.pid = any_pid(actor);	/* SIGNALS and TIMERS begin alike */
+	r->threads.pid = any_pid(actor);	/* SIGNALS and TIMERS start likewise */
 	r->threads.count = below(&actor->random, 12);
 	ioctl(any_job(actor), KCR_IOC_INFO, &info);
 	r->threads.stride = sizeof(struct kcr_thread) + info.xstate_size;
@@ -126,7 +126,7 @@ static void fill_timers(struct actor *actor, union request *r)
 
 static void fill_pid(struct actor *actor, union request *r)
 {
-	r->mm.pid = any_pid(actor);	/* in the same place: SIGACTIONS, MM */
+	r->mm.pid = any_pid(actor);	/* at the same offset in SIGACTIONS and MM */
 }
 
 static void fill_vmas(struct actor *actor, union request *r)
@@ -163,7 +163,7 @@ static void fill_scan(struct actor *actor, union request *r)
 	r->scan.runs = any_buffer(actor);
 }
 
-/* The runs lie behind what may be read. */
+/* The runs are in the last page of the buffer, after the space for pages. */
 static void fill_pages(struct actor *actor, union request *r)
 {
 	struct kcr_run *runs = (struct kcr_run *)(actor->out + OUT_SIZE - 4096);
@@ -222,7 +222,7 @@ static void fill_resume(struct actor *actor, union request *r)
 	r->resume.flags = below(&actor->random, 2);
 }
 
-/* To fail: who entered would not come back. */
+/* Must fail: a thread that entered would not return. */
 static void fill_enter(struct actor *actor, union request *r)
 {
 	r->enter.nr_threads = 1 + below(&actor->random, 3);
@@ -231,7 +231,7 @@ static void fill_enter(struct actor *actor, union request *r)
 	r->enter.flags = below(&actor->random, 8);
 }
 
-/* To fail as well: the child would be a second actor on the same stack. */
+/* Must fail, too: the child would be a second actor on the same stack. */
 static void fill_clone(struct actor *actor, union request *r)
 {
 	r->clone.clone_flags = 1ull << below(&actor->random, 64) | 0x20000000;
@@ -283,7 +283,7 @@ static uint32_t any_word(struct actor *actor)
 	return which < 15 ? words[which] : (uint32_t)random_next(&actor->random);
 }
 
-/* Neither may become such that it succeeds: see above. */
+/* These two must not be changed so that they succeed: see above. */
 static bool is_tame(unsigned long number)
 {
 	return number != KCR_IOC_CLONE && number != KCR_IOC_ENTER;
@@ -301,7 +301,7 @@ static void spoil_request(struct actor *actor, unsigned long number, union reque
 		r->words[below(&actor->random, 2)] = any_word(actor);
 }
 
-/* Anywhere in the arena, over the end of a page too. */
+/* Anywhere in the arena, also across a page boundary. */
 static void *place(struct actor *actor, unsigned long number, union request *r)
 {
 	size_t size = _IOC_SIZE(number);
@@ -355,7 +355,7 @@ static void expect_refusal(struct actor *actor, unsigned long number, union requ
 		fuzz_failed("call %#lx for a process of another user succeeded", number);
 }
 
-/* A member's number while it is looked at, another's when it is used. */
+/* Tries to have a member's PID checked, but another's used. */
 static void attack_mapped_file(struct actor *actor, union request *r)
 {
 	void *at = actor->world->arena + (below(&actor->random, FLIPPED) << 5);
@@ -385,7 +385,7 @@ void attack(struct actor *actor)
 		for (i = 0; i < NR_KINDS; i++)
 			if (kinds[i].number == reads[which])
 				kinds[i].fill(actor, &r);
-		r.mm.pid = pid;		/* where all of them have it */
+		r.mm.pid = pid;		/* at the same offset in all of them */
 		expect_refusal(actor, reads[which], &r);
 	} else if (which < 22) {
 		attack_mapped_file(actor, &r);
@@ -402,9 +402,9 @@ void attack(struct actor *actor)
 	}
 }
 
-/* ---- what others work with --------------------------------------------------------- */
+/* ---- overwriting requests of others ------------------------------------------------ */
 
-/* Numbers of processes where MAPPED_FILE requests lie. */
+/* Flips the PIDs of MAPPED_FILE requests. */
 static void flip_numbers(struct actor *actor)
 {
 	char *at = actor->world->arena + (below(&actor->random, FLIPPED) << 5) +

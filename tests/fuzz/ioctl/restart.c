@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A restart: processes and threads made by CLONE that enter, in all the ways there
- * are and some that are refused; the owner waits, fills their memory and lets them go,
- * or does not.  Threads without a thread area of their own make system calls only.
+ * A restart: processes and threads created by CLONE that enter, in all possible ways
+ * and some that are refused; the owner waits, fills their memory and resumes them, or
+ * does not.  Threads without thread-local storage of their own only make system calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define STACK_SIZE	16384
 #define PLACE_SIZE	(16 * 4096)
 
-/* What a child does; it has a copy of its own, or none with CLONE_VM. */
+/* The role of a child; its copy of the memory is its own, except with CLONE_VM. */
 enum part { PART_ENTER, PART_THREADS, PART_LEADERLESS, PART_REFUSED, PART_PAUSE, PART_EXEC,
 	    PART_END, PART_CLIENT, PARTS };
 
@@ -33,7 +33,7 @@ struct child {
 	struct random random;
 };
 
-/* Filled while the process sleeps in ENTER. */
+/* Memory filled while the process sleeps in ENTER. */
 static char place[PLACE_SIZE] __attribute__((aligned(4096)));
 static char removed[4096] __attribute__((aligned(4096)));
 static char stacks[4][STACK_SIZE] __attribute__((aligned(4096)));
@@ -47,7 +47,7 @@ static long raw(long number, long a, long b, long c)
 	return ret;
 }
 
-/* Where an entered thread runs on; perhaps a system call starts again there. */
+/* Where an entered thread continues, perhaps by restarting a system call. */
 static void __attribute__((noreturn, used, force_align_arg_pointer)) revived(void)
 {
 	fuzz->nr_revived++;
@@ -99,7 +99,7 @@ static void enter(struct child *child, int stack, uint32_t flags, uint32_t threa
 	regs->rip = (uintptr_t)revived_entry;
 	regs->rsp = (uintptr_t)stacks[stack] + STACK_SIZE - 64;
 	regs->eflags = random_next(random);
-	regs->eflags &= ~0x500ull;		/* TF, and the direction that C wants */
+	regs->eflags &= ~0x500ull;		/* no TF; DF clear, as C code expects */
 	if (chance(random, 20))
 		request.exe_fd = raw(SYS_open, (uintptr_t)"/proc/self/exe", O_RDONLY, 0);
 	if (chance(random, 50))
@@ -116,14 +116,14 @@ static void enter(struct child *child, int stack, uint32_t flags, uint32_t threa
 		request.regs[below(random, KCR_NR_REGS)] = random_next(random);
 	if (child->part == PART_REFUSED && chance(random, 50))
 		request.unmap_len = random_next(random) & ~4095ull;
-	/* Counted here; what it says can't be told. */
+	/* Counted here; its result cannot be recorded. */
 	fuzz->nr_calls[_IOC_NR(KCR_IOC_ENTER)]++;
 	raw(SYS_ioctl, child->job, KCR_IOC_ENTER, (uintptr_t)&request);
 }
 
 /*
- * The child goes on at the same instruction with another stack, on which lie the
- * function and its argument.
+ * The child continues at the same instruction on another stack, from which it pops
+ * the function and its argument.
  */
 static long clone_call(int job, struct kcr_clone *request, void (*run)(void *), void *argument)
 {
@@ -328,5 +328,5 @@ void restart(struct actor *actor)
 	close(job);
 	for (i = 0; i < count; i++)
 		if (pids[i] > 0)
-			kill(pids[i], SIGCONT);	/* those that stopped again */
+			kill(pids[i], SIGCONT);	/* some have stopped again */
 }

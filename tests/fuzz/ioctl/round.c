@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One round: a process of the attacking user with its jobs, targets and actors.  It
- * ends by looking whether every target that lives still runs, and leaves nothing.
+ * One round: a process of the attacking user with its jobs, targets and actors.  At
+ * the end it checks that every living target still runs, and leaves nothing behind.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 
 #include "fuzz.h"
 
-#define STEPS		60	/* of an actor; a checkpoint is one */
-#define ROUND_NS	(3000000000 * fuzz->slow)	/* and no longer */
+#define STEPS		60	/* per actor; a checkpoint is one */
+#define ROUND_NS	(3000000000 * fuzz->slow)	/* maximum */
 #define PATIENCE_NS	(20000000000 * fuzz->slow)
 
 static struct world world;
@@ -56,7 +56,7 @@ static void open_job(struct actor *actor)
 	close(fd);
 }
 
-/* The jobs' descriptors in a process that did not open them: inherited, or sent. */
+/* A process with the jobs' file descriptors that did not open them: inherited, or sent. */
 static void stranger_main(struct actor *actor, int from)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte;
@@ -191,7 +191,7 @@ static bool all_ended(void)
 	return true;
 }
 
-/* Calls are interrupted; targets stop, go on, die and come back. */
+/* Interrupts calls; stops, continues, kills and restarts targets. */
 static void disturb(void)
 {
 	int i = below(&choice, TARGETS);
@@ -236,7 +236,7 @@ static bool is_alive(pid_t pid)
 	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
 }
 
-/* Its beats go on; false: it does not run. */
+/* Does its count of beats still rise?  false: it does not run. */
 static bool answers(int number)
 {
 	struct slot *slot = &fuzz->slots[world.worker][number];

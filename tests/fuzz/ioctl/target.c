@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What jobs take hold of: a process that forks, makes threads, calls exec, stops,
- * arms timers, shares memory, changes its credentials, is a client or the owner of a
- * job itself, and ends.  Whatever it does, it counts its beats, by which one sees
- * that it runs.
+ * A member of jobs: a process that forks, creates threads, calls exec, stops, arms
+ * timers, shares memory, changes its credentials, is a client or the owner of a job
+ * itself, and exits.  Whatever it does, it counts beats, which show that it runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +97,7 @@ static void trace_child(void)
 	kill(pid, SIGKILL);
 }
 
-/* The same life in a new program; through root's identity, if privileged. */
+/* Starts over in a new program; one that is set-user-ID root, if privileged. */
 static void call_exec(bool privileged)
 {
 	char number[16], place[16], seed[24];
@@ -144,7 +143,7 @@ static void make_thread(void)
 		pthread_detach(thread);
 }
 
-/* The first thread ends, another goes on. */
+/* The leader exits, another thread goes on. */
 static void *leaderless_life(void *unused)
 {
 	int i;
@@ -304,7 +303,7 @@ static void be_client(void)
 		pthread_detach(thread);
 }
 
-/* A job of its own, whose end is that of this process. */
+/* Opens a job of its own, sometimes left open until this process exits. */
 static void own_job(void)
 {
 	struct kcr_add add = { .size = sizeof(add) };
@@ -326,7 +325,7 @@ static void own_job(void)
 		close(job);
 }
 
-/* ---- the life ---------------------------------------------------------------------- */
+/* ---- main loop --------------------------------------------------------------------- */
 
 static void act(void)
 {
@@ -393,7 +392,7 @@ void target_main(int from, int number, uint64_t seed)
 	_exit(0);
 }
 
-/* With root's identity for a moment: what it has then is no user's to see. */
+/* Root for a moment: what it has then, users must not be able to read. */
 static void privileged_main(void)
 {
 	if (!geteuid()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A process that inherited the descriptor of a parked job asks for files of its members,
- * while another one changes the number in the request: if the module reads it twice, the
- * first time it may be allowed.
+ * A process that inherited the file descriptor of a parked job requests files of its
+ * members, while another one flips the PID in the request: if the module reads it
+ * twice, it may check one PID and use another.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "fuzz.h"
 
 #define TRIES	300
-#define PLACES	16		/* in the arena's first page, which nobody takes away */
+#define PLACES	16		/* in the arena's first page, which is never unmapped */
 
 static void flip(volatile int32_t *pid, pid_t member)
 {
