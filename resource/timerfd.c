@@ -74,6 +74,9 @@ static int save_without_rest(const struct file_probe *probe, Kcr__TimerFd *timer
 	if (ticks)
 		timer->ticks = strtoull(ticks, NULL, 10);
 	timer->value_ns = spec.it_value.tv_sec * SECOND + spec.it_value.tv_nsec;
+	/* Setting a timer clears its ticks: a periodic one with ticks runs, and is overdue. */
+	if (!timer->value_ns && timer->interval_ns && timer->ticks)
+		timer->value_ns = 1;
 	return 0;
 }
 

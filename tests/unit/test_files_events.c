@@ -97,6 +97,36 @@ static void use_counters(void)
 	must(!timerfd_gettime(17, &spec) && !spec.it_value.tv_sec && !spec.it_value.tv_nsec);
 }
 
+/* So short that the next expiration is often due when the timer is asked for its time. */
+static void make_fast_timers(void)
+{
+	const struct itimerspec spec = { { 0, 20000 }, { 0, 20000 } };
+
+	for (int fd = 10; fd < 110; fd++) {
+		files_at(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), fd);
+		must(!timerfd_settime(fd, 0, &spec, NULL));
+	}
+}
+
+static void use_fast_timers(void)
+{
+	for (int fd = 10; fd < 110; fd++) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t ticks;
+
+		for (int i = 0; i < 3; i++) {
+			must(poll(&p, 1, 5000) == 1);
+			must(read(fd, &ticks, sizeof(ticks)) == sizeof(ticks));
+		}
+	}
+}
+
+static void test_fast_timers(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_fast_timers, .use = use_fast_timers });
+}
+
 static void test_counters(void **state)
 {
 	(void)state;
@@ -444,7 +474,8 @@ static void test_tty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters), cmocka_unit_test(test_pidfd),
+		cmocka_unit_test(test_counters), cmocka_unit_test(test_fast_timers),
+		cmocka_unit_test(test_pidfd),
 		cmocka_unit_test(test_inotify), cmocka_unit_test(test_pty),
 		cmocka_unit_test(test_tty),
 	};
