@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
@@ -302,33 +301,4 @@ const Kcr__Process *rebuild_first_owner(const struct rebuild *r, uint32_t id)
 		if (process_has_number(r->context->process[i], id, -1))
 			return r->context->process[i];
 	return NULL;
-}
-
-static const int32_t *find_pid(const struct rebuild *r, pid_t pid)
-{
-	for (size_t i = 0; i < r->context->nr_processes; i++)
-		if (r->context->process[i]->pid == pid)
-			return r->new_pid ? &r->new_pid[i] : &r->context->process[i]->pid;
-	return NULL;
-}
-
-pid_t rebuild_pid(const struct rebuild *r, pid_t pid)
-{
-	const int32_t *new = find_pid(r, pid);
-
-	if (!new)
-		return 0;
-	return r->restore_ids ? pid : *(volatile const int32_t *)new;
-}
-
-pid_t rebuild_wait_pid(const struct rebuild *r, pid_t pid)
-{
-	const volatile int32_t *new = find_pid(r, pid);
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	if (!new)
-		return 0;
-	for (int i = 0; i < 10000 && !*new; i++)
-		nanosleep(&pause, NULL);
-	return *new;
 }
