@@ -96,7 +96,9 @@ struct lock_list {			/* POSIX locks found, by process */
 int locks_parse(const char *fdinfo, pid_t pid, int number, Kcr__File *file,
 		struct lock_list *list);
 int locks_of_process(const struct lock_list *list, Kcr__Process *p);
+/* Takes the locks and the lease of an open file again. */
 int locks_rebuild(int fd, const Kcr__File *file);
+void lease_save(const struct file_probe *probe, Kcr__File *file);
 void locks_script(const Kcr__Process *process, struct script *s);
 
 /* ---- contents (file_content.c) ------------------------------------------------ */

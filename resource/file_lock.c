@@ -3,6 +3,7 @@
  * File locks, as /proc/PID/fdinfo shows them.  flock and OFD locks belong
  * to the open file and are restored with it; POSIX locks belong to a process
  * and are restored by its script, after its last close() of the file.
+ * Leases belong to the open file as well.
  */
 #include "resource/file.h"
 
@@ -129,6 +130,26 @@ int locks_of_process(const struct lock_list *list, Kcr__Process *p)
 	return 0;
 }
 
+void lease_save(const struct file_probe *probe, Kcr__File *file)
+{
+	int lease = S_ISREG(probe->st.st_mode) ? fcntl(probe->fd, F_GETLEASE) : F_UNLCK;
+
+	if (lease == F_RDLCK || lease == F_WRLCK) {
+		file->has_lease = true;
+		file->lease = lease;
+	}
+}
+
+static int lease_rebuild(int fd, const Kcr__File *file)
+{
+	if (!file->has_lease || !fcntl(fd, F_SETLEASE, file->lease))
+		return 0;
+	if (errno == EAGAIN)
+		return rebuild_error(file, -EBUSY, "another process has it open, which its lease "
+				     "does not allow");
+	return rebuild_error(file, -errno, "cannot take its lease");
+}
+
 int locks_rebuild(int fd, const Kcr__File *file)
 {
 	if (file->flock && flock(fd, file->flock->type | LOCK_NB)) {
@@ -149,7 +170,7 @@ int locks_rebuild(int fd, const Kcr__File *file)
 			return rebuild_error(file, -EBUSY, "another process has locked it");
 		return rebuild_error(file, -errno, "cannot lock it");
 	}
-	return 0;
+	return lease_rebuild(fd, file);
 }
 
 void locks_script(const Kcr__Process *process, struct script *s)

@@ -19,6 +19,7 @@
 #include "rebuild/script.h"
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/socket_filter.h"
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
@@ -179,7 +180,7 @@ static int complete_status(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -errno, "cannot set its position");
 	if (file->has_owner_signal && fcntl(fd, F_SETSIG, file->owner_signal))
 		return rebuild_error(file, -errno, "cannot set its signal");
-	return locks_rebuild(fd, file);
+	return locks_rebuild(fd, file) ?: socket_filter_rebuild(r, file);
 }
 
 /* An epoll polls the files that it watches: epolls come after all others. */

@@ -116,6 +116,9 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 	if (!err && s->type == SOCK_DGRAM && length && connect(fd, &remote.any, length))
 		report_verbose("a datagram socket could not be connected again: %s",
 			       strerror(errno));
+	/* Done even where it says ENOTCONN. */
+	if (!err && s->has_shut)
+		shutdown(fd, s->shut);
 	if (err) {
 		close(fd);
 		return err;

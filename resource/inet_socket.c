@@ -167,6 +167,23 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
 }
 
+/*
+ * poll(2) shows shutdown(2) of the receiving direction, and of both.  Unread datagrams
+ * have addresses that a restart could not send from.
+ */
+static void save_udp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLRDHUP };
+
+	if (poll(&p, 1, 0) <= 0)
+		return;
+	s->has_shut = p.revents & POLLRDHUP;
+	s->shut = p.revents & POLLHUP ? SHUT_RDWR : SHUT_RD;
+	if (!s->has_shut && p.revents & POLLIN && !file_table_is_dry(t))
+		report_warn("process %d: datagrams that it has not read are not saved (%s)",
+			    probe->pid, probe->link);
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
@@ -186,7 +203,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		err = save_address(probe, true, &s->remote, &s->has_remote);
 	if (!err && s->protocol == IPPROTO_TCP)
 		err = save_tcp(t, probe, s);
-	return err ?: socket_options_save(probe, s->family, s->type, s->protocol,
+	else if (!err)
+		save_udp(t, probe, s);
+	return err ?: socket_options_save(t, probe, s->family, s->type, s->protocol,
 					  &s->option, &s->n_option);
 }
 

@@ -85,7 +85,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		return file_unsupported(t, "a netlink socket with unread messages");
 	s->port = local.nl_pid;
 	err = save_groups(probe, s);
-	return err ?: socket_options_save(probe, AF_NETLINK, s->type, s->protocol, &s->option,
+	return err ?: socket_options_save(t, probe, AF_NETLINK, s->type, s->protocol, &s->option,
 					  &s->n_option);
 }
 

@@ -21,6 +21,7 @@
 
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/socket_filter.h"
 
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK	72
@@ -127,8 +128,8 @@ static bool applies(const struct option *o, int family, int type, int protocol, 
 	return !o->family || o->family == family;
 }
 
-static int add(Kcr__SocketOption ***list, size_t *count, const struct option *o,
-	       const void *value, size_t length)
+int socket_option_add(Kcr__SocketOption ***list, size_t *count, int level, int name,
+		      const void *value, size_t length)
 {
 	Kcr__SocketOption **more = realloc(*list, (*count + 1) * sizeof(*more)), *option;
 
@@ -140,8 +141,8 @@ static int add(Kcr__SocketOption ***list, size_t *count, const struct option *o,
 		return report_errno(-ENOMEM, "saving a socket");
 	}
 	kcr__socket_option__init(option);
-	option->level = o->level;
-	option->name = o->name;
+	option->level = level;
+	option->name = name;
 	more[(*count)++] = option;
 	return file_bytes(&option->value, value, length);
 }
@@ -175,8 +176,8 @@ static void learn_usual(int family, int type, int protocol)
 		close(fresh);
 }
 
-int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
-			Kcr__SocketOption ***list, size_t *count)
+int socket_options_save(struct file_table *t, const struct file_probe *probe, int family, int type,
+			int protocol, Kcr__SocketOption ***list, size_t *count)
 {
 	int locked = socket_value(probe->fd, SO_BUF_LOCK), err = 0;
 
@@ -189,9 +190,10 @@ int socket_options_save(const struct file_probe *probe, int family, int type, in
 		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length))
 			continue;
 		if (length != usual.length[i] || memcmp(now, usual.value[i], length))
-			err = add(list, count, &options[i], now, length);
+			err = socket_option_add(list, count, options[i].level, options[i].name,
+						now, length);
 	}
-	return err;
+	return err ?: socket_filter_save(t, probe, list, count);
 }
 
 void socket_force_buffer(int fd, int name, int size)
@@ -227,7 +229,7 @@ void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
 			}
 			continue;
 		}
-		if (!set_option(fd, o))
+		if (!socket_filter_is(o) && !set_option(fd, o))
 			report_verbose("an option of a socket (%d, %d) cannot be set", o->level,
 				       o->name);
 	}

@@ -12,8 +12,11 @@ int socket_value(int fd, int name);
 int socket_family(const struct file_probe *probe);
 
 /* Saves the options that differ from those of a new socket of this type. */
-int socket_options_save(const struct file_probe *probe, int family, int type, int protocol,
-			Kcr__SocketOption ***list, size_t *count);
+int socket_options_save(struct file_table *t, const struct file_probe *probe, int family, int type,
+			int protocol, Kcr__SocketOption ***list, size_t *count);
+/* Adds one option to a list. */
+int socket_option_add(Kcr__SocketOption ***list, size_t *count, int level, int name,
+		      const void *value, size_t length);
 /* Options that need a privilege are skipped without it. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
 

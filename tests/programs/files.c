@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <mqueue.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -175,6 +176,52 @@ static void fd_shared(void)
 	unlink(path);
 }
 
+/* ---- lease ---- */
+
+static volatile sig_atomic_t broken;
+
+static void on_break(int signal)
+{
+	broken = signal;
+}
+
+/* Another process that wants to open the file waits until the lease is given up. */
+static bool breaks_lease(const char *name, int fd)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(open(name, O_WRONLY | O_NONBLOCK) < 0 && errno == EWOULDBLOCK ? 0 : 1);
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		return false;
+	for (int i = 0; i < 100 && !broken; i++)
+		check_sleep_ms(10);
+	return broken && !fcntl(fd, F_SETLEASE, F_UNLCK);
+}
+
+/* Leases, of a reader and of a writer, with the usual signal and with another. */
+static void fd_lease(void)
+{
+	static const char *const names[] = { "lease.read", "lease.write" };
+	int fd[2];
+
+	signal(SIGIO, on_break);
+	signal(SIGUSR1, on_break);
+	for (int i = 0; i < 2; i++) {
+		close(open(names[i], O_CREAT | O_WRONLY, 0600));
+		fd[i] = open(names[i], i ? O_RDWR : O_RDONLY);
+		NEED(fd[i] >= 0 && (!i || !fcntl(fd[i], F_SETSIG, SIGUSR1)));
+		NEED(!fcntl(fd[i], F_SETLEASE, i ? F_WRLCK : F_RDLCK));
+	}
+	checkpoint_here();
+	CHECK(fcntl(fd[0], F_GETLEASE) == F_RDLCK && fcntl(fd[1], F_GETLEASE) == F_WRLCK);
+	CHECK(!broken);
+	CHECK(breaks_lease(names[0], fd[0]) && broken == SIGIO);
+	broken = 0;
+	CHECK(breaks_lease(names[1], fd[1]) && broken == SIGUSR1);
+}
+
 /* ---- locks ---- */
 
 static struct flock lock_range(int type, off_t start, off_t length)
@@ -309,6 +356,7 @@ static const struct check checks[] = {
 	{ "devices", fd_devices },
 	{ "shared", fd_shared },
 	{ "locks", fd_locks },
+	{ "lease", fd_lease },
 	{ "many", fd_many },
 	{ "nodes", fd_nodes },
 	{ }

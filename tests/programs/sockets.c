@@ -3,6 +3,7 @@
  * Sockets.
  */
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -304,6 +305,68 @@ static void fd_owner(void)
 	pthread_join(thread, NULL);
 }
 
+/* ---- filter ---- */
+
+/* A filter that lets pass what begins with 'k'. */
+static void attach_filter(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'k', 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0xffff),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { .len = 4, .filter = code };
+
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+}
+
+/* A filter still keeps out what it did, but not what was there before it. */
+static void fd_filter(void)
+{
+	int pair[2], locked[2], on = 1;
+	char text[64];
+
+	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) && !socketpair(AF_UNIX, SOCK_DGRAM, 0, locked));
+	NEED(send(pair[0], "x before", 8, 0) == 8);
+	attach_filter(pair[1]);
+	attach_filter(locked[1]);
+	NEED(!setsockopt(locked[1], SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)));
+	checkpoint_here();
+	CHECK(recv(pair[1], text, 64, MSG_DONTWAIT) == 8 && !memcmp(text, "x before", 8));
+	send(pair[0], "x after", 7, MSG_DONTWAIT);
+	CHECK(send(pair[0], "k after", 7, MSG_DONTWAIT) == 7);
+	CHECK(recv(pair[1], text, 64, MSG_DONTWAIT) == 7 && *text == 'k');
+	send(locked[0], "x", 1, MSG_DONTWAIT);
+	CHECK(send(locked[0], "k", 1, MSG_DONTWAIT) == 1);
+	CHECK(recv(locked[1], text, 64, MSG_DONTWAIT) == 1 && *text == 'k');
+	CHECK(setsockopt(locked[1], SOL_SOCKET, SO_DETACH_FILTER, &on, sizeof(on)) == -1);
+	CHECK(!setsockopt(pair[1], SOL_SOCKET, SO_DETACH_FILTER, &on, sizeof(on)));
+}
+
+/* ---- udp_shut ---- */
+
+/* UDP sockets that were shut: to read, and both ways. */
+static void fd_udp_shut(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(9) };
+	int fd[2];
+	char byte;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		NEED(!connect(fd[i], (struct sockaddr *)&address, sizeof(address)));
+	}
+	NEED(!shutdown(fd[0], SHUT_RD) && !shutdown(fd[1], SHUT_RDWR));
+	NEED(!recv(fd[0], &byte, 1, 0) && !recv(fd[1], &byte, 1, 0));
+	checkpoint_here();
+	alarm(10);		/* or they wait for ever */
+	CHECK(!recv(fd[0], &byte, 1, 0) && !recv(fd[1], &byte, 1, 0));
+	CHECK(send(fd[0], "x", 1, MSG_NOSIGNAL) == 1);
+	CHECK(send(fd[1], "x", 1, MSG_NOSIGNAL) == -1);
+}
+
 static const struct check checks[] = {
 	{ "tcp", fd_tcp },
 	{ "udp", fd_udp },
@@ -311,6 +374,8 @@ static const struct check checks[] = {
 	{ "unix_listen", fd_unix_listen },
 	{ "netlink", fd_netlink },
 	{ "owner", fd_owner },
+	{ "filter", fd_filter },
+	{ "udp_shut", fd_udp_shut },
 	{ }
 };
 
