@@ -67,8 +67,8 @@ static void a_clone(void **state)
 	/* These tests may run in a container, which has one. */
 	if (!prctl(PR_GET_SECCOMP)) {
 		assert_says(refused_clone(4711, 4711), -EPERM, "--no-restore-pid");
-		assert_says(refused_clone(299, 299), -EPERM, "process number 299 is one of those");
-		assert_says(refused_clone(299, 0), -EPERM, "may not make processes");
+		assert_says(refused_clone(299, 299), -EPERM, "ID 299 is one of those");
+		assert_says(refused_clone(299, 0), -EPERM, "may not create processes");
 	}
 	pid = fork();
 	if (!pid)
