@@ -117,7 +117,7 @@ static int finish(struct checkpoint *c)
 
 static int attempt_begin(struct checkpoint *c)
 {
-	c->attempt = (struct attempt) { .job = -1 };
+	c->attempt = (struct attempt){ .job = -1 };
 	c->result->nr_pages = 0;
 	c->attempt.job = device_open(&c->attempt.info);
 	return c->attempt.job < 0 ? c->attempt.job : 0;
@@ -181,7 +181,7 @@ static int begin_again(struct checkpoint *c, int why)
 
 static int attempts(struct checkpoint *c)
 {
-	for (int try = 1; ; try++) {
+	for (int try = 1;; try++) {
 		int err = attempt_run(c);
 
 		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES)
@@ -222,7 +222,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	struct checkpoint c = { .options = options, .result = result };
 	int err;
 
-	*result = (struct checkpoint_result) { };
+	*result = (struct checkpoint_result){};
 	if (options->timeout_s)
 		c.deadline_ns = now_ns() + options->timeout_s * 1000000000ull;
 	err = attempt_begin(&c);

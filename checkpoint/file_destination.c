@@ -130,7 +130,7 @@ static int create_new(struct file_destination *d)
 
 	hold_signals(&old);
 	d->destination.fd = openat(d->dir_fd, d->temporary,
-		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (d->destination.fd < 0) {
 		err = errno == EEXIST ? -EAGAIN : -errno;
 	} else if ((flock(d->destination.fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) ||

@@ -142,7 +142,7 @@ static int add_scope(struct checkpoint *c, const struct forward *f, const struct
 
 static int add(struct checkpoint *c, const struct forward *f, bool *fatal)
 {
-	struct scope scope = { };
+	struct scope scope = {};
 	int err = f->scope > CHECKPOINT_TREE || f->target <= 0 ? -EINVAL : 0;
 
 	if (!err)
@@ -201,7 +201,7 @@ int forward_collect(struct checkpoint *c, const pid_t *member, size_t nr_members
 
 	for (size_t i = 0; !err && i < c->nr_forwards; i++) {
 		const struct forward *f = &c->forward[i];
-		struct scope more = { };
+		struct scope more = {};
 
 		err = scope_collect(&more, f->scope, f->target, member, nr_members);
 		if (!err)

@@ -61,7 +61,7 @@ static int open_regular(const char *path, struct stat *st)
 void opened_prepare(struct checkpoint *c, const char *path)
 {
 	struct opened *o;
-	struct stat st = { };
+	struct stat st = {};
 	struct statfs fs;
 
 	for (size_t i = 0; i < c->nr_opened; i++)

@@ -84,7 +84,7 @@ int scope_look(pid_t pid, struct scope_process *out)
 	if (!after || strlen(after) < 3)
 		return -ESRCH;
 	ended = has_ended(after);
-	*out = (struct scope_process) {
+	*out = (struct scope_process){
 		.pid = pid,
 		.thread = pid,
 		.ppid = stat_number(stat, 4),
@@ -137,7 +137,7 @@ pid_t scope_thread(const struct scope *scope, pid_t pid)
 void scope_free(struct scope *scope)
 {
 	free(scope->process);
-	*scope = (struct scope) { };
+	*scope = (struct scope){};
 }
 
 /* Adds a process by PID, unless it is there already, has exited or is this program. */
@@ -255,7 +255,7 @@ static bool is_ours(const struct scope *all, pid_t pid)
 static int add_matching(struct scope *scope, const struct scope *all, enum checkpoint_scope kind,
 			pid_t target)
 {
-	struct scope match = { };
+	struct scope match = {};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < all->count; i++) {
@@ -288,7 +288,7 @@ static int add_seeds(struct scope *scope, pid_t target, const pid_t *member, siz
 /* Parents before children: seeds are not in that order. */
 static int sort(struct scope *scope)
 {
-	struct scope sorted = { };
+	struct scope sorted = {};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < scope->count; i++)
@@ -318,7 +318,7 @@ int scope_merge(struct scope *scope, const struct scope *more)
 static int collect_tree(struct scope *scope, pid_t target, const pid_t *member,
 			size_t nr_members)
 {
-	struct scope all = { };
+	struct scope all = {};
 	int err, tries = 0;
 
 	do {
@@ -342,7 +342,7 @@ static int collect_tree(struct scope *scope, pid_t target, const pid_t *member,
 int scope_collect(struct scope *scope, enum checkpoint_scope kind, pid_t target,
 		  const pid_t *member, size_t nr_members)
 {
-	struct scope all = { };
+	struct scope all = {};
 	int err;
 
 	scope->count = 0;

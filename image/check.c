@@ -396,7 +396,7 @@ static const char *check_sharing(const struct context *c, const struct sharing *
 
 	for (i = 0; i < c->nr_processes; i++)
 		if (is_live(c->process[i]))
-			users[count++] = (struct user) { kind->id(c->process[i]), i };
+			users[count++] = (struct user){ kind->id(c->process[i]), i };
 	qsort(users, count, sizeof(*users), compare_user);
 	for (i = 0; i < count; i++) {
 		bool first = !i || users[i].id != users[i - 1].id;

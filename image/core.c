@@ -100,7 +100,7 @@ static int lay_out(struct core *core, size_t notes_length)
 	core->segment = calloc(mm->n_vma + 1, sizeof(*core->segment));
 	if (!core->segment)
 		return report_errno(-ENOMEM, "cannot write the core");
-	core->segment[0] = (Elf64_Phdr) {
+	core->segment[0] = (Elf64_Phdr){
 		.p_type = PT_NOTE,
 		.p_offset = offset,
 		.p_filesz = notes_length,
@@ -111,7 +111,7 @@ static int lay_out(struct core *core, size_t notes_length)
 		const Kcr__Vma *vma = mm->vma[i];
 		uint64_t length = vma->end - vma->start;
 
-		core->segment[i + 1] = (Elf64_Phdr) {
+		core->segment[i + 1] = (Elf64_Phdr){
 			.p_type = PT_LOAD,
 			.p_flags = segment_flags(vma->flags),
 			.p_offset = offset,

@@ -289,7 +289,7 @@ static int move_all(struct pipeline *p)
 	int more, err;
 
 	for (;;) {
-		chunk = (struct context_chunk) { .compression = CONTEXT_RAW };
+		chunk = (struct context_chunk){ .compression = CONTEXT_RAW };
 		more = flow->source->ops->next(flow->source, &chunk);
 		if (more <= 0)
 			break;

@@ -42,7 +42,7 @@ static int move_to(struct walk *w, int fd)
 static int read_link(const struct walk *w, const char *part, char target[PATH_MAX])
 {
 	int link = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
-	struct stat st = { };
+	struct stat st = {};
 	ssize_t length = -1;
 
 	if (link >= 0 && !fstat(link, &st))
@@ -136,7 +136,7 @@ int place_find(struct place *p, const char *path, bool follow)
 	struct walk w = { .path = path };
 	int err = 0;
 
-	*p = (struct place) { .folder = -1 };
+	*p = (struct place){ .folder = -1 };
 	if (strlen(path) >= sizeof(w.rest))
 		return report_errno(-ENAMETOOLONG, "%s", path);
 	strcpy(w.rest, path);

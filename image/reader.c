@@ -489,7 +489,7 @@ int reader_next(struct context_reader *r)
 {
 	int err = r->error;
 
-	r->item = (struct context_item) { 0 };
+	r->item = (struct context_item){ 0 };
 	if (!err && r->last_type == CONTEXT_TRAILER)
 		return 0;
 	if (!err && r->data_follow)

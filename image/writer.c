@@ -114,7 +114,7 @@ static void begin_section(struct context_writer *w, struct parts *p,
 	if (w->tail_waits)
 		add(p, &w->going, sizeof(w->going));
 	w->tail_waits = false;
-	w->head = (struct section_head) {
+	w->head = (struct section_head){
 		.magic = CONTEXT_SECTION_MAGIC,
 		.type = type,
 		.sequence = w->sections++,
@@ -286,7 +286,7 @@ static int begin_memory(struct context_writer *w, struct parts *p, struct memory
 		err = count_pages(runs, nr_runs, &pages);
 	if (err)
 		return err;
-	*meta = (struct memory_meta) { .pid = pid, .nr_runs = nr_runs, .nr_pages = pages };
+	*meta = (struct memory_meta){ .pid = pid, .nr_runs = nr_runs, .nr_pages = pages };
 	w->pages += pages;
 	begin_section(w, p, CONTEXT_MEMORY);
 	add_meta(w, p, meta, sizeof(*meta));

@@ -345,7 +345,7 @@ static int sleep_until_resumed(struct kcr_job *job, u32 flags)
 
 	ret = wait_event_killable(job->released, may_go(job->restart, flags & KCR_ENTER_STOPPED,
 							flags & KCR_ENTER_HELD) ||
-						 READ_ONCE(job->restart->aborted));
+							 READ_ONCE(job->restart->aborted));
 	if (ret)
 		return -EINTR;
 	if (!READ_ONCE(job->restart->aborted))

@@ -69,7 +69,7 @@ static inline struct sighand_struct *kcr_parked_sighand(const struct kcr_parked 
 {
 	return rcu_dereference_protected(parked->task->sighand,
 					 lockdep_is_held(&parked->job->list_lock) &&
-					 kcr_parked_rests(parked));
+						 kcr_parked_rests(parked));
 }
 
 /* Moves all threads of the member to `list` and releases them.  list_lock held. */

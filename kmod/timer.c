@@ -160,7 +160,7 @@ static void collect_posix_timer(struct collection *to, struct k_itimer *from)
 
 	if (!timer)
 		return;
-	*timer = (struct kcr_timer) {
+	*timer = (struct kcr_timer){
 		.kind = KCR_TIMER_POSIX,
 		.id = (long)from->it_id,
 		.notify = from->it_sigev_notify,

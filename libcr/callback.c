@@ -17,7 +17,7 @@
 void cri_callbacks_free(struct cri_callbacks *callbacks)
 {
 	free(callbacks->entry);
-	*callbacks = (struct cri_callbacks) { };
+	*callbacks = (struct cri_callbacks){};
 }
 
 /* ---- registering -------------------------------------------------------------------- */
@@ -40,13 +40,13 @@ static int add(struct cri_callbacks *callbacks, cr_callback_t func, void *arg)
 		callbacks->entry = larger;
 		callbacks->room = room;
 	}
-	callbacks->entry[callbacks->count] = (struct cri_callback) { func, arg };
+	callbacks->entry[callbacks->count] = (struct cri_callback){ func, arg };
 	return callbacks->count++;
 }
 
 bool cri_callbacks_copy(struct cri_callbacks *copy, const struct cri_callbacks *of)
 {
-	*copy = (struct cri_callbacks) { .count = of->count };
+	*copy = (struct cri_callbacks){ .count = of->count };
 	if (!of->count)
 		return true;
 	copy->entry = malloc(of->count * sizeof(*of->entry));
@@ -113,7 +113,7 @@ int cr_replace_callback(cr_callback_id_t id, cr_callback_t func, void *arg, int 
 		errno = EINVAL;
 		ret = -1;
 	} else {
-		callbacks->entry[index] = (struct cri_callback) { func, arg };
+		callbacks->entry[index] = (struct cri_callback){ func, arg };
 	}
 	cri_unlock();
 	return ret;
@@ -132,7 +132,7 @@ int cr_replace_self(cr_callback_t func, void *arg, int flags)
 		return -1;
 	}
 	cri_lock();
-	run->origin->entry[run->current] = (struct cri_callback) { func, arg };
+	run->origin->entry[run->current] = (struct cri_callback){ func, arg };
 	cri_unlock();
 	return 0;
 }

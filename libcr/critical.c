@@ -47,7 +47,7 @@ struct timespec cri_time_left(const struct timespec *end)
 		t.tv_nsec += 1000000000;
 		t.tv_sec--;
 	}
-	return t.tv_sec < 0 ? (struct timespec) { } : t;
+	return t.tv_sec < 0 ? (struct timespec){} : t;
 }
 
 static void wait_while(unsigned int value)

@@ -73,7 +73,7 @@ static void in_child(void)
 	cri.generation++;
 	cri.next_id = 0;
 	cri.sections = 0;
-	cri.thread_callbacks = (struct cri_callbacks) { };
+	cri.thread_callbacks = (struct cri_callbacks){};
 	cri.threads = NULL;
 	for (int i = 0; i < CR_NUM_HOOKS; i++)
 		cri.hook[i] = NULL;

@@ -20,7 +20,7 @@
 #endif
 
 _Static_assert(KCR_MAX_RANGES == CRI_RECORD_RANGES && KCR_MAX_REGIONS == CRI_RECORD_REGIONS &&
-	       KCR_MAX_NAME == CRI_RECORD_NAME - 1 && KCR_MAX_VALUES == CRI_RECORD_VALUES,
+		       KCR_MAX_NAME == CRI_RECORD_NAME - 1 && KCR_MAX_VALUES == CRI_RECORD_VALUES,
 	       "record.h and kcr.h say the same");
 
 static struct cri_record *record;
@@ -114,7 +114,7 @@ static bool push(struct cri_record_ranges *to, uint64_t start, uint64_t end)
 		return true;
 	if (to->count == CRI_RECORD_RANGES)
 		return false;
-	to->range[to->count++] = (struct cri_record_range) { start, end };
+	to->range[to->count++] = (struct cri_record_range){ start, end };
 	return true;
 }
 
@@ -237,7 +237,7 @@ static int change_regions(const char *name, uint64_t start, uint64_t length)
 	if (!length) {
 		*region = to->region[--to->count];
 	} else {
-		*region = (struct cri_record_region) { .start = start, .length = length };
+		*region = (struct cri_record_region){ .start = start, .length = length };
 		strcpy(region->name, name);
 	}
 	commit(&record->head.regions, table);
@@ -303,7 +303,7 @@ static int change_values(const char *key, const void *data, size_t length)
 		    sizeof(*value) + length > CRI_RECORD_VALUES - to->length)
 			return ENOSPC;
 		value = (void *)&to->data[to->length];
-		*value = (struct cri_record_value) { .length = length };
+		*value = (struct cri_record_value){ .length = length };
 		strcpy(value->key, key);
 		memcpy(value + 1, data, length);
 		to->length += value_size(value);
@@ -352,7 +352,7 @@ int kcr_restarted(struct timespec *when, char *source, size_t size)
 	if (count && source && !err)
 		strcpy(source, restart->source);
 	if (count && when && !err)
-		*when = (struct timespec) { restart->sec, restart->nsec };
+		*when = (struct timespec){ restart->sec, restart->nsec };
 	return end(err) ? -1 : count;
 }
 

@@ -171,7 +171,7 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 /* Is our end of the socket not the one that we created? */
 static bool is_restarted(const struct cri_job *job)
 {
-	struct ucred peer = { };
+	struct ucred peer = {};
 	socklen_t length = sizeof(peer);
 	struct stat st;
 

@@ -164,7 +164,7 @@ static void fill(struct command *command, const cr_checkpoint_args_t *args)
 
 static int start(const cr_checkpoint_args_t *args, bool self)
 {
-	struct command command = { };
+	struct command command = {};
 	int handle, err;
 
 	fill(&command, args);

@@ -99,7 +99,7 @@ static int fill(struct command *command, const cr_restart_args_t *args)
 
 int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle)
 {
-	struct command command = { };
+	struct command command = {};
 	int fd = -1, err = args && handle ? check(args) : EINVAL;
 
 	if (!err)

@@ -174,7 +174,7 @@ static void *serve(void *unused)
 
 	(void)unused;
 	prctl(PR_SET_NAME, "libcr");
-	cri_self = (struct cri_thread) { .generation = generation, .id = CR_ID_CALLBACK };
+	cri_self = (struct cri_thread){ .generation = generation, .id = CR_ID_CALLBACK };
 	for (;;) {
 		struct kcr_client_wait wait = {
 			.size = sizeof(wait), .path = (uintptr_t)request.dest,

@@ -303,7 +303,7 @@ uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *fla
 	for (struct cri_thread *t = cri.threads; t && *threads; t = t->next) {
 		exception = exception_of(t);
 		if (exception && count < KCR_ANSWER_THREADS)
-			(*threads)[count++] = (struct kcr_answer_thread) { t->tid, exception };
+			(*threads)[count++] = (struct kcr_answer_thread){ t->tid, exception };
 	}
 	cri_unlock();
 	return count;

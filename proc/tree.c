@@ -66,7 +66,7 @@ static int add(void *arg, pid_t pid)
 
 ssize_t proc_tree(pid_t top, pid_t **out)
 {
-	struct tree t = { };
+	struct tree t = {};
 	int err = add(&t, top);
 
 	for (size_t i = 0; err != -ENOMEM && i < t.count; i++)

@@ -72,7 +72,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 static int open_eventfd(struct rebuild *r, const Kcr__File *file)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK |
-			 (file->eventfd->semaphore ? EFD_SEMAPHORE : 0));
+				    (file->eventfd->semaphore ? EFD_SEMAPHORE : 0));
 
 	if (fd < 0)
 		return rebuild_error(file, -errno, "eventfd");

@@ -209,7 +209,7 @@ static int connect_to(const Kcr__InetSocket *client, int listener, const union i
 /* Is `fd`, just accepted, the other end of `client`? */
 static bool is_end_of(int fd, int client)
 {
-	union inet_address theirs = { }, ours = { };
+	union inet_address theirs = {}, ours = {};
 	socklen_t length = sizeof(theirs), our_length = sizeof(ours);
 
 	return getpeername(fd, &theirs.any, &length) ||

@@ -29,7 +29,7 @@ static bool match(const struct file_probe *probe)
 /* Address and port in one form for both families. */
 static bool get_end(int fd, bool remote, uint8_t end[18])
 {
-	union inet_address a = { };
+	union inet_address a = {};
 	socklen_t length = sizeof(a);
 
 	if (remote ? getpeername(fd, &a.any, &length) : getsockname(fd, &a.any, &length))
@@ -103,7 +103,7 @@ static int find_peer(struct file_table *t, const struct file_probe *probe, uint3
 static int save_address(const struct file_probe *probe, bool remote, ProtobufCBinaryData *out,
 			protobuf_c_boolean *has)
 {
-	union inet_address a = { };
+	union inet_address a = {};
 	socklen_t length = sizeof(a);
 
 	if (remote ? getpeername(probe->fd, &a.any, &length) :
@@ -138,7 +138,7 @@ static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr_
 
 static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
-	struct tcp_info info = { };
+	struct tcp_info info = {};
 	socklen_t length = sizeof(info);
 	uint32_t peer;
 

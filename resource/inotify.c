@@ -176,7 +176,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!inotify)
 		return -ENOMEM;
 	while (!err && (line = strstr(line, "inotify wd:"))) {
-		struct watched w = { };
+		struct watched w = {};
 
 		if (sscanf(line, "inotify wd:%x ino:%llx sdev:%x mask:%x", (unsigned int *)&w.wd,
 			   &w.ino, &w.dev, &w.mask) == 4) {

@@ -97,7 +97,7 @@ static int send_from(int fd, const Kcr__MessageQueue *queue, size_t *next)
 /* In a separate process, which holds only the queue and waits for its readers. */
 static void wait_and_send(int fd, const Kcr__MessageQueue *queue, size_t next)
 {
-	struct mq_attr waits = { };
+	struct mq_attr waits = {};
 	sigset_t none;
 
 	setsid();

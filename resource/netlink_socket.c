@@ -47,7 +47,7 @@ static bool is_busy(const struct file_probe *probe)
 
 static int save_groups(const struct file_probe *probe, Kcr__NetlinkSocket *s)
 {
-	uint32_t word[GROUP_WORDS] = { };
+	uint32_t word[GROUP_WORDS] = {};
 	socklen_t length = sizeof(word);
 
 	if (getsockopt(probe->fd, SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, word, &length))
@@ -66,7 +66,7 @@ static int save_groups(const struct file_probe *probe, Kcr__NetlinkSocket *s)
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__NetlinkSocket *s = file_new_kind(file, KCR__FILE__KIND_NETLINK_SOCKET, sizeof(*s));
-	struct sockaddr_nl local = { }, remote = { };
+	struct sockaddr_nl local = {}, remote = {};
 	socklen_t length = sizeof(local);
 	int err;
 

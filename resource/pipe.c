@@ -108,7 +108,7 @@ struct ends {
 
 static struct ends find_ends(const struct file_table *t, const struct file_probe *probe)
 {
-	struct ends ends = { };
+	struct ends ends = {};
 
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
 		const struct file_probe *p = file_table_probe(t, id);
@@ -297,7 +297,7 @@ static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 /* Gives the descriptions of the new pipe to the files that are its ends. */
 static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2])
 {
-	bool used[2] = { };
+	bool used[2] = {};
 	int err = 0;
 
 	for (size_t i = 0; i < r->context->nr_files && !err; i++) {
@@ -391,7 +391,7 @@ static void pump_input(int input)
  */
 static void finish(struct rebuild *r, const Kcr__File *file)
 {
-	struct clone_args clone = { };
+	struct clone_args clone = {};
 	int input = r->stdio[0], end = pump_end;
 
 	if (end < 0 || !has_contents(file) || choose_stdio(r, file) != 0)

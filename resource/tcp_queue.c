@@ -97,7 +97,7 @@ static bool has_queued_end(const struct tcp_info *info)
  */
 static int settle(int fd)
 {
-	for (int waited = 0; ; waited++) {
+	for (int waited = 0;; waited++) {
 		struct tcp_info info;
 		int left = 0, err = get_info(fd, &info);
 

@@ -79,7 +79,7 @@ static int take(int fd, const struct termios2 *lines, ProtobufCBinaryData *data)
 
 static int put(int fd, const uint8_t *data, size_t length)
 {
-	for (size_t at = 0; at < length; ) {
+	for (size_t at = 0; at < length;) {
 		ssize_t n = write(fd, data + at, length - at);
 
 		if (n < 0 && errno != EINTR)

@@ -131,7 +131,7 @@ static int add_stream(Kcr__UnixSocket *u, const struct peeked *p)
 static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
 		    bool moves)
 {
-	struct peeked p = { };
+	struct peeked p = {};
 	size_t room = 1 << 18, wanted;
 	int offset = 0, err = 0, more;
 

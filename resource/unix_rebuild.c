@@ -277,7 +277,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 static int accept_own(int listener)
 {
 	for (;;) {
-		struct ucred peer = { };
+		struct ucred peer = {};
 		socklen_t length = sizeof(peer);
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 

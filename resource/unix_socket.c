@@ -67,7 +67,7 @@ static void save_node(const struct file_probe *probe, const char *name, Kcr__Fil
 static int save_names(const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__UnixSocket *u = file->unix_socket;
-	struct sockaddr_un a = { };
+	struct sockaddr_un a = {};
 	socklen_t length = sizeof(a) - 1;
 	int err = 0;
 

@@ -91,7 +91,7 @@ static const struct option long_options[] = {
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
 	{ "prohibit", required_argument, NULL, OPT_PROHIBIT },
 	{ "requester", required_argument, NULL, OPT_REQUESTER },
-	{ }
+	{}
 };
 
 static const char usage_text[] =

@@ -81,7 +81,7 @@ static const struct option long_options[] = {
 	{ "run-on-fail-env", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ENV },
 	{ "run-on-fail-perm", required_argument, NULL, OPT_HOOK + HOOK_FAIL_PERM },
 	{ "run-on-failure", required_argument, NULL, OPT_HOOK + HOOK_FAILURE },
-	{ }
+	{}
 };
 
 static void usage(FILE *out)
@@ -370,7 +370,7 @@ static int restart_rank(struct arguments *a, int fd, struct restart_result *resu
 int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
-	struct restart_result result = { };
+	struct restart_result result = {};
 	int code, err, fd, status;
 	char source[4096], *rank_file = NULL;
 

@@ -13,7 +13,7 @@
 
 void progress_init(struct progress *p, bool quiet, bool json)
 {
-	*p = (struct progress) {
+	*p = (struct progress){
 		.json = json,
 		.bar = !quiet && !json && isatty(STDERR_FILENO),
 		.last_ns = now_ns(),

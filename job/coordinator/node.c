@@ -233,7 +233,7 @@ static void accept_member(struct node *node)
 /* Removes those whose connection is lost and whose dump, if any, has ended. */
 static void remove_members(struct node *node)
 {
-	for (size_t i = 0; i < node->nr_members; ) {
+	for (size_t i = 0; i < node->nr_members;) {
 		struct member *m = node->member[i];
 
 		if (m->wire.fd >= 0 || m->dump.fd >= 0) {

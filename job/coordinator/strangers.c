@@ -229,7 +229,7 @@ void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
 	size_t listeners = nr_listeners;
 
 	/* From the newest on: removing one does not move the older ones. */
-	for (size_t i = count; i-- > listeners; )
+	for (size_t i = count; i-- > listeners;)
 		if (p[i].revents && nr_listeners)
 			hear(root, i - listeners);
 	while (nr_strangers && nr_strangers < STRANGERS_MAX && !left_to_oldest())

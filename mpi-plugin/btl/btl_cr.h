@@ -163,7 +163,7 @@ typedef struct mca_btl_base_endpoint_t {
 	bool cma;
 	bool no_ring;			/* refused; until the next restart */
 	struct cr_address address;
-	int64_t retry_at, failing_since;/* monotonic ns; 0: now, not failing */
+	int64_t retry_at, failing_since; /* monotonic ns; 0: now, not failing */
 
 	enum cr_tcp_state tcp_state;
 	int fd;

@@ -132,7 +132,7 @@ static void all_to_all(struct worker *w)
 		MPI_Isend(w->out[i], length, MPI_BYTE, i, 2, w->comm, &requests[count++]);
 	}
 	if (w->step % 7 == 0)
-		for (double until = MPI_Wtime() + 0.01; MPI_Wtime() < until; )
+		for (double until = MPI_Wtime() + 0.01; MPI_Wtime() < until;)
 			;
 	for (int i = 0; i < size; i++) {
 		if (i == rank)
@@ -273,8 +273,8 @@ static void put(const unsigned char *data, int length, int how)
 		break;
 	case 2:
 		MPI_Comm_group(MPI_COMM_WORLD, &all);
-		MPI_Group_incl(all, 1, (int []){ previous() }, &from);
-		MPI_Group_incl(all, 1, (int []){ next() }, &to);
+		MPI_Group_incl(all, 1, (int[]){ previous() }, &from);
+		MPI_Group_incl(all, 1, (int[]){ next() }, &to);
 		MPI_Win_post(from, 0, bytes);
 		MPI_Win_start(to, 0, bytes);
 		MPI_Put(data, length, MPI_BYTE, next(), 0, length, MPI_BYTE, bytes);

@@ -87,8 +87,8 @@ static void pending(int null)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 	cr_checkpoint_handle_t first;
-	struct itimerval often = { { 0, 500000 }, { 0, 500000 } }, never = { };
-	struct timeval none = { };
+	struct itimerval often = { { 0, 500000 }, { 0, 500000 } }, never = {};
+	struct timeval none = {};
 
 	NEED(cr_enter_cs(cr_init()) == 0);
 	CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == 0);

@@ -54,7 +54,7 @@ static void request_self(void)
 {
 	cr_checkpoint_handle_t handle;
 	cr_checkpoint_args_t args;
-	struct timeval soon = { };
+	struct timeval soon = {};
 	int fd = open_image(), ret, err;
 
 	init(&args, CR_SCOPE_PROC, 0, fd);
@@ -163,7 +163,7 @@ static void request_wrongly(pid_t pid)
 	/* No room for the tool's descriptors: it must not take ours for its own. */
 	init(&args, CR_SCOPE_PROC, pid, fd);
 	NEED(!getrlimit(RLIMIT_NOFILE, &limit));
-	few = (struct rlimit) { 8, limit.rlim_max };
+	few = (struct rlimit){ 8, limit.rlim_max };
 	NEED(!setrlimit(RLIMIT_NOFILE, &few));
 	CHECK(try_request(&args) == EAGAIN);
 	NEED(!setrlimit(RLIMIT_NOFILE, &limit));

@@ -273,7 +273,7 @@ static void *idle(void *argument)
 
 static bool is_owned(int fd, int type, pid_t pid)
 {
-	struct f_owner_ex owner = { };
+	struct f_owner_ex owner = {};
 
 	return !fcntl(fd, F_GETOWN_EX, &owner) && (int)owner.type == type && owner.pid == pid;
 }

@@ -310,7 +310,7 @@ static void *use_posix(void *argument)
 {
 	int signal = (long)argument;
 	timer_t timer = make_for(signal == BY_THREAD ? SIGEV_THREAD_ID : SIGEV_SIGNAL, signal);
-	struct itimerspec set = { };
+	struct itimerspec set = {};
 
 	for (long i = 0; !check_gone(); i++) {
 		set.it_value.tv_nsec = 1000000 + i * 13 % 60 * 1000000;
@@ -322,7 +322,7 @@ static void *use_posix(void *argument)
 
 static void *use_itimer(void *argument)
 {
-	struct itimerval set = { };
+	struct itimerval set = {};
 
 	for (long i = 0; !check_gone(); i++) {
 		set.it_value.tv_usec = 1000 + i * 7 % 50 * 1000;

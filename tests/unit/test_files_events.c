@@ -209,7 +209,7 @@ static void make_inotify(void)
 	must(inotify_add_watch(10, files_path("watched"), IN_CREATE | IN_DELETE) == 2);
 	must(!inotify_rm_watch(10, 1));
 	must(inotify_add_watch(10, files_path("too"), IN_DELETE) == 3);
-	must(read(10, (char [64]){ }, 64) > 0);
+	must(read(10, (char[64]){}, 64) > 0);
 }
 
 static void use_inotify(void)

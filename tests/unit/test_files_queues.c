@@ -172,7 +172,7 @@ static void count_messages(void)
 
 static void use_full(void)
 {
-	struct mq_attr waits = { };
+	struct mq_attr waits = {};
 
 	must(!mq_setattr(10, &waits, NULL));
 	expect(10, "of others", 3);
@@ -199,7 +199,7 @@ static void look(int sig)
 /* Whatever signal would end us finds all as the program had it. */
 static void save_interrupted(struct file_table *t, pid_t pid)
 {
-	struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { };
+	struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = {};
 	struct sigaction action = { .sa_handler = look, .sa_flags = SA_RESTART }, before;
 
 	(void)pid;
@@ -279,7 +279,7 @@ static void make_netlink(void)
 
 static bool is_set_up(int fd)
 {
-	uint32_t groups[8] = { };
+	uint32_t groups[8] = {};
 	socklen_t length = sizeof(groups);
 	int value = 0;
 

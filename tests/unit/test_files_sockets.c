@@ -190,7 +190,7 @@ static void make_named(void)
 
 static void use_named(void)
 {
-	struct sockaddr_un a = { };
+	struct sockaddr_un a = {};
 	socklen_t length = sizeof(a);
 	struct stat st;
 	char buffer[16];

@@ -59,7 +59,7 @@ static void make_pages(struct memory *m)
 
 static void memory_new(struct memory *m)
 {
-	*m = (struct memory) { .fail_at = NR_CHUNKS };
+	*m = (struct memory){ .fail_at = NR_CHUNKS };
 	m->page = calloc(NR_CHUNKS * PAGES, CONTEXT_PAGE);
 	assert_non_null(m->page);
 }
@@ -82,8 +82,8 @@ static int give(struct page_source *source, struct context_chunk *chunk)
 		return 0;
 	if (m->next == m->fail_at)
 		return report_fail(-EIO, "the source failed");
-	m->run[0] = (struct kcr_run) { BASE + m->next * 0x1000000ull, PAGES / 2 };
-	m->run[1] = (struct kcr_run) { m->run[0].address + 0x800000, PAGES / 2 };
+	m->run[0] = (struct kcr_run){ BASE + m->next * 0x1000000ull, PAGES / 2 };
+	m->run[1] = (struct kcr_run){ m->run[0].address + 0x800000, PAGES / 2 };
 	chunk->pid = PID;
 	chunk->runs = m->run;
 	chunk->nr_runs = 2;

@@ -156,7 +156,7 @@ static void descriptors(void **state)
 	assert_int_equal(fcntl(again, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(read(again, &byte, 1), 1);
 	list = proc_list(PROC_SELF, "fd");
-	for (int fd; (fd = proc_next(list)) >= 0; )
+	for (int fd; (fd = proc_next(list)) >= 0;)
 		listed = listed || fd == again;
 	assert_true(listed);
 	closedir(list);

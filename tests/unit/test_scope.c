@@ -115,7 +115,7 @@ static int place(const struct scope *s, int who)
 static int look_at_tree(void)
 {
 	const struct scope_process *zombie;
-	struct scope s = { };
+	struct scope s = {};
 	pid_t member;
 
 	MUST(!scope_collect(&s, CHECKPOINT_TREE, family[PARENT], NULL, 0));
@@ -138,7 +138,7 @@ static int look_at_tree(void)
 
 static int look_at_others(void)
 {
-	struct scope s = { };
+	struct scope s = {};
 
 	MUST(!scope_collect(&s, CHECKPOINT_PROCESS, family[CHILD], NULL, 0));
 	MUST(s.count == 1 && place(&s, CHILD) == 0);
@@ -160,7 +160,7 @@ static int look_at_others(void)
 static int look_at_nobody(void)
 {
 	struct scope_process p;
-	struct scope s = { };
+	struct scope s = {};
 
 	MUST(scope_look(0x7ffffffe, &p) == -ESRCH);
 	for (int kind = CHECKPOINT_PROCESS; kind <= CHECKPOINT_TREE; kind++)

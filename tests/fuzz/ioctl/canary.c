@@ -66,7 +66,7 @@ int canary_run(struct canary *canary, int number, uid_t uid)
 	prctl(PR_SET_DUMPABLE, 1);	/* as any program of that user */
 	for (i = 1; i <= SIGRTMAX; i++)
 		signal(i, noticed);
-	for (last = now_ns(); ; last = now) {
+	for (last = now_ns();; last = now) {
 		nap_us(1000);
 		now = now_ns();
 		if (now - last > canary->longest_ns)

@@ -165,7 +165,7 @@ static void kill_orphans(void)
 		line[0] = 0;
 	if (file)
 		fclose(file);
-	for (next = line; (pid = strtol(next, &next, 10)) > 0; ) {
+	for (next = line; (pid = strtol(next, &next, 10)) > 0;) {
 		for (i = 0, known = false; i < WORKERS || i < CANARIES; i++)
 			known |= (i < WORKERS && workers[i].pid == pid) ||
 				 (i < CANARIES && fuzz->canaries[i].pid == pid);
@@ -266,7 +266,7 @@ static void print_stacks(void)
 			line[0] = 0;
 		if (file)
 			fclose(file);
-		for (next = line; (pid = strtol(next, &next, 10)) > 0; ) {
+		for (next = line; (pid = strtol(next, &next, 10)) > 0;) {
 			snprintf(number, sizeof(number), "%ld", pid);
 			print_stack(number);
 		}

@@ -408,7 +408,7 @@ void attack(struct actor *actor)
 static void flip_numbers(struct actor *actor)
 {
 	char *at = actor->world->arena + (below(&actor->random, FLIPPED) << 5) +
-			offsetof(struct kcr_mapped_file, pid);
+		   offsetof(struct kcr_mapped_file, pid);
 	pid_t pids[2] = { actor->world->pids[below(&actor->random, TARGETS)], 0 };
 	int i;
 

@@ -267,7 +267,7 @@ static void kill_children(void)
 			line[0] = 0;
 		if (file)
 			fclose(file);
-		for (next = line; (pid = strtol(next, &next, 10)) > 0; )
+		for (next = line; (pid = strtol(next, &next, 10)) > 0;)
 			kill(pid, SIGKILL);
 		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 			;
