@@ -407,6 +407,60 @@ static int describe_all_running(struct checkpoint *c, char *status)
 	return err;
 }
 
+/* ---- this program, if a program of the checkpoint has started it ------------------------ */
+
+static bool reaps_by_itself(const Kcr__Process *parent)
+{
+	const Kcr__SigAction *action = parent->action[SIGCHLD - 1];
+
+	return action->handler == (uintptr_t)SIG_IGN || action->flags & SA_NOCLDWAIT;
+}
+
+static int queue_sigchld(Kcr__Process *parent, const Kcr__Process *child)
+{
+	ProtobufCBinaryData *larger;
+	siginfo_t info = {
+		.si_signo = SIGCHLD, .si_code = CLD_EXITED, .si_pid = child->pid,
+		.si_uid = getuid(),
+	};
+
+	larger = realloc(parent->pending, (parent->n_pending + 1) * sizeof(*larger));
+	if (!larger)
+		return no_memory(parent->pid);
+	parent->pending = larger;
+	larger[parent->n_pending].data = malloc(sizeof(info));
+	if (!larger[parent->n_pending].data)
+		return no_memory(parent->pid);
+	memcpy(larger[parent->n_pending].data, &info, sizeof(info));
+	larger[parent->n_pending++].len = sizeof(info);
+	return 0;
+}
+
+/*
+ * A program that has itself saved by running this tool waits for it: after a restart
+ * it finds a child that has exited with status 0.  libcr, which asks for others, does
+ * not wait then.
+ */
+static int describe_tool(struct checkpoint *c)
+{
+	struct description *d = &c->attempt.description;
+	struct scope_process self;
+	Kcr__Process *parent = NULL, *p;
+
+	for (size_t i = 0; i < d->nr_processes; i++)
+		if (d->process[i]->pid == getppid())
+			parent = d->process[i];
+	if (!parent || !parent->n_action || c->options->requester || reaps_by_itself(parent) ||
+	    scope_look(getpid(), &self))
+		return 0;
+	p = new_process(d, &self);
+	if (!p)
+		return no_memory(self.pid);
+	p->state = KCR__PROCESS__STATE__ZOMBIE;
+	p->has_exit_code = true;
+	return queue_sigchld(parent, p);
+}
+
 int describe(struct checkpoint *c)
 {
 	struct description *d = &c->attempt.description;
@@ -415,7 +469,7 @@ int describe(struct checkpoint *c)
 	int err = 0;
 
 	d->files = file_table_new(c->options->skip_unsupported);
-	d->process = calloc(scope->count + 1, sizeof(*d->process));
+	d->process = calloc(scope->count + 2, sizeof(*d->process));
 	d->space = calloc(c->attempt.members.count + 1, sizeof(*d->space));
 	if (!d->files || !d->process || !d->space || !status)
 		err = report_errno(-ENOMEM, "description of the processes");
@@ -426,6 +480,8 @@ int describe(struct checkpoint *c)
 		err = file_table_save(d->files);
 	if (!err)
 		err = describe_all_running(c, status);
+	if (!err)
+		err = describe_tool(c);
 	if (!err)
 		err = complete(d);
 	c->result->nr_processes = d->nr_processes;
