@@ -49,9 +49,11 @@ struct pipeline {
 static int encode(const struct pages_flow *flow, struct slot *slot)
 {
 	struct context_chunk *chunk = &slot->chunk;
-	ssize_t length = codec_compress(slot->codec, flow->compression, chunk->data, chunk->length,
-					slot->worked);
+	ssize_t length = 0;
 
+	if (flow->compression != CONTEXT_RAW)
+		length = codec_compress(slot->codec, flow->compression, chunk->data,
+					chunk->length, slot->worked);
 	if (length < 0)
 		return length;
 	if (length) {
@@ -85,6 +87,11 @@ static int decode(struct slot *slot)
 	return err;
 }
 
+static void work_at(const struct pages_flow *flow, struct slot *slot)
+{
+	slot->error = flow->work == PAGES_ENCODE ? encode(flow, slot) : decode(slot);
+}
+
 /* The oldest slot that waits for a worker, or NULL. */
 static struct slot *find_full(struct pipeline *p)
 {
@@ -113,7 +120,7 @@ static void *work(void *arg)
 		}
 		slot->state = SLOT_TAKEN;
 		pthread_mutex_unlock(&p->lock);
-		slot->error = p->flow->work == PAGES_ENCODE ? encode(p->flow, slot) : decode(slot);
+		work_at(p->flow, slot);
 		pthread_mutex_lock(&p->lock);
 		slot->state = SLOT_DONE;
 		pthread_cond_broadcast(&p->changed);
@@ -131,21 +138,18 @@ static unsigned int usable_processors(void)
 	return CPU_COUNT(&set) < MAX_WORKERS ? CPU_COUNT(&set) : MAX_WORKERS;
 }
 
-static int start_threads(struct pipeline *p)
+/* As many as can be had: without any, the caller's thread does the work. */
+static void start_threads(struct pipeline *p)
 {
 	sigset_t all, old;
-	int err = 0;
 
 	/* Signals go to the main thread, whose handlers clean up. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (!err && p->nr_workers < p->nr_slots - 1) {
-		err = -pthread_create(&p->worker[p->nr_workers], NULL, work, p);
-		if (!err)
-			p->nr_workers++;
-	}
+	while (p->nr_workers < p->nr_slots - 1 &&
+	       !pthread_create(&p->worker[p->nr_workers], NULL, work, p))
+		p->nr_workers++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return p->nr_workers ? 0 : err;
 }
 
 static int start_workers(struct pipeline *p)
@@ -162,9 +166,10 @@ static int start_workers(struct pipeline *p)
 		if (!slot->codec || !slot->loaded || !slot->worked)
 			err = -ENOMEM;
 	}
-	if (!err)
-		err = start_threads(p);
-	return err ? report_errno(err, "worker threads for memory") : 0;
+	if (err)
+		return report_errno(err, "buffers for pages");
+	start_threads(p);
+	return 0;
 }
 
 static void stop_workers(struct pipeline *p)
@@ -235,8 +240,10 @@ static int put(struct pipeline *p, const struct context_chunk *chunk)
 	err = load(p->flow->source, chunk, slot);
 	if (err)
 		return err;
+	if (!p->nr_workers)
+		work_at(p->flow, slot);
 	pthread_mutex_lock(&p->lock);
-	slot->state = SLOT_FULL;
+	slot->state = p->nr_workers ? SLOT_FULL : SLOT_DONE;
 	p->next_put++;
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
@@ -270,16 +277,17 @@ static int fill(const struct pages_flow *flow, const struct context_chunk *chunk
 static int move(struct pipeline *p, const struct context_chunk *chunk)
 {
 	const struct pages_flow *flow = p->flow;
-	int fd;
+	const struct page_source_ops *from = flow->source->ops;
+	const struct page_sink_ops *to = flow->sink->ops;
+	int fd = -1;
 
-	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW)
+	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW && from->send &&
+	    to->begin)
 		return send(flow, chunk);
-	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW) {
-		fd = flow->source->ops->begin(flow->source);
-		if (fd >= 0)
-			return fill(flow, chunk, fd);
-	}
-	return put(p, chunk);
+	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW && from->begin &&
+	    to->fill)
+		fd = from->begin(flow->source);
+	return fd < 0 ? put(p, chunk) : fill(flow, chunk, fd);
 }
 
 static int move_all(struct pipeline *p)

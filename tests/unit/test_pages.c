@@ -9,8 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +27,16 @@
 #define BASE		0x10000000ull
 #define PID		77
 
+static bool no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		dlsym(RTLD_NEXT, "pthread_create");
+
+	return no_threads ? EAGAIN : next(thread, attr, run, arg);
+}
+
 /* ---- both ends in memory --------------------------------------------------------- */
 
 struct memory {
@@ -34,6 +46,7 @@ struct memory {
 	unsigned int next;		/* chunk to be given or stored */
 	unsigned int fail_at;		/* this one fails; NR_CHUNKS: none */
 	unsigned int loaded, sent, stored, filled;
+	bool buffers_only;
 	struct kcr_run run[2];
 };
 
@@ -153,6 +166,9 @@ static int fill(struct page_sink *sink, const struct context_chunk *chunk, int f
 
 static const struct page_source_ops source_ops = { .next = give, .load = load, .send = send };
 static const struct page_sink_ops sink_ops = { .store = store, .fill = fill };
+/* Ends that have no way around the buffers. */
+static const struct page_source_ops loading_ops = { .next = give, .load = load };
+static const struct page_sink_ops storing_ops = { .store = store };
 
 /* ---- to a file and back ------------------------------------------------------------ */
 
@@ -171,7 +187,7 @@ static int save(struct memory *m, int fd, enum context_compression how)
 	struct context_writer *w;
 	int err;
 
-	m->source.ops = &source_ops;
+	m->source.ops = m->buffers_only ? &loading_ops : &source_ops;
 	assert_int_equal(context_writer_new(&w, fd), 0);
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble.base), 0);
 	context_page_sink(&sink, w);
@@ -193,7 +209,7 @@ static int restore(struct memory *m, int fd)
 	struct context_item item;
 	int err;
 
-	m->sink.ops = &sink_ops;
+	m->sink.ops = m->buffers_only ? &storing_ops : &sink_ops;
 	assert_int_equal(context_reader_new(&r, fd, "test"), 0);
 	assert_int_equal(context_read(r, &item), 1);
 	protobuf_c_message_free_unpacked(item.message, NULL);
@@ -255,6 +271,36 @@ static void zstd(void **state)
 {
 	(void)state;
 	round_trip(CONTEXT_ZSTD);
+}
+
+/* At the limit of threads it takes longer, and works. */
+static void without_threads(void **state)
+{
+	(void)state;
+	no_threads = true;
+	round_trip(CONTEXT_LZ4);
+	no_threads = false;
+}
+
+static void buffers_only(void **state)
+{
+	struct memory from, to;
+	int fd = memory_file();
+
+	(void)state;
+	memory_new(&from);
+	memory_new(&to);
+	from.buffers_only = to.buffers_only = true;
+	make_pages(&from);
+	assert_int_equal(save(&from, fd, CONTEXT_RAW), 0);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(restore(&to, fd), 0);
+	assert_int_equal(from.loaded, NR_CHUNKS);
+	assert_int_equal(to.stored, NR_CHUNKS);
+	assert_memory_equal(from.page, to.page, NR_CHUNKS * PAGES * CONTEXT_PAGE);
+	close(fd);
+	free(from.page);
+	free(to.page);
 }
 
 struct feeder {
@@ -403,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw), cmocka_unit_test(lz4), cmocka_unit_test(zstd),
+		cmocka_unit_test(without_threads), cmocka_unit_test(buffers_only),
 		cmocka_unit_test(through_pipe), cmocka_unit_test(failing_ends),
 		cmocka_unit_test(damaged), cmocka_unit_test(truncated),
 	};
