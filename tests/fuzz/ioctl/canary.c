@@ -17,6 +17,7 @@
 
 #include "fuzz.h"
 
+struct canary *canaries;
 static struct canary *self;
 
 static void noticed(int number)
@@ -26,7 +27,7 @@ static void noticed(int number)
 }
 
 /* A file and a page that nobody else has, filled with a marker. */
-void canary_secret(int number)
+static void make_secret(void)
 {
 	int fd = memfd_create("secret", MFD_CLOEXEC);
 	struct stat status;
@@ -35,8 +36,7 @@ void canary_secret(int number)
 
 	if (fd < 0 || ftruncate(fd, SECRET_BYTES) || fstat(fd, &status))
 		_exit(2);
-	fuzz->secret[number].device = status.st_dev;
-	fuzz->secret[number].number = status.st_ino;
+	self->secret = (struct identity){ status.st_dev, status.st_ino };
 	if (dup2(fd, SECRET_FD) != SECRET_FD ||
 	    mmap(TOKEN, SECRET_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != TOKEN)
 		_exit(2);
@@ -45,27 +45,23 @@ void canary_secret(int number)
 	if (page != SECRET_PLACE)
 		_exit(2);
 	for (i = 0; i < SECRET_BYTES / sizeof(*page); i++)
-		page[i] = fuzz->seed * 0x9e3779b97f4a7c15;
+		page[i] = setting->seed * 0x9e3779b97f4a7c15;
 }
 
-int canary_run(struct canary *canary, int number, uid_t uid)
+static void run(struct canary *canary, uid_t uid)
 {
 	uint64_t last, now;
 	int i;
-	pid_t pid = fork();
 
-	if (pid) {
-		canary->pid = pid;
-		return pid < 0 ? -1 : 0;
-	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	self = canary;
-	canary_secret(number);
+	make_secret();
 	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		_exit(2);
 	prctl(PR_SET_DUMPABLE, 1);	/* as any program of that user */
 	for (i = 1; i <= SIGRTMAX; i++)
 		signal(i, noticed);
+	self->ready = true;
 	for (last = now_ns();; last = now) {
 		nap_us(1000);
 		now = now_ns();
@@ -75,6 +71,36 @@ int canary_run(struct canary *canary, int number, uid_t uid)
 	}
 }
 
+static bool start(int number, uid_t uid, struct setting *made)
+{
+	struct canary *canary = &canaries[number];
+	pid_t pid = fork();
+
+	if (!pid)
+		run(canary, uid);
+	for (int i = 0; pid > 0 && !canary->ready && i < 10000; i++)
+		nap_us(10000);
+	made->canaries[number] = pid;
+	made->secret[number] = canary->secret;
+	return canary->ready;
+}
+
+void canaries_start(struct setting *made)
+{
+	canaries = mmap(NULL, CANARIES * sizeof(*canaries), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (canaries == MAP_FAILED || !start(0, 0, made) || !start(1, FUZZ_STRANGER, made)) {
+		fprintf(stderr, "fuzz_ioctl: processes of other users cannot be made\n");
+		exit(2);
+	}
+}
+
+void canaries_end(void)
+{
+	for (int i = 0; i < CANARIES; i++)
+		kill(setting->canaries[i], SIGKILL);
+}
+
 /* Called by its parent. */
 bool canary_check(void)
 {
@@ -82,11 +108,11 @@ bool canary_check(void)
 	int i, status;
 
 	for (i = 0; i < CANARIES; i++) {
-		canary = &fuzz->canaries[i];
-		if (waitpid(canary->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == canary->pid)
+		canary = &canaries[i];
+		if (waitpid(setting->canaries[i], &status, WNOHANG | WUNTRACED | WCONTINUED) > 0)
 			fuzz_failed("a process of another user was ended or stopped: %#x", status);
 		if (canary->signals)
 			fuzz_failed("a process of another user got %u signals", canary->signals);
 	}
-	return !fuzz->failed;
+	return !fuzz_has_failed();
 }

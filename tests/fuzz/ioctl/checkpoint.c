@@ -50,14 +50,14 @@ static long park(struct actor *actor, int job)
 	struct kcr_park request = { .size = sizeof(request) };
 
 	request.timeout_ms = chance(&actor->random, 15) ? 1 + below(&actor->random, 3) :
-							    500 * fuzz->slow;
+							    500 * setting->slow;
 	return call(actor, job, KCR_IOC_PARK, &request);
 }
 
 static void notify(struct actor *actor, int job)
 {
 	struct kcr_notify request = { .size = sizeof(request), .path = (uintptr_t)"image",
-				      .timeout_ms = 200 * fuzz->slow };
+				      .timeout_ms = 200 * setting->slow };
 	int i;
 
 	for (i = 0; i < 8; i++) {
@@ -207,7 +207,7 @@ static void release(struct actor *actor, int job, bool hold)
 
 static void finish(struct actor *actor, int job)
 {
-	struct kcr_finish request = { .size = sizeof(request), .timeout_ms = 100 * fuzz->slow };
+	struct kcr_finish request = { .size = sizeof(request), .timeout_ms = 100 * setting->slow };
 	struct kcr_cancel cancel = { .size = sizeof(cancel), .error = ECANCELED };
 
 	if (chance(&actor->random, 30)) {

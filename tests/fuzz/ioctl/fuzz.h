@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FUZZ_FD		200	/* file descriptor of `fuzz` */
+#define FUZZ_FD		200	/* file descriptor of `fuzz`; the next one: of `setting` */
 #define FUZZ_USER	1000
 #define FUZZ_STRANGER	1001	/* the other user */
 
@@ -53,29 +53,41 @@ struct slot {			/* a target */
 	uint64_t token;		/* inode number of the file at TOKEN */
 };
 
+struct identity { uint64_t device, number; };	/* of a file */
+
+/* Not mapped in rounds, which could spoil it. */
 struct canary {
 	_Atomic uint64_t beats;
 	_Atomic uint32_t signals;
 	_Atomic uint64_t longest_ns;	/* longest time without running */
-	int32_t pid;
+	struct identity secret;		/* its file */
+	_Atomic bool ready;
 };
 
-struct fuzz {
+/* Fixed before the first round; no one can write to it then. */
+struct setting {
 	uint64_t seed;
 	uint32_t slow;			/* factor by which the machine is slower */
 	char program[256];		/* the set-user-ID copy of this */
-	struct canary canaries[CANARIES];
-	struct { uint64_t device, number; } secret[CANARIES];	/* files of the canaries */
+	int32_t canaries[CANARIES];	/* PIDs */
+	struct identity secret[CANARIES];	/* files of the canaries */
+	uint64_t module_start, module_size;	/* 0: no coverage */
+};
+
+extern const struct setting *setting;
+
+#define FAILED		0x6661696cu	/* in `failed`: another value was not meant */
+
+struct fuzz {
 	_Atomic uint32_t nr_calls[256], nr_done[256], errors[256][ERRORS];
 	_Atomic uint32_t nr_held, nr_released;	/* with and without HOLD */
 	_Atomic uint32_t nr_revived;	/* threads that ran after RESUME */
 	_Atomic uint32_t nr_privileged;	/* runs of the set-user-ID program */
-	_Atomic int32_t failed;
+	_Atomic uint32_t failed;	/* FAILED, or what a spoiled round has left */
 	char failure[256];
 	struct slot slots[WORKERS][TARGETS];
 	_Atomic int32_t calm[WORKERS];	/* targets only show that they run */
 	struct call log[WORKERS][ACTORS][LOGGED];
-	uint64_t module_start, module_size;	/* 0: no coverage */
 	_Atomic uint8_t covered[1 << 18];	/* by offset from the module's start */
 };
 
@@ -121,6 +133,7 @@ struct actor {
 
 /* main.c */
 /* Records a failure; the first one counts. */
+bool fuzz_has_failed(void);
 void fuzz_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* record.c */
@@ -128,15 +141,16 @@ long call(struct actor *actor, int fd, unsigned long number, void *request);
 void record_print_log(void);
 void record_print(void);
 const char *record_missing(void);	/* what was not reached often enough; or NULL */
-void cover_init(void);			/* as root, before anything is created */
+void cover_init(struct setting *made);	/* as root, before anything is created */
 int cover_open(void);			/* as root; -1: none */
 void cover_begin(struct actor *actor, int fd);
 void cover_print(const char *file);
 
 /* canary.c */
-int canary_run(struct canary *canary, int number, uid_t uid);
-void canary_secret(int number);		/* maps memory that must not be read */
+extern struct canary *canaries;
+void canaries_start(struct setting *made);	/* and says there who they are */
 bool canary_check(void);
+void canaries_end(void);
 
 /* target.c */
 void target_main(int worker, int number, uint64_t seed) __attribute__((noreturn));

@@ -23,10 +23,12 @@
 
 #include "fuzz.h"
 
-#define GAP_NS		(10000000000 * fuzz->slow)	/* no machine is that slow */
-#define ROUND_NS	(100000000000 * fuzz->slow)	/* a round, with all its timeouts */
+#define GAP_NS		(10000000000 * setting->slow)	/* no machine is that slow */
+#define ROUND_NS	(100000000000 * setting->slow)	/* a round, with all its timeouts */
 
 struct fuzz *fuzz;
+static struct setting made;
+const struct setting *setting = &made;
 
 static uint64_t only_round;
 static unsigned int nr_rounds, nr_broken;
@@ -86,11 +88,16 @@ void fuzz_failed(const char *format, ...)
 {
 	va_list list;
 
-	if (atomic_exchange(&fuzz->failed, 1))
+	if (atomic_exchange(&fuzz->failed, FAILED) == FAILED)
 		return;
 	va_start(list, format);
 	vsnprintf(fuzz->failure, sizeof(fuzz->failure), format, list);
 	va_end(list);
+}
+
+bool fuzz_has_failed(void)
+{
+	return fuzz->failed == FAILED;
 }
 
 /* ---- setting up -------------------------------------------------------------------- */
@@ -103,7 +110,7 @@ static void die(const char *what)
 
 static void map_fuzz(bool create)
 {
-	int fd = create ? memfd_create("fuzz", 0) : FUZZ_FD;
+	int fd = create ? memfd_create("fuzz", MFD_ALLOW_SEALING) : FUZZ_FD;
 
 	if (create && (fd < 0 || ftruncate(fd, sizeof(*fuzz)) || dup2(fd, FUZZ_FD) < 0))
 		die("memory");
@@ -112,6 +119,29 @@ static void map_fuzz(bool create)
 	fuzz = mmap(NULL, sizeof(*fuzz), PROT_READ | PROT_WRITE, MAP_SHARED, FUZZ_FD, 0);
 	if (fuzz == MAP_FAILED)
 		die("memory");
+	/* By write(2), which a call of the module may do, nothing of it can be changed. */
+	if (create && (fcntl(FUZZ_FD, F_SETFL, O_RDWR | O_APPEND) ||
+		       fcntl(FUZZ_FD, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)))
+		die("seals");
+}
+
+static void map_setting(void)
+{
+	setting = mmap(NULL, sizeof(*setting), PROT_READ, MAP_PRIVATE, FUZZ_FD + 1, 0);
+	if (setting == MAP_FAILED)
+		die("memory");
+}
+
+static void fix_setting(void)
+{
+	int fd = memfd_create("setting", MFD_ALLOW_SEALING);
+
+	if (fd < 0 || write(fd, &made, sizeof(made)) != sizeof(made) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ||
+	    dup2(fd, FUZZ_FD + 1) < 0)
+		die("setting");
+	close(fd);
+	map_setting();
 }
 
 /* In the current directory, which must allow set-user-ID programs. */
@@ -123,13 +153,13 @@ static void copy_program(void)
 
 	if (!getcwd(folder, sizeof(folder)))
 		die("current folder");
-	snprintf(fuzz->program, sizeof(fuzz->program), "%s/privileged", folder);
-	to = open(fuzz->program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	snprintf(made.program, sizeof(made.program), "%s/privileged", folder);
+	to = open(setting->program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 	while ((n = read(from, buffer, sizeof(buffer))) > 0)
 		if (write(to, buffer, n) != n)
-			die(fuzz->program);
+			die(setting->program);
 	if (n || fchmod(to, 04755) || close(to))
-		die(fuzz->program);
+		die(setting->program);
 	close(from);
 }
 
@@ -168,7 +198,7 @@ static void kill_orphans(void)
 	for (next = line; (pid = strtol(next, &next, 10)) > 0;) {
 		for (i = 0, known = false; i < WORKERS || i < CANARIES; i++)
 			known |= (i < WORKERS && workers[i].pid == pid) ||
-				 (i < CANARIES && fuzz->canaries[i].pid == pid);
+				 (i < CANARIES && setting->canaries[i] == pid);
 		if (!known)
 			kill(pid, SIGKILL);
 	}
@@ -198,7 +228,7 @@ static void take_ended(void)
 			if (workers[i].pid == info.si_pid)
 				return;
 		for (i = 0; i < CANARIES; i++)
-			if (fuzz->canaries[i].pid == info.si_pid)
+			if (setting->canaries[i] == info.si_pid)
 				return;
 		waitpid(info.si_pid, NULL, WNOHANG);
 	}
@@ -208,11 +238,11 @@ static void take_ended(void)
 static void run(unsigned int seconds, int nr_workers, int log)
 {
 	uint64_t end = now_ns() + seconds * 1000000000ull, last = end + seconds * 2000000000ull;
-	struct random random = { fuzz->seed };
+	struct random random = { setting->seed };
 	bool busy = true, more;
 	int i;
 
-	while (busy && !fuzz->failed) {
+	while (busy && !fuzz_has_failed()) {
 		take_ended();
 		canary_check();
 		more = now_ns() < end || (now_ns() < last && record_missing());
@@ -279,9 +309,9 @@ static void check_gaps(void)
 
 	for (i = 0; i < CANARIES; i++) {
 		printf("canary %d: %llu beats, at most %llu ms without one\n", i,
-		       (unsigned long long)fuzz->canaries[i].beats,
-		       (unsigned long long)fuzz->canaries[i].longest_ns / 1000000);
-		if (fuzz->canaries[i].longest_ns > GAP_NS || !fuzz->canaries[i].beats)
+		       (unsigned long long)canaries[i].beats,
+		       (unsigned long long)canaries[i].longest_ns / 1000000);
+		if (canaries[i].longest_ns > GAP_NS || !canaries[i].beats)
 			fuzz_failed("a process of another user did not run for a while");
 	}
 }
@@ -295,11 +325,11 @@ static int verdict(const char *coverage)
 	canary_check();
 	check_gaps();
 	printf("%u rounds, %u ended early\n", nr_rounds, nr_broken);
-	if (fuzz->failed) {
+	if (fuzz_has_failed()) {
 		record_print_log();
 		print_stacks();
 		printf("fuzz_ioctl: %s; seed %llu\n", fuzz->failure,
-		       (unsigned long long)fuzz->seed);
+		       (unsigned long long)setting->seed);
 		return 1;
 	}
 	if (nr_broken * 3 > nr_rounds) {
@@ -318,8 +348,7 @@ static void end_all(void)
 	for (i = 0; i < WORKERS; i++)
 		if (workers[i].pid)
 			kill(workers[i].pid, SIGKILL);
-	for (i = 0; i < CANARIES; i++)
-		kill(fuzz->canaries[i].pid, SIGKILL);
+	canaries_end();
 	for (i = 0; i < 200; i++) {
 		workers[i % WORKERS].pid = 0;
 		kill_orphans();
@@ -348,6 +377,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && argv[1][0] != '-') {
 		map_fuzz(false);
+		map_setting();
 		return target_exec(argv);
 	}
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
@@ -365,17 +395,18 @@ int main(int argc, char **argv)
 		return 2;
 	setlinebuf(stdout);
 	map_fuzz(true);
-	fuzz->slow = slow;
-	fuzz->seed = seed ? seed : now_ns() ^ getpid();
-	printf("fuzz_ioctl: --seed %llu, %u s\n", (unsigned long long)fuzz->seed, seconds);
+	made.slow = slow;
+	made.seed = seed ? seed : now_ns() ^ getpid();
+	printf("fuzz_ioctl: --seed %llu, %u s\n", (unsigned long long)made.seed, seconds);
 	copy_program();
-	cover_init();
+	cover_init(&made);
 	log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (canary_run(&fuzz->canaries[0], 0, 0) ||
-	    canary_run(&fuzz->canaries[1], 1, FUZZ_STRANGER))
-		die("fork");
+	canaries_start(&made);
+	fix_setting();
 	run(seconds, nr_workers, log);
+	if (fuzz_has_failed())
+		dprintf(log, "fuzz_ioctl: %s\n", fuzz->failure);
 	status = verdict(coverage);
 	end_all();
 	return status;

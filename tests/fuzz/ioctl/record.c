@@ -85,17 +85,17 @@ static uint64_t read_number(const char *path, const char *format)
 	return number;
 }
 
-void cover_init(void)
+void cover_init(struct setting *made)
 {
-	fuzz->module_start = read_number("/sys/module/kcr/sections/.text", "%llx");
-	fuzz->module_size = read_number("/sys/module/kcr/coresize", "%llu");
-	if (fuzz->module_size > sizeof(fuzz->covered) || access("/sys/kernel/debug/kcov", R_OK))
-		fuzz->module_start = 0;
+	made->module_start = read_number("/sys/module/kcr/sections/.text", "%llx");
+	made->module_size = read_number("/sys/module/kcr/coresize", "%llu");
+	if (made->module_size > sizeof(fuzz->covered) || access("/sys/kernel/debug/kcov", R_OK))
+		made->module_start = 0;
 }
 
 int cover_open(void)
 {
-	return fuzz->module_start ? open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC) : -1;
+	return setting->module_start ? open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC) : -1;
 }
 
 void cover_begin(struct actor *actor, int fd)
@@ -114,8 +114,8 @@ static void collect(struct actor *actor)
 	if (!actor->cover)
 		return;
 	for (i = 1; i <= actor->cover[0] && i < COVER_WORDS; i++) {
-		distance = actor->cover[i] - fuzz->module_start;
-		if (distance < fuzz->module_size)
+		distance = actor->cover[i] - setting->module_start;
+		if (distance < setting->module_size)
 			fuzz->covered[distance] = 1;
 	}
 }
@@ -125,9 +125,9 @@ void cover_print(const char *path)
 	FILE *file = path ? fopen(path, "w") : NULL;
 	uint32_t i, count = 0;
 
-	if (!fuzz->module_start)
+	if (!setting->module_start)
 		return;
-	for (i = 0; i < fuzz->module_size; i++) {
+	for (i = 0; i < setting->module_size; i++) {
 		count += fuzz->covered[i];
 		if (fuzz->covered[i] && file)
 			fprintf(file, "%#x\n", i);
@@ -148,8 +148,8 @@ static void check_descriptor(const struct actor *actor, unsigned int number, int
 	if (fstat(fd, &status))
 		return;
 	for (i = 0; i < CANARIES; i++)
-		if (fuzz->secret[i].device == status.st_dev &&
-		    fuzz->secret[i].number == status.st_ino)
+		if (setting->secret[i].device == status.st_dev &&
+		    setting->secret[i].number == status.st_ino)
 			fuzz_failed("%s gave a descriptor of another user's file", name_of(number));
 	for (i = 0; i < TARGETS && !actor->owner; i++)
 		if (fuzz->slots[actor->world->worker][i].token == status.st_ino)
@@ -165,7 +165,7 @@ static void check_pages(unsigned int number, const struct kcr_pages *pages)
 	if (pages->bytes < sizeof(word) ||
 	    pread(FUZZ_FD + 2, &word, sizeof(word), pages->buffer) != sizeof(word))
 		return;
-	if (word == fuzz->seed * 0x9e3779b97f4a7c15)
+	if (word == setting->seed * 0x9e3779b97f4a7c15)
 		fuzz_failed("%s gave memory of another user", name_of(number));
 }
 

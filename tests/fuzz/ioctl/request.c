@@ -55,7 +55,7 @@ pid_t any_pid(struct actor *actor)
 	if (which < 88)
 		return actor->world->pids[below(&actor->random, TARGETS)];
 	if (which < 94)
-		return fuzz->canaries[below(&actor->random, CANARIES)].pid;
+		return setting->canaries[below(&actor->random, CANARIES)];
 	return below(&actor->random, 2) ? (pid_t)below(&actor->random, 3) : getpid();
 }
 
@@ -371,7 +371,7 @@ static void attack_mapped_file(struct actor *actor, union request *r)
 
 void attack(struct actor *actor)
 {
-	pid_t pid = fuzz->canaries[below(&actor->random, CANARIES)].pid;
+	pid_t pid = setting->canaries[below(&actor->random, CANARIES)];
 	static const unsigned long reads[] = { KCR_IOC_THREADS, KCR_IOC_SIGNALS,
 		KCR_IOC_SIGACTIONS, KCR_IOC_TIMERS, KCR_IOC_MM, KCR_IOC_VMAS, KCR_IOC_MAPPED_FILE,
 		KCR_IOC_SCAN, KCR_IOC_WRITE, KCR_IOC_READ, KCR_IOC_FILL, KCR_IOC_STORE,
@@ -413,7 +413,7 @@ static void flip_numbers(struct actor *actor)
 	int i;
 
 	if (chance(&actor->random, 50))
-		pids[1] = fuzz->canaries[below(&actor->random, CANARIES)].pid;
+		pids[1] = setting->canaries[below(&actor->random, CANARIES)];
 	for (i = 0; i < 100000; i++)
 		*(volatile pid_t *)at = pids[i & 1];
 }

@@ -199,7 +199,7 @@ static void become_client(struct child *child)
 
 static void become_another(void)
 {
-	char *arguments[] = { fuzz->program, "ended", NULL };
+	char *arguments[] = { (char *)setting->program, "ended", NULL };
 
 	execv("/proc/self/exe", arguments);
 }
@@ -292,7 +292,7 @@ static void fill(struct actor *actor, int job, pid_t pid)
 static void resume(struct actor *actor, int job)
 {
 	struct kcr_resume request = { .size = sizeof(request) };
-	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = 30 * fuzz->slow };
+	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = 30 * setting->slow };
 
 	request.flags = chance(&actor->random, 30) ? KCR_RESUME_HOLD : 0;
 	call(actor, job, KCR_IOC_RESUME, &request);
@@ -316,7 +316,7 @@ void restart(struct actor *actor)
 		pids[i] = make_process(actor, job, plain ? PART_ENTER : any_part(&actor->random));
 	for (i = 0; i < count; i++) {
 		wait.pid = pids[i];
-		wait.timeout_ms = chance(&actor->random, 90) ? 300 * fuzz->slow : 1;
+		wait.timeout_ms = chance(&actor->random, 90) ? 300 * setting->slow : 1;
 		if (pids[i] > 0 && !call(actor, job, KCR_IOC_WAIT, &wait) &&
 		    chance(&actor->random, 60))
 			fill(actor, job, pids[i]);

@@ -22,8 +22,8 @@
 #include "fuzz.h"
 
 #define STEPS		60	/* per actor; a checkpoint is one */
-#define ROUND_NS	(3000000000 * fuzz->slow)	/* maximum */
-#define PATIENCE_NS	(20000000000 * fuzz->slow)
+#define ROUND_NS	(3000000000 * setting->slow)	/* maximum */
+#define PATIENCE_NS	(20000000000 * setting->slow)
 
 static struct world world;
 static struct actor actors[ACTORS];
@@ -67,7 +67,7 @@ static void stranger_main(struct actor *actor, int from)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signals_default();
-	alarm(2 * fuzz->slow);	/* a client's calls wait for ever */
+	alarm(2 * setting->slow);	/* a client's calls wait for ever */
 	actor->owner = false;
 	actor->cover = NULL;
 	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -152,7 +152,7 @@ static void *actor_main(void *argument)
 	for (i = 0; (i < steps || !number) && !world.over && now_ns() < end; i++) {
 		step(actor, number);
 		if (!number)
-			nap_us(200 * fuzz->slow);
+			nap_us(200 * setting->slow);
 	}
 	actor->tid = 0;
 	return NULL;
@@ -297,6 +297,7 @@ static void set_up(int worker, uint64_t seed)
 	struct sigaction action = { .sa_handler = ignore };	/* no SA_RESTART */
 	int i, fd;
 
+	munmap(canaries, CANARIES * sizeof(*canaries));
 	world.worker = worker;
 	choice.state = seed;
 	for (i = 0; i < ACTORS; i++) {		/* as root */
@@ -336,7 +337,7 @@ void round_main(int worker, uint64_t seed)
 		make_actor(i);
 	while (!all_ended() && now_ns() < end) {
 		disturb();
-		nap_us(20000 * fuzz->slow);
+		nap_us(20000 * setting->slow);
 	}
 	join_actors();
 	fuzz->calm[worker] = 1;
@@ -346,7 +347,7 @@ void round_main(int worker, uint64_t seed)
 		if (!answers(i))
 			fuzz_failed("process %d (worker %d, target %d) does not run on",
 				    world.pids[i], worker, i);
-	if (!fuzz->failed)
+	if (!fuzz_has_failed())
 		kill_children();
 	_exit(0);
 }

@@ -71,11 +71,11 @@ static void make_child(void)
 
 static void make_vfork_child(void)
 {
-	char *arguments[] = { fuzz->program, "ended", NULL };
+	char *arguments[] = { (char *)setting->program, "ended", NULL };
 	pid_t pid = vfork();
 
 	if (!pid) {
-		execv(fuzz->program, arguments);
+		execv(setting->program, arguments);
 		_exit(1);
 	}
 }
@@ -101,13 +101,14 @@ static void trace_child(void)
 static void call_exec(bool privileged)
 {
 	char number[16], place[16], seed[24];
-	char *arguments[] = { fuzz->program, privileged ? "privileged" : "again", number, place,
+	char *program = (char *)setting->program;
+	char *arguments[] = { program, privileged ? "privileged" : "again", number, place,
 			      seed, NULL };
 
 	snprintf(number, sizeof(number), "%d", worker);
 	snprintf(place, sizeof(place), "%d", slot_number);
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)random_next(&choice));
-	execv(privileged ? fuzz->program : "/proc/self/exe", arguments);
+	execv(privileged ? setting->program : "/proc/self/exe", arguments);
 }
 
 /* ---- threads ----------------------------------------------------------------------- */
@@ -399,7 +400,7 @@ static void privileged_main(void)
 		fuzz->nr_privileged++;
 		if (mmap(SECRET_PLACE, SECRET_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == SECRET_PLACE)
-			*SECRET_PLACE = fuzz->seed * 0x9e3779b97f4a7c15;
+			*SECRET_PLACE = setting->seed * 0x9e3779b97f4a7c15;
 		nap_us(below(&choice, 3000));
 		munmap(SECRET_PLACE, SECRET_BYTES);
 	}

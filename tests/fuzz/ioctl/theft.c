@@ -41,7 +41,7 @@ void steal(struct actor *actor, int job, pid_t member)
 {
 	char *place = actor->world->arena + 2048 + 64 * (actor->tid % PLACES);
 	struct kcr_mapped_file *request = (struct kcr_mapped_file *)place;
-	uint64_t end = now_ns() + 200000000 * fuzz->slow;
+	uint64_t end = now_ns() + 200000000 * setting->slow;
 	pid_t flipper, thief;
 
 	*request = (struct kcr_mapped_file){ .size = sizeof(*request),
