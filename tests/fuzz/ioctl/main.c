@@ -6,6 +6,7 @@
  * threads run).  Status 1: a failure, and the last calls of every actor are printed; 3:
  * too little of the module was reached for a verdict.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -276,31 +277,54 @@ static void print_stack(const char *process)
 		fclose(file);
 }
 
-/* Shows where all processes sleep. */
+/* The numbers that a line of /proc lists. */
+static void print_listed(const char *path)
+{
+	char line[8192] = "", number[24], *next = line;
+	FILE *file = fopen(path, "r");
+	long pid;
+
+	if (file && !fgets(line, sizeof(line), file))
+		line[0] = 0;
+	if (file)
+		fclose(file);
+	while ((pid = strtol(next, &next, 10)) > 0) {
+		snprintf(number, sizeof(number), "%ld", pid);
+		print_stack(number);
+	}
+}
+
+static void print_threads(long pid)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%ld/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks)))
+		if (*entry->d_name != '.')
+			print_stack(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+}
+
+/* Where everybody sleeps: children, and then the threads of the rounds. */
 static void print_stacks(void)
 {
-	char path[64], line[8192], *next;
-	char number[24];
-	FILE *file;
-	long pid;
+	char path[64];
 	int i;
 
 	for (i = -1; i < WORKERS; i++) {
-		if (i >= 0 && !workers[i].pid)
-			continue;
-		pid = i < 0 ? getpid() : workers[i].pid;
+		long pid = i < 0 ? getpid() : workers[i].pid;
+
 		snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", pid, pid);
-		file = fopen(path, "r");
-		line[0] = 0;
-		if (file && !fgets(line, sizeof(line), file))
-			line[0] = 0;
-		if (file)
-			fclose(file);
-		for (next = line; (pid = strtol(next, &next, 10)) > 0;) {
-			snprintf(number, sizeof(number), "%ld", pid);
-			print_stack(number);
-		}
+		if (pid)
+			print_listed(path);
 	}
+	for (i = 0; i < WORKERS; i++)
+		if (workers[i].pid)
+			print_threads(workers[i].pid);
 }
 
 static void check_gaps(void)
