@@ -221,7 +221,8 @@ static void take_ended(void)
 		workers[i].pid = 0;
 		nr_broken += status != 0;	/* it overwrote its own memory */
 	}
-	kill_orphans();
+	if (!fuzz_has_failed())
+		kill_orphans();
 	/* All except canaries and workers, which are waited for separately. */
 	while (info.si_pid = 0,
 	       !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid) {

@@ -347,7 +347,8 @@ void round_main(int worker, uint64_t seed)
 		if (!answers(i))
 			fuzz_failed("process %d (worker %d, target %d) does not run on",
 				    world.pids[i], worker, i);
-	if (!fuzz_has_failed())
-		kill_children();
+	while (fuzz_has_failed())
+		pause();		/* for those who look where everybody sleeps */
+	kill_children();
 	_exit(0);
 }
