@@ -11,6 +11,8 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "fork.h"
 #include "ioctl.h"
@@ -33,17 +35,38 @@ static int kcr_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* Does a thread of the process use this descriptor table? */
+static bool uses_table(struct pid *process, fl_owner_t table)
+{
+	struct task_struct *leader, *task;
+	bool uses = false;
+
+	rcu_read_lock();
+	leader = pid_task(process, PIDTYPE_TGID);
+	if (leader) {
+		for_each_thread(leader, task) {
+			task_lock(task);
+			uses = task->files == table;
+			task_unlock(task);
+			if (uses)
+				break;
+		}
+	}
+	rcu_read_unlock();
+	return uses;
+}
+
 /*
- * Half-restored processes inherit the descriptor: only a close by the owner counts,
- * in any table that one of its threads has.  When a fork of the owner fails, the
- * child's table is closed in the owner's context: that table is none of them.
+ * Half-restored processes inherit the descriptor: only a close in a table of the
+ * owner's counts, by whatever process shares it.  When a fork of the owner fails,
+ * the child's table is closed in the owner's context: that table is none of them.
  */
 static int kcr_flush(struct file *file, fl_owner_t id)
 {
 	struct kcr_job *job = file->private_data;
 
-	if (current->tgid == job->owner_tgid &&
-	    (id == current->files || current->flags & PF_EXITING))
+	if ((current->tgid == job->owner_tgid && current->flags & PF_EXITING) ||
+	    uses_table(job->owner, id))
 		kcr_job_end(job);
 	return 0;
 }

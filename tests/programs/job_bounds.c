@@ -8,7 +8,8 @@
  * that runs because a debugger, or who waits for it, lets it go on after it was stopped,
  * `entered` one that a debugger holds before a system call of its choice, `unshared` a
  * member that stands still after the end of an owner who took a descriptor table of his
- * own, while another process has the one that the job is open in.
+ * own, while another process has the one that the job is open in, `closed` one that
+ * stands still after another process has closed the job in the owner's table.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -321,6 +322,7 @@ static void vforked(void)
 struct shared {
 	volatile unsigned long count;	/* of the member */
 	volatile pid_t holder;
+	volatile bool done;		/* the owner has lost the job, or ends */
 };
 
 /* Parks the member, leaves the table to another process, and ends. */
@@ -335,16 +337,37 @@ static void own(struct shared *shared, pid_t member)
 		pause();
 	shared->holder = holder;
 	NEED(holder > 0 && !unshare(CLONE_FILES));
+	shared->done = true;
 	_exit(0);
 }
 
-static void unshared(void)
+/* Parks the member; a process that shares its table takes the job away, another has a copy. */
+static void lose(struct shared *shared, pid_t member)
+{
+	int own_job = job_open(), status;
+	pid_t holder, closer;
+
+	NEED(own_job >= 0 && !job_add(own_job, member) && !job_park(own_job, 0, NULL));
+	holder = fork();
+	while (!holder)
+		pause();
+	shared->holder = holder;
+	closer = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (!closer)
+		_exit(close(own_job));
+	NEED(holder > 0 && waitpid(closer, &status, 0) == closer && !status);
+	shared->done = true;
+	for (;;)
+		pause();
+}
+
+/* Does the member of a job run on, if its owner does this and the holder has the job? */
+static void freed_by(void (*owner_main)(struct shared *shared, pid_t member))
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned long before;
 	pid_t member, owner;
-	int status;
 
 	NEED(shared != MAP_FAILED);
 	member = fork();
@@ -352,14 +375,28 @@ static void unshared(void)
 		shared->count++;
 	owner = fork();
 	if (!owner)
-		own(shared, member);
-	NEED(member > 0 && waitpid(owner, &status, 0) == owner && !status);
+		owner_main(shared, member);
+	NEED(member > 0 && owner > 0);
+	while (!shared->done && !waitpid(owner, NULL, WNOHANG))
+		check_sleep_ms(10);
+	NEED(shared->done);
 	before = shared->count;
 	for (int i = 0; i < 100 && shared->count == before; i++)
 		check_sleep_ms(100);
 	CHECK(shared->count != before);
+	kill(owner, SIGKILL);
 	kill(shared->holder, SIGKILL);
 	job_kill(member);
+}
+
+static void unshared(void)
+{
+	freed_by(own);
+}
+
+static void closed(void)
+{
+	freed_by(lose);
 }
 
 static const struct part {
@@ -369,6 +406,7 @@ static const struct part {
 	{ "child", child }, { "killed", killed }, { "secret", secret }, { "segment", segment },
 	{ "exec", execute }, { "debugged", debugged }, { "entered", entered },
 	{ "vforked", vforked }, { "other", other }, { "unshared", unshared },
+	{ "closed", closed },
 };
 
 int main(int argc, char **argv)
