@@ -197,9 +197,9 @@ static void disturb(void)
 	int i = below(&choice, TARGETS);
 	pid_t pid = world.pids[i];
 
-	if (chance(&choice, 50))
+	if (pid > 0 && chance(&choice, 50))	/* -1, all of the user, if fork failed */
 		kill(pid, chance(&choice, 50) ? SIGSTOP : SIGCONT);
-	if (chance(&choice, 10))
+	if (pid > 0 && chance(&choice, 10))
 		kill(pid, SIGKILL);
 	for (i = 0; i < nr_actors; i++)
 		if (actors[i].tid && chance(&choice, 30))
