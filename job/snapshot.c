@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The folder of a global snapshot: names, commit, older ones.  See snapshot.h.
+ * The folder of a global snapshot: names, reading, older ones.  See snapshot.h.
  */
 #include "job/snapshot.h"
 
@@ -69,11 +69,7 @@ static unsigned long kept_number(const char *entry, const char *base)
 	return strcmp(end, "~") ? 0 : number;
 }
 
-/*
- * The newest (or oldest) kept snapshot of this name and how many there are;
- * 0: none.
- */
-static unsigned long find_kept(const char *path, bool newest, unsigned int *count)
+unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *count)
 {
 	const char *slash = strrchr(path, '/');
 	char *parent = slash ? folder_path("%.*s/", (int)(slash - path), path) : strdup(".");
@@ -104,7 +100,7 @@ bool snapshot_is(const char *dir)
 	unsigned int count = 0;
 
 	if (!is && name && access(name, F_OK))
-		is = find_kept(name, true, &count) > 0;
+		is = snapshot_find_kept(name, true, &count) > 0;
 	free(manifest);
 	free(name);
 	return is;
@@ -112,7 +108,7 @@ bool snapshot_is(const char *dir)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-static int load_from(const char *dir, struct snapshot **out)
+int snapshot_load_one(const char *dir, struct snapshot **out)
 {
 	char *path = folder_path("%s/" SNAPSHOT_MANIFEST, dir);
 	int err = path ? manifest_read(path, out) : -ENOMEM;
@@ -132,14 +128,14 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found)
 
 	if (!name)
 		return report_fail(-ENOMEM, "no memory");
-	err = load_from(name, out);
-	newest = err == -ENOENT ? find_kept(name, true, &count) : 0;
+	err = snapshot_load_one(name, out);
+	newest = err == -ENOENT ? snapshot_find_kept(name, true, &count) : 0;
 	if (newest) {
 		char *kept = folder_path("%s.~%lu~", name, newest);
 
 		free(name);
 		name = kept;
-		err = name ? load_from(name, out) : -ENOMEM;
+		err = name ? snapshot_load_one(name, out) : -ENOMEM;
 	}
 	if (!err && found)
 		*found = name;
@@ -214,157 +210,7 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_
 	return err;
 }
 
-/* ---- writing ------------------------------------------------------------------------- */
-
-void snapshot_remove(const char *dir, char ***gone)
-{
-	char *folder, *gathered;
-
-	if (!folder_is_own(dir))
-		return;			/* where others may write, they may have made it */
-	folder = local_folder(dir);
-	gathered = folder_path("%s/" LOCAL_LINK, dir);
-	if (folder)
-		strings_add(gone, folder);
-	else if (gathered)
-		folder_remove(gathered);
-	free(gathered);
-	free(folder);
-	folder_remove(dir);
-}
-
-static int make_partial(const char *name, const char *local)
-{
-	int err;
-
-	if (mkdir(name, 0700))
-		return -errno;
-	err = local ? local_link(name, local) : 0;
-	if (err)
-		rmdir(name);
-	return err;
-}
-
-int snapshot_begin(const char *path, const char *local, char **partial, char ***gone)
-{
-	char *name = folder_path("%s.partial", path);
-	int err;
-
-	if (!name)
-		return report_fail(-ENOMEM, "no memory");
-	snapshot_remove(name, gone);	/* left by a job that died */
-	err = make_partial(name, local);
-	if (err) {
-		err = report_errno(err, "cannot create %s", name);
-		free(name);
-		return err;
-	}
-	*partial = name;
-	return 0;
-}
-
-/* The node of each rank, in order: mpirun's --map-by seq places them accordingly. */
-static int write_hosts(const char *partial, const struct snapshot *s)
-{
-	char *path = folder_path("%s/" SNAPSHOT_HOSTS, partial);
-	FILE *out = path ? fopen(path, "wxe") : NULL;
-	int err = out ? 0 : -errno;
-
-	for (uint32_t i = 0; out && i < s->nr_ranks; i++)
-		fprintf(out, "%s\n", s->rank[i].node);
-	if (out && (fflush(out) || fsync(fileno(out))))
-		err = -errno;
-	if (out && fclose(out) && !err)
-		err = -errno;
-	free(path);
-	return err;
-}
-
-/* Moves what had the name to `aside` and the new one in its place, atomically if possible. */
-static int exchange(const char *path, const char *partial, const char *aside)
-{
-	int err = 0;
-
-	if (!renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE)) {
-		if (rename(partial, aside)) {
-			err = -errno;
-			renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE);
-		}
-		return err;
-	}
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	if (rename(path, aside))
-		return -errno;
-	if (rename(partial, path)) {
-		err = -errno;
-		rename(aside, path);
-	}
-	return err;
-}
-
-static int give_name(const char *path, const char *partial, char ***gone)
-{
-	struct snapshot *old = NULL;
-	char *aside = NULL;
-	int err;
-
-	if (access(path, F_OK))
-		return rename(partial, path) ? -errno : 0;
-	err = load_from(path, &old);
-	if (err)
-		return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
-	aside = folder_path("%s.~%" PRIu32 "~", path, old->interval ? old->interval : 1);
-	snapshot_free(old);
-	if (!aside)
-		return -ENOMEM;
-	snapshot_remove(aside, gone);	/* left by an earlier run of the job */
-	err = exchange(path, partial, aside);
-	free(aside);
-	return err;
-}
-
-static void forget_oldest(const char *path, unsigned int keep, char ***gone)
-{
-	unsigned long oldest;
-	unsigned int count;
-
-	while ((oldest = find_kept(path, false, &count)) && count > keep - 1) {
-		char *name = folder_path("%s.~%lu~", path, oldest);
-
-		if (name)
-			snapshot_remove(name, gone);
-		if (!name || !access(name, F_OK)) {
-			free(name);
-			return;
-		}
-		free(name);
-	}
-}
-
-int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
-		    unsigned int keep, char ***gone)
-{
-	char *manifest = folder_path("%s/" SNAPSHOT_MANIFEST, partial);
-	int err = manifest ? manifest_write(manifest, s) : -ENOMEM;
-	uint32_t elsewhere;
-
-	free(manifest);
-	if (!err && s->local)
-		err = write_hosts(partial, s);
-	if (!err)
-		err = folder_sync(partial);
-	/* A node may have written to another folder that it took for this one. */
-	if (!err && !s->local)
-		err = snapshot_check(partial, s, false, &elsewhere);
-	if (!err)
-		err = give_name(path, partial, gone);
-	if (err)
-		return report_errno(err, "cannot complete %s", path);
-	folder_sync_parent(path);
-	forget_oldest(path, keep, gone);
-	return 0;
-}
+/* ---- memory ------------------------------------------------------------------------- */
 
 void snapshot_free(struct snapshot *s)
 {

@@ -2,8 +2,7 @@
 /*
  * The global snapshot of an MPI job: a folder NAME.kcr with manifest.json and
  * one context file per rank, rank.N.ctx, in there or on the disk of the rank's node
- * (local.h).  It is complete or does not exist: created as
- * NAME.kcr.partial, renamed once everything is on the disk.  Some of the previous
+ * (local.h).  It is complete or does not exist (destination.h).  Some of the previous
  * ones are kept as NAME.kcr.~K~, K being their interval number.
  */
 #ifndef JOB_SNAPSHOT_H
@@ -57,6 +56,15 @@ bool snapshot_is(const char *dir);
  */
 int snapshot_load(const char *dir, struct snapshot **out, char **found);
 
+/* Likewise of `dir` alone; -ENOENT without a message. */
+int snapshot_load_one(const char *dir, struct snapshot **out);
+
+/*
+ * The interval number of the newest (or oldest) snapshot kept as path.~K~, 0: none;
+ * *count: how many there are.
+ */
+unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *count);
+
 /*
  * Do all files exist, with the sizes, and if `sums` the checksums, of the manifest?
  * *elsewhere: how many seem to be on the disks of other nodes.
@@ -65,23 +73,6 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_
 
 /* The XXH64 and the size of a file. */
 int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum);
-
-/*
- * Creates the empty folder for the ranks' files, or, if `local` is not NULL,
- * with only the link to that; its name in *partial (malloc()ed).  *gone here and below
- * gets the nodes' folders (strings_add()) that nothing refers to any more.
- */
-int snapshot_begin(const char *path, const char *local, char **partial, char ***gone);
-
-/*
- * Writes the manifest into `partial`, syncs it to the disk, gives it its name,
- * keeps `keep` - 1 older ones.  On failure the previous one stays.
- */
-int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
-		    unsigned int keep, char ***gone);
-
-/* Removes a folder of a snapshot, complete or not; *gone is incomplete if out of memory. */
-void snapshot_remove(const char *dir, char ***gone);
 
 void snapshot_free(struct snapshot *s);
 

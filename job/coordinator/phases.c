@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "job/coordinator/root_internal.h"
-#include "job/local.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
@@ -50,21 +49,18 @@ static void forget(struct root *root, char **gone)
 	strings_free(gone);
 }
 
-static void drop_folders(struct root *root)
+static void close_destination(struct root *root)
 {
 	char **gone = NULL;
 
-	if (root->partial && !root->committed)
-		snapshot_remove(root->partial, &gone);
+	job_destination_close(root->destination, &gone);
+	root->destination = NULL;
 	forget(root, gone);
-	free(root->partial);
-	free(root->local);
-	root->partial = root->local = NULL;
 }
 
 static void finish(struct root *root)
 {
-	drop_folders(root);
+	close_destination(root);
 	root->phase = PHASE_IDLE;
 	root->deadline_ns = 0;
 	clients_answer(&root->answer);
@@ -90,7 +86,6 @@ static int commit(struct root *root)
 	s.interval++;
 	s.created = time(NULL);
 	s.times = root->answer;
-	s.local = root->local;
 	s.nr_ranks = root->nr_ranks;
 	s.rank = calloc(root->nr_ranks, sizeof(*s.rank));
 	if (!s.rank)
@@ -104,14 +99,11 @@ static int commit(struct root *root)
 		root->answer.bytes += r->summed.bytes;
 	}
 	report_clear();
-	err = snapshot_commit(root->request.path, root->partial, &s, root->request.keep,
-			      &gone);
+	err = job_destination_commit(root->destination, &s, &gone);
 	free(s.rank);
 	forget(root, gone);
-	if (!err) {
+	if (!err)
 		root->job->interval = s.interval;
-		root->committed = true;
-	}
 	return err;
 }
 
@@ -188,7 +180,8 @@ static void begin_drain(struct root *root)
 
 static void begin_dump(struct root *root)
 {
-	const char *folder = root->local ? root->local : root->partial;
+	bool local;
+	const char *folder = job_destination_folder(root->destination, &local);
 	size_t length = sizeof(struct wire_dump) + strlen(folder) + 1, at;
 	struct wire_dump *order;
 
@@ -199,7 +192,7 @@ static void begin_dump(struct root *root)
 		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
-	order->local = root->local != NULL;
+	order->local = local;
 	strcpy(order->strings, folder);
 	at = strlen(folder) + 1;
 	for (size_t i = 0; i < root->request.nr_arguments; i++) {
@@ -269,7 +262,7 @@ static void phase_done(struct root *root)
 	case PHASE_RESUME:
 		root->answer.stopped_ms = since_ms(root->begun_ns);
 		root->deadline_ns = request_deadline(root);
-		if (root->committed)
+		if (job_destination_committed(root->destination))
 			finish(root);
 		else
 			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
@@ -303,7 +296,7 @@ void phases_abort(struct root *root, int code, const char *text)
 	if (root->phase == PHASE_IDLE || root->phase == PHASE_ABORT)
 		return;
 	/* Complete already: only the ranks' answers to CONTINUE are missing. */
-	if (root->committed) {
+	if (job_destination_committed(root->destination)) {
 		finish(root);
 		return;
 	}
@@ -461,21 +454,13 @@ static int ready(const struct root *root, const char **why)
 	return root->nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
 }
 
-/* The folders that the ranks' files go to. */
-static int begin_folders(struct root *root, const struct job_request *request)
+static int open_destination(struct root *root, const struct job_request *request)
 {
 	char **gone = NULL;
-	int err;
+	int err = job_destination_open(&root->destination, request->path, request->local,
+				       request->keep, &gone);
 
-	root->local = request->local ? local_name(request->local, request->path) : NULL;
-	if (request->local && !root->local)
-		return report_fail(-ENOMEM, "no memory");
-	err = snapshot_begin(request->path, root->local, &root->partial, &gone);
 	forget(root, gone);
-	if (err) {
-		free(root->local);
-		root->local = NULL;
-	}
 	return err;
 }
 
@@ -489,14 +474,13 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	if (err)
 		return err;
 	report_clear();
-	err = begin_folders(root, request);
+	err = open_destination(root, request);
 	if (err) {
 		*why = report_message();
 		return err;
 	}
 	root->request = *request;
 	memset(request, 0, sizeof(*request));
-	root->committed = false;
 	root->id++;
 	root->begun_ns = now_ns();
 	root->deadline_ns = request_deadline(root);

@@ -12,8 +12,8 @@
 #include <poll.h>
 
 #include "job/coordinator/wire.h"
+#include "job/destination.h"
 #include "job/request.h"
-#include "job/snapshot.h"
 
 enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHASE_SUM, PHASE_ABORT };
 
@@ -56,10 +56,8 @@ struct root {
 	uint32_t id;
 	uint32_t asker;			/* a rank, WIRE_ALL, or WIRE_NOBODY: a client */
 	struct job_request request;
-	char *partial;
-	char *local;			/* the nodes' folder, or NULL */
+	struct job_destination *destination;
 	struct job_answer answer;
-	bool committed;
 	uint64_t deadline_ns;		/* 0: none */
 	uint64_t begun_ns, phase_ns;
 };

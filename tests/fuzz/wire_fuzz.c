@@ -80,31 +80,52 @@ char *snapshot_rank_path(const char *dir, uint32_t rank)
 	return strdup(dir);
 }
 
-int snapshot_begin(const char *path, const char *local, char **partial, char ***gone)
+struct job_destination {
+	char *path;
+	bool local, committed;
+};
+
+int job_destination_open(struct job_destination **out, const char *path, const char *local,
+			 unsigned int keep, char ***gone)
 {
-	(void)local;
+	(void)keep;
 	(void)gone;
-	if (fails)
+	*out = fails ? NULL : calloc(1, sizeof(**out));
+	if (!*out)
 		return -EACCES;
-	*partial = strdup(path);
+	(*out)->path = strdup(path);
+	(*out)->local = local;
 	return 0;
 }
 
-int snapshot_commit(const char *path, const char *partial, const struct snapshot *s,
-		    unsigned int keep, char ***gone)
+const char *job_destination_folder(const struct job_destination *d, bool *local)
 {
-	(void)path;
-	(void)partial;
-	(void)keep;
+	*local = d->local;
+	return d->path;
+}
+
+int job_destination_commit(struct job_destination *d, struct snapshot *s, char ***gone)
+{
 	for (uint32_t i = 0; i < s->nr_ranks; i++)
 		if (!strlen(s->rank[i].node))
 			abort();
-	return fails ? -EIO : strings_add(gone, path);
+	d->committed = !fails;
+	return fails ? -EIO : strings_add(gone, d->path);
 }
 
-void snapshot_remove(const char *dir, char ***gone)
+bool job_destination_committed(const struct job_destination *d)
 {
-	strings_add(gone, dir);
+	return d && d->committed;
+}
+
+void job_destination_close(struct job_destination *d, char ***gone)
+{
+	if (!d)
+		return;
+	if (!d->committed)
+		strings_add(gone, d->path);
+	free(d->path);
+	free(d);
 }
 
 int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum)
