@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "arch/thread.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "rebuild/script.h"
@@ -33,15 +34,15 @@ static int check_seccomp(pid_t tid, const char *status)
 			   tid, mode == 1 ? "strict seccomp mode" : "seccomp filters");
 }
 
-/* Since Linux 6.6, on processors with CET (Documentation/arch/x86/shstk.rst). */
 static int check_shadow_stack(pid_t tid, const char *status)
 {
-	const char *features = status_value(status, "x86_Thread_features");
+	const char *features = status_value(status, ARCH_STATUS_FEATURES);
 	size_t length = features ? strcspn(features, "\n") : 0;
 
-	if (!length || !memmem(features, length, "shstk", 5))
+	if (!length ||
+	    !memmem(features, length, ARCH_SHADOW_STACK, strlen(ARCH_SHADOW_STACK)))
 		return 0;
-	return report_fail(-EOPNOTSUPP, "process %d has a shadow stack (CET): such a program cannot "
+	return report_fail(-EOPNOTSUPP, "process %d has a shadow stack: such a program cannot "
 			   "be checkpointed", tid);
 }
 

@@ -4,8 +4,8 @@
  *
  * An open file of /dev/kcr is one job: either a checkpoint (ADD … RELEASE) or
  * a restart (CLONE … RESUME).  The job belongs to the process that opened it;
- * the first close by that process, whatever causes it, ends the job: parked
- * programs run on, half-restored processes are killed, everything is freed.
+ * the first close in its descriptor table, whatever causes it, ends the job:
+ * parked programs run on, half-restored processes are killed, everything is freed.
  *
  * A program that wants to be notified of checkpoints is a client: another kind of
  * open file, see kcr_client.h.
@@ -24,6 +24,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+#include "kcr_arch.h"
 #include "kcr_client.h"
 
 #define KCR_DEVICE		"/dev/kcr"
@@ -122,8 +123,6 @@ struct kcr_list {
 };
 
 /* ---- checkpoint: thread state ------------------------------------------- */
-
-#define KCR_NR_REGS		27	/* struct user_regs_struct, in its order */
 
 #define KCR_RESTART_NONE	0
 #define KCR_RESTART_NANOSLEEP	1	/* data: clock, type, rmtp, ns left */

@@ -7,6 +7,13 @@
 
 #define ARCH_RSEQ_SIGNATURE	0x53053053u	/* glibc's, of restartable sequences */
 
+/*
+ * The line of /proc/PID/status with the features that a thread uses, since Linux 6.6 on
+ * processors with CET, and the name of shadow stacks in it (Documentation/arch/x86/shstk.rst).
+ */
+#define ARCH_STATUS_FEATURES	"x86_Thread_features"
+#define ARCH_SHADOW_STACK	"shstk"
+
 /* The calling thread's thread pointer, the base of the C library's offsets (__rseq_offset). */
 static inline char *arch_thread_pointer(void)
 {
