@@ -1,48 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a job that can be checkpointed may not do, refused when it is attempted:
- * anything that makes processes of two jobs communicate goes through one of
- * the runtime's functions replaced here.  (Windows of shared memory: osc/cr.)
+ * anything that makes processes of two jobs communicate.  Collective functions are
+ * refused by Open MPI itself, in every rank: where errors are returned, no rank waits
+ * for one that has given up.  What it says then goes through mpirun, where 4.1.4 with
+ * Debian's PMIx loses such texts at random ("Data unpack would read past end of buffer"):
+ * so each rank says it itself.  (Windows of shared memory: osc/cr.)
  */
 #include "opal_config.h"
 
 #include "opal/constants.h"
 #include "opal/mca/pmix/pmix.h"
+#include "opal/util/show_help.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "orte/util/show_help.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "mpi-plugin/hook/rank.h"
 
-static int refuse(const char *what)
+#define NOT_SUPPORTED	"not supported in a job that can be checkpointed: start it with mpirun " \
+			"instead of cr_mpirun"
+
+/* Once in this process, whatever is called how often. */
+static void say(const char *function)
 {
-	fprintf(stderr, "KCR: %s not supported in a job that can be checkpointed: start it with "
-		"mpirun instead of cr_mpirun\n", what);
-	return OPAL_ERR_NOT_SUPPORTED;
+	static bool said;
+
+	if (!said)
+		fprintf(stderr, "KCR: %s is " NOT_SUPPORTED "\n", function);
+	said = true;
 }
 
-static int refuse_spawn(opal_list_t *info, opal_list_t *apps, opal_jobid_t *job)
+/* In the place of opal_show_help(): all other texts go on to mpirun. */
+static int show_help(const char *file, const char *topic, int header, ...)
 {
-	(void)info;
-	(void)apps;
-	(void)job;
-	return refuse("MPI_Comm_spawn is");
+	va_list list;
+	char *text;
+	int ret;
+
+	va_start(list, header);
+	if (!strcmp(topic, "MPI function not supported")) {
+		say(va_arg(list, const char *));
+		va_end(list);
+		return OPAL_SUCCESS;
+	}
+	text = opal_show_help_vstring(file, topic, header, list);
+	va_end(list);
+	ret = text ? orte_show_help_norender(file, topic, header, text) : OPAL_ERR_OUT_OF_RESOURCE;
+	free(text);
+	return ret;
 }
 
 static int refuse_publish(opal_list_t *info)
 {
 	(void)info;
-	return refuse("MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join and MPI_Publish_name are");
+	say("MPI_Publish_name");
+	return OPAL_ERR_NOT_SUPPORTED;
 }
 
 static int refuse_lookup(opal_list_t *data, opal_list_t *info)
 {
 	(void)data;
-	return refuse_publish(info);
+	(void)info;
+	say("MPI_Lookup_name");
+	return OPAL_ERR_NOT_SUPPORTED;
 }
 
 void refuse_begin(void)
 {
-	opal_pmix.spawn = refuse_spawn;
+	ompi_mpi_dynamics_disable(NOT_SUPPORTED);
+	opal_show_help = show_help;
 	opal_pmix.publish = refuse_publish;
 	opal_pmix.lookup = refuse_lookup;
 }
