@@ -42,7 +42,7 @@ static const char *const rank_settings[][2] = {
 	{ "OMPI_MCA_pml", "ob1" },
 	{ "OMPI_MCA_btl", "cr,self" },
 	{ "OMPI_MCA_mpi_add_procs_cutoff", "1000000" },	/* all added at once: no look-ups after a restart */
-	{ "OMPI_MCA_coll", "^sm,han,adapt,monitoring" },
+	{ "OMPI_MCA_coll", "^sm,han,adapt,monitoring,hcoll,ucc,portals4" },
 	{ "OMPI_MCA_osc", "pt2pt,cr" },	/* cr only reports what is missing */
 	{ "OMPI_MCA_sharedfp", "^sm" },
 };
@@ -163,6 +163,40 @@ static int begin_root(opal_cmd_line_t *line)
 	return err;
 }
 
+/* What the user wants this parameter to be, in either form; NULL: whatever is the default. */
+static const char *wanted_by_user(opal_cmd_line_t *line, const char *variable)
+{
+	static const char *const options[] = { "mca", "gmca" };
+	const char *name = variable + strlen("OMPI_MCA_");
+
+	for (size_t i = 0; line && i < sizeof(options) / sizeof(*options); i++)
+		for (int n = opal_cmd_line_get_ninsts(line, options[i]); n-- > 0;)
+			if (!strcmp(opal_cmd_line_get_param(line, options[i], n, 0), name))
+				return opal_cmd_line_get_param(line, options[i], n, 1);
+	return getenv(variable);
+}
+
+/* Says once which settings of the user have no effect. */
+static void tell_overridden(opal_cmd_line_t *line)
+{
+	static bool told;
+	size_t length = 0;
+	char names[160];
+
+	for (size_t i = 0; i < sizeof(rank_settings) / sizeof(*rank_settings) && !told; i++) {
+		const char *wanted = wanted_by_user(line, rank_settings[i][0]);
+
+		if (wanted && strcmp(wanted, rank_settings[i][1]))
+			length += snprintf(names + length, sizeof(names) - length, "%s%s",
+					   length ? ", " : "", rank_settings[i][0] +
+					   strlen("OMPI_MCA_"));
+	}
+	told = true;
+	if (length)
+		fprintf(stderr, "KCR: your settings of %s have no effect: a job that can be "
+			"checkpointed needs others\n", names);
+}
+
 /* The environment that all ranks get; once per program of the command line. */
 static int parse_env(char *path, opal_cmd_line_t *line, char **source, char ***out)
 {
@@ -172,6 +206,7 @@ static int parse_env(char *path, opal_cmd_line_t *line, char **source, char ***o
 	(void)source;
 	if (!*root_address && begin_root(line))
 		return ORTE_SUCCESS;
+	tell_overridden(line);
 	for (size_t i = 0; i < sizeof(rank_settings) / sizeof(*rank_settings); i++)
 		opal_setenv(rank_settings[i][0], rank_settings[i][1], true, out);
 	opal_setenv(WIRE_ROOT_VARIABLE, root_address, true, out);
