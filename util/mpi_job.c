@@ -28,6 +28,21 @@
 
 /* ---- checkpoint ------------------------------------------------------------------ */
 
+/* What each rank's cr_checkpoint does with processes that are debugged, or debug others. */
+static void add_ptrace(struct job_request *r, const struct checkpoint_options *o)
+{
+	static const char *const traced[] = {
+		[CHECKPOINT_PTRACE_ERROR] = NULL,
+		[CHECKPOINT_PTRACE_SKIP] = "--ptraced-skip",
+		[CHECKPOINT_PTRACE_ALLOW] = "--ptraced-allow",
+	};
+
+	if (traced[o->traced])
+		r->argument[r->nr_arguments++] = strdup(traced[o->traced]);
+	if (o->tracer == CHECKPOINT_PTRACE_SKIP)
+		r->argument[r->nr_arguments++] = strdup("--ptracer-skip");
+}
+
 /* Options that are passed on to each rank's cr_checkpoint. */
 static void add_arguments(struct job_request *r, const struct checkpoint_options *o)
 {
@@ -51,6 +66,7 @@ static void add_arguments(struct job_request *r, const struct checkpoint_options
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
 		if (o->save & save[i].flag)
 			r->argument[r->nr_arguments++] = strdup(save[i].argument);
+	add_ptrace(r, o);
 }
 
 static int check_options(const struct checkpoint_options *o, const char *path)
@@ -61,6 +77,12 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 		return report_fail(-EINVAL, "an MPI job is saved to a folder: use --file");
 	if (o->snapshot)
 		return report_fail(-EINVAL, "--snapshot does not work for MPI jobs");
+	if (o->replace == CHECKPOINT_CLOBBER)
+		return report_fail(-EINVAL, "--clobber does not work for MPI jobs: the old snapshot "
+				   "stays until the new one is complete");
+	if (o->replace == CHECKPOINT_BACKUP && o->backup)
+		return report_fail(-EINVAL, "--backup=NAME does not work for MPI jobs: --backup keeps "
+				   "the old snapshot as NAME.kcr.~N~");
 	if (o->replace == CHECKPOINT_NOCLOBBER && !access(path, F_OK))
 		return report_fail(-EEXIST, "%s exists", path);
 	return 0;
@@ -124,7 +146,8 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 			bool json, int *err)
 {
 	struct job_request request = { .signal = o->signal, .timeout_s = o->timeout_s,
-				       .keep = job->keep };
+				       .keep = o->replace == CHECKPOINT_BACKUP ? INT_MAX :
+										  job->keep };
 	int fd = job_connect(o->target);
 
 	if (fd < 0 && is_mpirun(o->target) && is_enabled(o->target)) {
