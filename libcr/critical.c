@@ -88,6 +88,27 @@ static void wait_until_open(void)
 	}
 }
 
+bool cri_sections_are_closed(void)
+{
+	return __atomic_load_n(&cri.sections, __ATOMIC_ACQUIRE) & CRI_PENDING;
+}
+
+void cri_sections_await_open(int seconds)
+{
+	struct timespec end = cri_now(), left;
+	unsigned int now;
+
+	if (cri_is_busy() || (cri_self.generation == cri.generation && cri_self.depth))
+		return;
+	end.tv_sec += seconds;
+	while ((now = __atomic_load_n(&cri.sections, __ATOMIC_ACQUIRE)) & CRI_PENDING) {
+		left = cri_time_left(&end);
+		if (!left.tv_sec && !left.tv_nsec)
+			return;
+		cri_sleep(&cri.sections, now, &left);
+	}
+}
+
 /* ---- the program's side ------------------------------------------------------------- */
 
 /* Becomes a client: from now on checkpoints wait for critical sections. */
@@ -184,6 +205,5 @@ int cr_status(void)
 		return -1;
 	if (cri_self.run)
 		return CR_STATE_ACTIVE;
-	return __atomic_load_n(&cri.sections, __ATOMIC_RELAXED) & CRI_PENDING ?
-	       CR_STATE_PENDING : CR_STATE_IDLE;
+	return cri_sections_are_closed() ? CR_STATE_PENDING : CR_STATE_IDLE;
 }

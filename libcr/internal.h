@@ -201,11 +201,13 @@ void cri_spawn_end(pid_t between);
 
 /* Runs a tool; arguments end with NULL and may name descriptor CRI_TOOL_FD, which is `fd`. */
 #define CRI_TOOL_FD	4
-/* The handle, or -1 with errno.  traces_us: the tool must be able to trace this process. */
+/* The handle, or -1 with errno.  self: this process is to be saved: the tool traces it. */
 int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
-		  bool traces_us);
+		  bool self);
 /* Waits until the request is accepted or over.  0, or an error number: over, and freed. */
 int cri_job_accepted(unsigned long handle);
+/* For a caller in a critical section: waits until the request is pending, or over. */
+void cri_job_pending(unsigned long handle);
 /* 1: over; 0: timed out; -1 with errno.  timeout NULL: for ever. */
 int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart);
 int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool restart);
@@ -217,5 +219,9 @@ int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **mes
 /* Keeps critical sections out and waits until all threads have left theirs. */
 void cri_sections_close(void);
 void cri_sections_open(void);
+/* Does a checkpoint want threads out? */
+bool cri_sections_are_closed(void);
+/* Waits until sections are open, for at most `seconds`; not in one, nor in a callback. */
+void cri_sections_await_open(int seconds);
 
 #endif /* LIBCR_INTERNAL_H */

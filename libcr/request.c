@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #define STATUS_BYTE	'\001'
+#define PENDING_US	10000	/* between looks whether the checkpoint is pending */
+#define CALLBACKS_S	30	/* callbacks may need a lock of the thread that waits */
 
 struct cri_job {
 	struct cri_job *next;
@@ -36,8 +38,10 @@ struct cri_job {
 	pid_t between;			/* restart: its parent, our child */
 	ino_t inode;			/* of the socket */
 	bool restart;
+	bool self;			/* this process was to be saved */
 	bool accepted;
 	bool over;
+	bool settled;			/* it is over, and so are our callbacks */
 	int error;			/* once it is over */
 	pid_t leader;			/* restart: of what was restored */
 	char *text;			/* messages, and an incomplete line */
@@ -109,7 +113,7 @@ static void end_reaping(void)
 /* ---- starting ------------------------------------------------------------------------ */
 
 /* Lets the tool begin.  0 or an errno. */
-static int greet(struct cri_job *job, bool traces_us)
+static int greet(struct cri_job *job)
 {
 	struct stat st;
 	ssize_t got;
@@ -120,7 +124,7 @@ static int greet(struct cri_job *job, bool traces_us)
 	if (got != sizeof(job->tool))
 		return EAGAIN;		/* the second fork failed */
 	/* Yama lets only ancestors trace a process, and the one that it names. */
-	if (traces_us)
+	if (job->self)
 		prctl(PR_SET_PTRACER, job->tool);
 	fstat(job->fd, &st);
 	job->inode = st.st_ino;
@@ -128,7 +132,7 @@ static int greet(struct cri_job *job, bool traces_us)
 }
 
 int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
-		  bool traces_us)
+		  bool self)
 {
 	struct cri_job *job = calloc(1, sizeof(*job));
 	int pair[2], err;
@@ -144,11 +148,12 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 	if (restart)
 		begin_reaping();
 	job->restart = restart;
+	job->self = self;
 	job->fd = pair[0];
 	err = cri_spawn(tool, arguments, fd, pair[1], restart ? &job->between : NULL);
 	close(pair[1]);
 	if (!err)
-		err = greet(job, traces_us);
+		err = greet(job);
 	if (err) {
 		close(pair[0]);
 		if (job->between)
@@ -224,8 +229,20 @@ static void parse(struct cri_job *job)
 	job->parsed = line - job->text;
 }
 
+/*
+ * After a restart, and after a checkpoint of this process, the tool or the module may
+ * let this thread go on before libcr's thread has opened the critical sections again:
+ * on a busy machine, and when callbacks take longer than other threads are held.
+ */
+static void settle(struct cri_job *job)
+{
+	if (!job->settled && (job->self || job->error == CR_ERESTARTED))
+		cri_sections_await_open(CALLBACKS_S);
+	job->settled = true;
+}
+
 /* Reads what is available, without waiting.  -1 with errno. */
-static int advance(struct cri_job *job)
+static int read_available(struct cri_job *job)
 {
 	char buffer[4096], *larger;
 	ssize_t got;
@@ -251,6 +268,16 @@ static int advance(struct cri_job *job)
 		parse(job);
 	}
 	return 0;
+}
+
+/* Likewise; of a job that is over, waits for our callbacks. */
+static int advance(struct cri_job *job)
+{
+	int ret = read_available(job);
+
+	if (!ret && job->over)
+		settle(job);
+	return ret;
 }
 
 /* Waits until it is over, or (with `accepted`) accepted. */
@@ -293,6 +320,15 @@ int cri_job_accepted(unsigned long handle)
 	if (error)
 		forget(job);
 	return error;
+}
+
+void cri_job_pending(unsigned long handle)
+{
+	const struct timeval pause = { .tv_usec = PENDING_US };
+	int ret = 0;
+
+	while (!cri_sections_are_closed() && (!ret || (ret < 0 && errno == EINTR)))
+		ret = cri_job_wait(handle, &pause, false);
 }
 
 int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart)

@@ -180,8 +180,12 @@ static int start(const cr_checkpoint_args_t *args, bool self)
 			return -1;
 		}
 	}
-	/* Not from within a critical section: it would deadlock. */
-	if (self && !(cri_self.generation == cri.generation && cri_self.depth))
+	if (!self)
+		return handle;
+	/* Not to the end from within a critical section: it would deadlock. */
+	if (cri_self.generation == cri.generation && cri_self.depth)
+		cri_job_pending(handle);
+	else
 		while (cri_job_wait(handle, NULL, false) < 0 && errno == EINTR)
 			;
 	return handle;
