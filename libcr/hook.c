@@ -19,7 +19,8 @@ cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn)
 
 	if (!cri_is_init())
 		return CR_HOOK_FN_ERROR;
-	if ((unsigned int)event >= CR_NUM_HOOKS) {
+	/* The error that an earlier call returned is no function to go back to. */
+	if ((unsigned int)event >= CR_NUM_HOOKS || fn == CR_HOOK_FN_ERROR) {
 		errno = EINVAL;
 		return CR_HOOK_FN_ERROR;
 	}

@@ -341,7 +341,8 @@ int cr_poll_restart_msg(cr_restart_handle_t *handle, struct timeval *timeout, ch
  * after its callbacks and before the program goes on; it may run in a signal
  * handler and should call async-signal-safe functions only.
  * Returns the previous function, or CR_HOOK_FN_ERROR with CR_ENOINIT or
- * EINVAL (event).
+ * EINVAL (event, or fn is CR_HOOK_FN_ERROR).
+ * Threads that never called cr_init() run no hook.
  */
 cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn);
 

@@ -136,7 +136,10 @@ int main(int argc, char **argv)
 	      errno == CR_ENOINIT);
 	NEED(cr_init() >= 0);
 	CHECK(cr_register_hook(CR_NUM_HOOKS, hook) == CR_HOOK_FN_ERROR && errno == EINVAL);
+	CHECK(cr_register_hook((cr_hook_event_t)-1, hook) == CR_HOOK_FN_ERROR && errno == EINVAL);
 	for (int i = 0; i < CR_NUM_HOOKS; i++) {
+		CHECK(cr_register_hook(i, CR_HOOK_FN_ERROR) == CR_HOOK_FN_ERROR &&
+		      errno == EINVAL);
 		CHECK(cr_register_hook(i, hook) == NULL);
 		CHECK(cr_register_hook(i, hook) == hook);
 	}
