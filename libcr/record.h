@@ -77,6 +77,13 @@ struct cri_record {
 };
 
 /*
+ * The tools' end of the socket of each request has a name in the abstract namespace:
+ * this and 16 random hexadecimal digits.  By it the other end, in the program, is
+ * recognised where the kernel tells nothing of peers (no unix_diag).
+ */
+#define CRI_TOOL_NAME		"kcr-tool-"
+
+/*
  * The writer is part of a saved program and may be of another release than the
  * reader.  New members come at the end, or in the head where it was 0 so far,
  * and existing ones keep their offsets; a reader goes by head.size.

@@ -23,9 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "libcr/record.h"
 
 #define STATUS_BYTE	'\001'
 #define PENDING_US	10000	/* between looks whether the checkpoint is pending */
@@ -112,6 +116,20 @@ static void end_reaping(void)
 
 /* ---- starting ------------------------------------------------------------------------ */
 
+/* The tool's end gets a name that tells what it is; see record.h. */
+static void name_tool(int fd)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	uint64_t random;
+	int length;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		return;			/* unix_diag will do */
+	length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, CRI_TOOL_NAME "%016llx",
+			  (unsigned long long)random);
+	bind(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
 /* Lets the tool begin.  0 or an errno. */
 static int greet(struct cri_job *job)
 {
@@ -145,6 +163,7 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 		free(job);
 		return -1;
 	}
+	name_tool(pair[1]);
 	if (restart)
 		begin_reaping();
 	job->restart = restart;

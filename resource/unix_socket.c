@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "libcr/record.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/file.h"
@@ -134,6 +135,34 @@ static int save_peer(struct file_table *t, const struct file_probe *probe,
 	return 0;
 }
 
+/* Is this the program's end of a request to a tool (libcr), which is never in the tree? */
+static bool leads_to_tool(const struct file_probe *probe)
+{
+	static const char name[] = CRI_TOOL_NAME;
+	struct sockaddr_un a = {};
+	socklen_t length = sizeof(a);
+
+	return !getpeername(probe->fd, (struct sockaddr *)&a, &length) &&
+	       length >= NAME_OFFSET + sizeof(name) && !a.sun_path[0] &&
+	       !memcmp(a.sun_path + 1, name, sizeof(name) - 1);
+}
+
+/* State and peer; what the kernel does not tell is known of requests. */
+static int query(struct file_table *t, const struct file_probe *probe, struct unix_state *state)
+{
+	int err = unix_diag(t, probe->st.st_ino, state);
+
+	if (!err)
+		return 0;
+	if (leads_to_tool(probe)) {
+		*state = (struct unix_state){ .state = TCP_ESTABLISHED };
+		return 0;
+	}
+	return file_unsupported(t, "a Unix socket whose peer is not known (%s): it is in another "
+				"network namespace, or the kernel's module unix_diag is missing "
+				"(modprobe unix_diag)", strerror(-err));
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__UnixSocket *u = file_new_kind(file, KCR__FILE__KIND_UNIX_SOCKET, sizeof(*u));
@@ -143,11 +172,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!u)
 		return -ENOMEM;
 	u->type = socket_value(probe->fd, SO_TYPE);
-	err = unix_diag(t, probe->st.st_ino, &state);
-	if (err)
-		return file_unsupported(t, "a Unix socket whose peer is not known (another "
-					"network namespace, or no unix_diag: %s)", strerror(-err));
-	err = save_names(probe, file);
+	err = query(t, probe, &state) ?: save_names(probe, file);
 	if (err)
 		return err;
 	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {
