@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
@@ -384,6 +385,14 @@ static void pump_input(int input)
 	_exit(0);
 }
 
+/* Does reading it only give the end of the file?  So it is in requests of libcr. */
+static bool is_null_device(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
 /*
  * What was in a pipe from outside must be read before cr_restart's input: a helper
  * passes the latter on.  It has no exit signal, nobody waits for it, and it ends
@@ -396,7 +405,7 @@ static void finish(struct rebuild *r, const Kcr__File *file)
 
 	if (end < 0 || !has_contents(file) || choose_stdio(r, file) != 0)
 		return;
-	if (input >= 0 && !syscall(SYS_clone3, &clone, sizeof(clone))) {
+	if (input >= 0 && !is_null_device(input) && !syscall(SYS_clone3, &clone, sizeof(clone))) {
 		dup2(input, 0);
 		dup2(end, 1);
 		close_range(2, ~0u, 0);
