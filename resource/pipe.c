@@ -181,6 +181,25 @@ static bool same_pipe(const Kcr__File *a, const Kcr__File *b)
 	       a->pipe->pipe_id == b->pipe->pipe_id;
 }
 
+/* The next file from *i on that is an end of this pipe and has a name; NULL: none. */
+static const Kcr__File *next_named(const struct rebuild *r, const Kcr__File *file, size_t *i)
+{
+	while (*i < r->context->nr_files) {
+		const Kcr__File *f = r->context->file[(*i)++];
+
+		if (same_pipe(file, f) && f->pipe->fifo_path)
+			return f;
+	}
+	return NULL;
+}
+
+static bool has_name(const struct rebuild *r, const Kcr__File *file)
+{
+	size_t i = 0;
+
+	return next_named(r, file, &i);
+}
+
 /* How many pipes lead outside in the direction of this one? */
 static int count_outside(const struct rebuild *r, const Kcr__File *file)
 {
@@ -207,7 +226,7 @@ static int choose_stdio(const struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__Pipe *pipe = file->pipe;
 
-	if (!pipe->other_end_outside || pipe->fifo_path)
+	if (!pipe->other_end_outside || has_name(r, file))
 		return -1;
 	for (int number = 0; number < 3; number++) {
 		if (reads(file->flags) != (number == 0))
@@ -222,13 +241,13 @@ static int choose_stdio(const struct rebuild *r, const Kcr__File *file)
 	return -1;
 }
 
-static int fill(const Kcr__File *file, int fd)
+static int fill(const Kcr__File *file, bool named, int fd)
 {
 	const Kcr__Pipe *pipe = file->pipe;
 	int flags = O_NONBLOCK | (pipe->packet ? O_DIRECT : 0), inside = 0;
 
 	/* A named pipe that others have kept open still has its contents. */
-	if (pipe->fifo_path && !ioctl(fd, FIONREAD, &inside) && inside)
+	if (named && !ioctl(fd, FIONREAD, &inside) && inside)
 		return 0;
 	if (fcntl(fd, F_SETFL, flags))
 		return rebuild_error(file, -errno, "cannot set its flags");
@@ -273,18 +292,57 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	return fd;
 }
 
+/* Makes `other` another name of the pipe, if that is free. */
+static int add_name(struct rebuild *r, const Kcr__File *named, const Kcr__File *other)
+{
+	char from[NAME_MAX + 1], to[NAME_MAX + 1];
+	int at = rebuild_open_folder(r, named->pipe->fifo_path, from), folder, err = 0;
+
+	if (at < 0)
+		return rebuild_error(named, at, "its folder cannot be opened");
+	folder = rebuild_open_folder(r, other->pipe->fifo_path, to);
+	if (folder < 0)
+		err = rebuild_error(other, folder, "its folder cannot be opened");
+	else if (linkat(at, from, folder, to, 0) && errno != EEXIST)
+		err = rebuild_error(other, -errno, "it cannot be made another name of %s",
+				    named->pipe->fifo_path);
+	if (folder >= 0)
+		close(folder);
+	close(at);
+	return err;
+}
+
+/* Opens a named pipe; hard links of it that are missing are made again. */
+static int open_fifo(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__File *named = NULL, *f;
+	int fd = -ENOENT, err = 0;
+	struct stat st;
+	size_t i = 0;
+
+	while (fd == -ENOENT && (f = next_named(r, file, &i))) {
+		named = f;
+		fd = rebuild_open_node(r, f->pipe->fifo_path, O_RDWR | O_NONBLOCK, &st, S_IFIFO);
+	}
+	if (fd == -ENOENT)
+		fd = make_fifo(r, named);
+	for (i = 0; fd >= 0 && !err && (f = next_named(r, file, &i));)
+		if (strcmp(f->pipe->fifo_path, named->pipe->fifo_path))
+			err = add_name(r, named, f);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
 /* Opens both ends without either blocking on the other. */
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 {
-	const Kcr__Pipe *pipe = file->pipe;
-	struct stat st;
-
-	if (!pipe->fifo_path)
+	if (!has_name(r, file))
 		return pipe2(ends, O_CLOEXEC) ?
 			rebuild_error(file, -errno, "cannot make a pipe") : 0;
-	ends[0] = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK, &st, S_IFIFO);
-	if (ends[0] == -ENOENT)
-		ends[0] = make_fifo(r, file);
+	ends[0] = open_fifo(r, file);
 	if (ends[0] < 0)
 		return rebuild_error(file, ends[0], "it cannot be opened");
 	ends[1] = fcntl(ends[0], F_DUPFD_CLOEXEC, r->high_fd);
@@ -298,7 +356,7 @@ static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 /* Gives the descriptions of the new pipe to the files that are its ends. */
 static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2])
 {
-	bool used[2] = {};
+	bool used[2] = {}, named = has_name(r, file);
 	int err = 0;
 
 	for (size_t i = 0; i < r->context->nr_files && !err; i++) {
@@ -309,17 +367,16 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 		if (!same_pipe(file, f) || r->file_fd[i] >= 0)
 			continue;
 		if (has_contents(f))
-			err = fill(f, ends[1]);
+			err = fill(f, named, ends[1]);
 		if (err)
 			break;
-		if (!file->pipe->fifo_path && !used[end] && (flags & O_ACCMODE) != O_RDWR) {
+		if (!named && !used[end] && (flags & O_ACCMODE) != O_RDWR) {
 			used[end] = true;
 			fd = fcntl(ends[end], F_DUPFD_CLOEXEC, r->high_fd);
 			if (fd < 0)
 				fd = -errno;
 		} else {
-			fd = proc_fd_reopen(ends[end],
-					    flags | (file->pipe->fifo_path ? O_NONBLOCK : 0));
+			fd = proc_fd_reopen(ends[end], flags | (named ? O_NONBLOCK : 0));
 		}
 		err = fd < 0 ? rebuild_error(f, fd, "it cannot be opened") :
 			       rebuild_put(r, f->id, fd);
@@ -347,8 +404,7 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 	if (err)
 		return err;
 	if (file->pipe->capacity &&
-	    fcntl(ends[1], F_SETPIPE_SZ, file->pipe->capacity) < 0 &&
-	    !file->pipe->fifo_path)
+	    fcntl(ends[1], F_SETPIPE_SZ, file->pipe->capacity) < 0 && !has_name(r, file))
 		err = rebuild_error(file, -errno, "cannot give it %u bytes", file->pipe->capacity);
 	if (!err)
 		err = share_out(r, file, ends);

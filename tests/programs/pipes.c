@@ -119,6 +119,34 @@ static void fd_fifo(void)
 	CHECK(!unlink(path));
 }
 
+/* ---- fifo_names ---- */
+
+/*
+ * A named pipe that is open under two names, and once more under a third one that is
+ * removed.  Those that are removed meanwhile come back.
+ */
+static void fd_fifo_names(void)
+{
+	char text[16] = "";
+	int reader, writer, third;
+	struct stat st, first;
+
+	NEED(!mkfifo("fifo-a", 0600) && !link("fifo-a", "fifo-b") && !link("fifo-a", "fifo-c"));
+	third = open("fifo-c", O_RDWR);
+	reader = open("fifo-a", O_RDONLY | O_NONBLOCK);
+	writer = open("fifo-b", O_WRONLY);
+	NEED(reader >= 0 && writer >= 0 && third >= 0 && !unlink("fifo-c"));
+	NEED(write(writer, "in it", 5) == 5);
+	checkpoint_here();
+	CHECK(!stat("fifo-a", &first) && first.st_nlink == 2);
+	CHECK(!stat("fifo-b", &st) && st.st_ino == first.st_ino);
+	CHECK(!fstat(third, &st) && st.st_ino == first.st_ino);
+	CHECK(read(reader, text, 16) == 5 && !memcmp(text, "in it", 5));
+	CHECK(write(writer, "more", 4) == 4 && read(reader, text, 16) == 4);
+	CHECK(write(third, "and more", 8) == 8 && read(reader, text, 16) == 8);
+	CHECK(!unlink("fifo-a") && !unlink("fifo-b"));
+}
+
 /* ---- mqueue ---- */
 
 static void expect(mqd_t queue, const char *text, unsigned int priority)
@@ -174,6 +202,7 @@ static const struct check checks[] = {
 	{ "pipe", fd_pipe },
 	{ "pipe_tree", fd_pipe_tree },
 	{ "fifo", fd_fifo },
+	{ "fifo_names", fd_fifo_names },
 	{ "mqueue", fd_mqueue },
 	{ }
 };
