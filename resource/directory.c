@@ -21,6 +21,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 	if (probe_is_deleted(probe))
 		return file_unsupported(t, "a deleted directory");
+	if (own_proc_is_of_thread(probe))
+		return file_unsupported(t, "a directory of /proc of another thread than the first "
+					"of its process");
 	if (probe->link[0] != '/')
 		return file_unsupported(t, "a directory outside this root directory");
 	directory = file_new_kind(file, KCR__FILE__KIND_DIRECTORY, sizeof(*directory));

@@ -162,6 +162,8 @@ int file_enter(const struct rebuild *r, const Kcr__File *file);
 
 /* ---- /proc/PID of the image's processes (own_proc.c) ------------------------------ */
 
+/* Does it belong to a thread that is not its process's first: one that does not exist yet? */
+bool own_proc_is_of_thread(const struct file_probe *probe);
 bool own_proc_has(const struct rebuild *r, const char *path);
 /* Opens the caller's own in its place; for own_proc_has() only. */
 int own_proc_open(const struct rebuild *r, const char *path, int flags);

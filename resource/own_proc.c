@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "resource/identity.h"
+
+bool own_proc_is_of_thread(const struct file_probe *probe)
+{
+	int pid, tid;
+
+	return probe->fs.f_type == PROC_SUPER_MAGIC &&
+	       sscanf(probe->link, "/proc/%d/task/%d", &pid, &tid) == 2 && tid != pid;
+}
 
 /* What follows /proc/PID in such a path ("", "/…"), or NULL. */
 static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid)
@@ -32,17 +42,33 @@ static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid
 	       end : NULL;
 }
 
-static int open_in(const char *folder, const char *rest, int flags, bool own)
+/* `rest` in process `pid`, whose first thread had the ID `saved`, for /task/TID. */
+static void path_in(char path[PROC_PATH], pid_t pid, const char *rest, pid_t saved)
+{
+	int end = 0, tid;
+
+	if (sscanf(rest, "/task/%d%n", &tid, &end) == 1 && tid == saved)
+		snprintf(path, PROC_PATH, "task/%d%s", pid, rest + end);
+	else
+		snprintf(path, PROC_PATH, "%s", *rest ? rest + 1 : ".");
+}
+
+/* saved: the process's ID in the image; own: what is root's for now may be opened. */
+static int open_in(pid_t pid, pid_t saved, const char *rest, int flags, bool own)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
 	bool raised = own && identity_raise_to_look();
-	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	char folder[32], path[PROC_PATH];
+	int at, fd;
 
+	snprintf(folder, sizeof(folder), "/proc/%d", pid);
+	path_in(path, pid, rest, saved);
+	at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (flags & O_PATH)
 		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	fd = at < 0 ? -1 : syscall(SYS_openat2, at, *rest ? rest + 1 : ".", &how, sizeof(how));
+	fd = at < 0 ? -1 : syscall(SYS_openat2, at, path, &how, sizeof(how));
 	if (fd < 0)
 		fd = -errno;
 	if (at >= 0)
@@ -61,8 +87,9 @@ bool own_proc_has(const struct rebuild *r, const char *path)
 int own_proc_open(const struct rebuild *r, const char *path, int flags)
 {
 	pid_t pid;
+	const char *rest = rest_of(r, path, &pid);
 
-	return open_in("/proc/self", rest_of(r, path, &pid), flags, true);
+	return open_in(getpid(), pid, rest, flags, true);
 }
 
 /* Opens, in `process`, a file of process `pid`, with the saved rights of `process`. */
@@ -70,14 +97,12 @@ static int open_of(struct rebuild *r, const Kcr__Process *process, pid_t pid, co
 		   int flags)
 {
 	const Kcr__Process *other = context_process(r->context, pid);
-	char folder[32];
-	int fd, err;
+	pid_t now = rebuild_wait_pid(r, pid);
+	int fd, err = identity_enter(process->credentials);
 
-	snprintf(folder, sizeof(folder), "/proc/%d", rebuild_wait_pid(r, pid));
-	err = identity_enter(process->credentials);
 	if (err)
 		return err;
-	fd = open_in(folder, rest, flags,
+	fd = open_in(now, pid, rest, flags,
 		     identity_may_trace(process->credentials, other->credentials));
 	identity_leave();
 	return fd;

@@ -42,6 +42,8 @@ static const char *unsupported(const struct file_probe *probe, bool deleted)
 		return "a file without a path in this root directory";
 	if (deleted && probe->fs.f_type == PROC_SUPER_MAGIC)
 		return "a file of a process that has ended";
+	if (own_proc_is_of_thread(probe))
+		return "a file of /proc of another thread than the first of its process";
 	if (deleted && !S_ISREG(probe->st.st_mode))
 		return "a deleted file that is not regular";
 	return NULL;
