@@ -74,6 +74,23 @@ static int bind_address(int fd, const union inet_address *a, socklen_t length)
 
 /* ---- unconnected, listening and datagram sockets ------------------------------------------ */
 
+int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port)
+{
+	union inet_address a;
+	socklen_t length = to_address(&s->local, &a);
+	int fd, err;
+
+	if (s->type != SOCK_STREAM || s->remote.len || !length || !*port_of(&a))
+		return 0;
+	fd = new_socket(s);
+	if (fd < 0)
+		return fd;
+	*port = ntohs(*port_of(&a));
+	err = bind_address(fd, &a, length);
+	close(fd);
+	return err;
+}
+
 static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	union inet_address a;
@@ -96,6 +113,9 @@ static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 		*port_of(&a) = 0;
 		err = bind_address(fd, &a, length);
 	}
+	if (err == -EADDRINUSE)
+		return rebuild_error(file, err, "its port %u is in use: end the program that has "
+				     "it", ntohs(*port_of(&a)));
 	return err ? rebuild_error(file, err, "its address (port %u) cannot be bound",
 				   ntohs(*port_of(&a))) : 0;
 }

@@ -23,6 +23,11 @@ bool tcp_was_connected(int fd);
 /* Saves what is unread here. */
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 
+/*
+ * Could it be bound now, if it is a TCP socket that is not connected?  0 or -errno, and
+ * *port in the byte order of this machine.  It is closed again.
+ */
+int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port);
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_INET_SOCKET_H */

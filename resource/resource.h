@@ -144,6 +144,8 @@ struct file_kind {
 
 extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
 
+/* In cr_restart, before it blocks signals: waits for ports of killed programs. */
+void ports_await(const struct rebuild *r);
 /* In cr_restart: open all files, store contents, complete them. */
 int files_open(struct rebuild *r);
 int files_content(struct rebuild *r, const struct context_item *item);

@@ -102,9 +102,11 @@ static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
 /* Opens files and takes their contents. */
 static int open_files(struct rebuild *r, struct context_reader *reader)
 {
-	int err = undisturbed(files_open, r), more;
 	struct context_item item;
+	int err, more;
 
+	ports_await(r);
+	err = undisturbed(files_open, r);
 	if (err)
 		return err;
 	while ((more = context_read(reader, &item)) > 0 && item.type == CONTEXT_CONTENT) {

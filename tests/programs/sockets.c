@@ -55,6 +55,36 @@ static void fd_tcp(void)
 	CHECK(!close(client) && recv(server, text, 64, 0) == 0);
 }
 
+/* ---- tcp_port ---- */
+
+/*
+ * A server without SO_REUSEADDR, at a port that one of its connections, which it has
+ * closed, still occupies.
+ */
+static void fd_tcp_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int listener, client, server;
+	char byte;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)));
+	NEED(!listen(listener, 5) && !getsockname(listener, (struct sockaddr *)&address, &length));
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(client >= 0 && !connect(client, (struct sockaddr *)&address, sizeof(address)));
+	server = accept(listener, NULL, NULL);
+	NEED(server >= 0 && !close(server) && recv(client, &byte, 1, 0) == 0 && !close(client));
+	printf("%d\n", ntohs(address.sin_port));
+	fflush(stdout);
+	checkpoint_here();
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!connect(client, (struct sockaddr *)&address, sizeof(address)));
+	server = accept(listener, NULL, NULL);
+	CHECK(server >= 0 && send(client, "x", 1, 0) == 1 && recv(server, &byte, 1, 0) == 1);
+}
+
 /* ---- udp ---- */
 
 /* UDP sockets: bound, connected, with a datagram that has arrived. */
@@ -369,6 +399,7 @@ static void fd_udp_shut(void)
 
 static const struct check checks[] = {
 	{ "tcp", fd_tcp },
+	{ "tcp_port", fd_tcp_port },
 	{ "udp", fd_udp },
 	{ "unix", fd_unix },
 	{ "unix_listen", fd_unix_listen },
