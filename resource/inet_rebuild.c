@@ -435,6 +435,82 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd[1]);
 }
 
+/* ---- connections not accepted yet ---------------------------------------------------------- */
+
+/* Its listening socket connects it: see inet_socket_complete(). */
+static int put_unconnected(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = new_socket(file->inet_socket);
+
+	return fd < 0 ? rebuild_error(file, fd, "socket") : rebuild_put(r, file->id, fd);
+}
+
+static bool is_connected(int fd)
+{
+	uint8_t end[INET_END];
+
+	return inet_end_get(fd, true, end);
+}
+
+static int connect_client(struct rebuild *r, int listener, const Kcr__File *client)
+{
+	const Kcr__InetSocket *s = client->inet_socket;
+	union inet_address to;
+	socklen_t length = to_address(&s->remote, &to);
+	int fd;
+
+	if (is_connected(r->file_fd[client->id - 1]))
+		return 0;
+	fd = length ? connect_to(s, listener, &to, length) : -EADDRNOTAVAIL;
+	if (fd < 0)
+		fd = connect_to(s, listener, NULL, 0);
+	if (fd < 0)
+		return fd;
+	if (has_ended(s))
+		shutdown(fd, SHUT_WR);
+	return rebuild_put(r, client->id, fd);
+}
+
+/* A client that ends the connection at once, or resets it, as one that is gone has or would. */
+static int connect_nobody(int family, int listener, bool ended)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	Kcr__InetSocket nobody = KCR__INET_SOCKET__INIT;
+	int fd;
+
+	nobody.family = family;
+	nobody.type = SOCK_STREAM;
+	nobody.protocol = IPPROTO_TCP;
+	fd = connect_to(&nobody, listener, NULL, 0);
+	if (fd < 0)
+		return fd;
+	if (!ended)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(fd);
+	return 0;
+}
+
+/* All other connections have been made: nobody takes these out of the queue now. */
+int inet_socket_complete(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__InetSocket *s = file->inet_socket;
+	int listener = r->file_fd[file->id - 1], err = 0;
+
+	for (size_t i = 0; i < s->n_not_accepted && !err && s->listening; i++) {
+		const Kcr__NotAccepted *one = s->not_accepted[i];
+		const Kcr__File *client = context_file(r->context, one->file_id);
+
+		if (!client)
+			err = connect_nobody(s->family, listener, one->ended);
+		else if (client->kind_case == KCR__FILE__KIND_INET_SOCKET &&
+			 client->inet_socket->pending && r->file_fd[client->id - 1] >= 0)
+			err = connect_client(r, listener, client);
+	}
+	return err ? rebuild_error(file, err, "a client cannot connect to it") : 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
 int inet_socket_open(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__InetSocket *s = file->inet_socket;
@@ -445,6 +521,8 @@ int inet_socket_open(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -EINVAL, "no such type of socket");
 	if (s->type == SOCK_STREAM && peer)
 		return open_connected(r, file, peer);
+	if (s->type == SOCK_STREAM && s->pending)
+		return put_unconnected(r, file);
 	if (s->type == SOCK_STREAM && s->peer_outside)
 		return open_hung_up(r, file);
 	return open_single(r, file);

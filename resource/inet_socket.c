@@ -17,6 +17,7 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/not_accepted.h"
 #include "resource/socket.h"
 
 static bool match(const struct file_probe *probe)
@@ -26,30 +27,36 @@ static bool match(const struct file_probe *probe)
 	return family == AF_INET || family == AF_INET6;
 }
 
-/* Address and port in one form for both families. */
-static bool get_end(int fd, bool remote, uint8_t end[18])
+void inet_end_make(uint8_t end[INET_END], int family, const void *address, in_port_t port)
+{
+	memset(end, 0, INET_END);
+	if (family == AF_INET) {
+		memset(end + 10, 0xff, 2);
+		memcpy(end + 12, address, 4);
+	} else {
+		memcpy(end, address, 16);
+	}
+	memcpy(end + 16, &port, 2);
+}
+
+bool inet_end_get(int fd, bool remote, uint8_t end[INET_END])
 {
 	union inet_address a = {};
 	socklen_t length = sizeof(a);
 
 	if (remote ? getpeername(fd, &a.any, &length) : getsockname(fd, &a.any, &length))
 		return false;
-	memset(end, 0, 18);
-	if (a.any.sa_family == AF_INET) {
-		memset(end + 10, 0xff, 2);
-		memcpy(end + 12, &a.v4.sin_addr, 4);
-		memcpy(end + 16, &a.v4.sin_port, 2);
-	} else {
-		memcpy(end, &a.v6.sin6_addr, 16);
-		memcpy(end + 16, &a.v6.sin6_port, 2);
-	}
+	if (a.any.sa_family == AF_INET)
+		inet_end_make(end, AF_INET, &a.v4.sin_addr, a.v4.sin_port);
+	else
+		inet_end_make(end, AF_INET6, &a.v6.sin6_addr, a.v6.sin6_port);
 	return true;
 }
 
 /* The ends of all TCP connections in the table, collected once. */
 struct ends {
 	size_t files, count;		/* registered files; connections among them */
-	struct connection { uint32_t id; uint8_t local[18], remote[18]; } connection[];
+	struct connection { uint32_t id; uint8_t local[INET_END], remote[INET_END]; } connection[];
 };
 
 static const struct ends *collect_ends(struct file_table *t)
@@ -70,7 +77,7 @@ static const struct ends *collect_ends(struct file_table *t)
 		struct connection *c = &ends->connection[ends->count];
 
 		if (!match(p) || socket_value(p->fd, SO_PROTOCOL) != IPPROTO_TCP ||
-		    !get_end(p->fd, true, c->remote) || !get_end(p->fd, false, c->local))
+		    !inet_end_get(p->fd, true, c->remote) || !inet_end_get(p->fd, false, c->local))
 			continue;
 		c->id = id;
 		ends->count++;
@@ -78,26 +85,34 @@ static const struct ends *collect_ends(struct file_table *t)
 	return ends;
 }
 
-/* The connected TCP socket of the tree with our ends swapped; 0: none. */
-static int find_peer(struct file_table *t, const struct file_probe *probe, uint32_t *id)
+int inet_end_find(struct file_table *t, const uint8_t local[INET_END],
+		  const uint8_t remote[INET_END], const struct file_probe *except,
+		  uint32_t *id)
 {
 	const struct ends *ends = collect_ends(t);
-	uint8_t local[18], remote[18];
 
 	*id = 0;
 	if (!ends)
 		return report_errno(-ENOMEM, "saving sockets");
-	if (!get_end(probe->fd, false, local) || !get_end(probe->fd, true, remote))
-		return 0;
 	for (size_t i = 0; i < ends->count && !*id; i++) {
 		const struct connection *c = &ends->connection[i];
 
-		if (!memcmp(c->remote, local, sizeof(local)) &&
-		    !memcmp(c->local, remote, sizeof(remote)) &&
-		    file_table_probe(t, c->id) != probe)
+		if (!memcmp(c->local, local, INET_END) && !memcmp(c->remote, remote, INET_END) &&
+		    file_table_probe(t, c->id) != except)
 			*id = c->id;
 	}
 	return 0;
+}
+
+/* The connected TCP socket of the tree with our ends swapped; 0: none. */
+static int find_peer(struct file_table *t, const struct file_probe *probe, uint32_t *id)
+{
+	uint8_t local[INET_END], remote[INET_END];
+
+	*id = 0;
+	if (!inet_end_get(probe->fd, false, local) || !inet_end_get(probe->fd, true, remote))
+		return 0;
+	return inet_end_find(t, remote, local, probe, id);
 }
 
 static int save_address(const struct file_probe *probe, bool remote, ProtobufCBinaryData *out,
@@ -141,6 +156,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	struct tcp_info info = {};
 	socklen_t length = sizeof(info);
 	uint32_t peer;
+	int err;
 
 	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
 		return file_save_error(probe, -errno, "cannot query its state");
@@ -149,7 +165,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	if (info.tcpi_state == TCP_LISTEN) {
 		s->has_listening = s->listening = s->has_backlog = true;
 		s->backlog = info.tcpi_sacked;
-		return 0;
+		return tcp_waiting_save(t, probe, info.tcpi_unacked, s);
 	}
 	if (info.tcpi_state == TCP_CLOSE)
 		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
@@ -163,6 +179,13 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return file_table_is_dry(t) ? 0 :
 			tcp_stream_save(t, probe, file_table_probe(t, peer), s);
 	}
+	if (tcp_waiting_has(t, probe)) {
+		s->has_pending = s->pending = true;
+		return 0;
+	}
+	err = tcp_orphan_check(t, probe);
+	if (err)
+		return err;
 	s->has_peer_outside = s->peer_outside = true;
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
 }
@@ -215,4 +238,5 @@ const struct file_kind file_kind_inet_socket = {
 	.match = match,
 	.save = save,
 	.open = inet_socket_open,
+	.complete = inet_socket_complete,
 };

@@ -15,6 +15,18 @@ union inet_address {
 	struct sockaddr_in6 v6;
 };
 
+/* An end of a connection in one form for both families: address and port as in IPv6. */
+#define INET_END	18
+
+/* False: it has none. */
+bool inet_end_get(int fd, bool remote, uint8_t end[INET_END]);
+/* Address: 4 or 16 bytes; port in network byte order. */
+void inet_end_make(uint8_t end[INET_END], int family, const void *address, in_port_t port);
+/* The connected TCP socket of the tree with these ends; 0: none.  -ENOMEM, reported. */
+int inet_end_find(struct file_table *t, const uint8_t local[INET_END],
+		  const uint8_t remote[INET_END], const struct file_probe *except,
+		  uint32_t *id);
+
 /* Saves what `peer`, in the tree too, has yet to read from this socket: into send_queue. */
 int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s);
@@ -29,5 +41,6 @@ int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
  */
 int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port);
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
+int inet_socket_complete(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_INET_SOCKET_H */

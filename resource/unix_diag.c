@@ -31,7 +31,8 @@ static void take_attribute(const struct rtattr *a, struct unix_state *out)
 	case UNIX_DIAG_RQLEN:
 		if (length >= sizeof(queue)) {
 			memcpy(&queue, data, sizeof(queue));
-			out->backlog = queue.udiag_wqueue;
+			out->nr_waiting = queue.udiag_rqueue;
+			out->backlog = out->unread = queue.udiag_wqueue;
 		}
 		break;
 	case UNIX_DIAG_ICONS:

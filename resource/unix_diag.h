@@ -8,7 +8,7 @@
 
 #include "resource/resource.h"
 
-#define UNIX_PENDING_MAX	256
+#define UNIX_PENDING_MAX	1024	/* more do not fit into an answer */
 
 struct unix_state {
 	uint8_t state;			/* TCP_ESTABLISHED, TCP_LISTEN, TCP_CLOSE */
@@ -17,6 +17,8 @@ struct unix_state {
 	uint32_t backlog;		/* if it listens */
 	uint32_t pending[UNIX_PENDING_MAX]; /* inodes of connections not accepted */
 	size_t nr_pending;
+	uint32_t nr_waiting;		/* connections not accepted, listed or not */
+	uint32_t unread;		/* bytes that its peer has not read, if connected */
 };
 
 /* 0, or -errno without a message: not of this network namespace, or no unix_diag. */

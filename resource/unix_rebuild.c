@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/identity.h"
+#include "resource/not_accepted.h"
 #include "resource/socket.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
@@ -192,7 +193,7 @@ static int bind_name(const struct rebuild *r, const Kcr__File *file, int fd)
 	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
 }
 
-static int connect_name(const struct rebuild *r, const Kcr__File *file, int fd,
+int unix_socket_connect(const struct rebuild *r, const Kcr__File *file, int fd,
 			const ProtobufCBinaryData *name)
 {
 	struct sockaddr_un a;
@@ -230,7 +231,7 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 	return put(r, file, fd);
 }
 
-static void shut(const Kcr__File *file, int fd)
+void unix_socket_shut(const Kcr__File *file, int fd)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
 
@@ -264,7 +265,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -errno, "socketpair");
 	err = unix_queue_fill(pair[1], file);
 	if (!err)
-		shut(file, pair[0]);
+		unix_socket_shut(file, pair[0]);
 	close(pair[1]);
 	if (err) {
 		close(pair[0]);
@@ -302,7 +303,7 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 		err = open_single(r, client);
 	if (err)
 		return err;
-	err = connect_name(r, listener, r->file_fd[client->id - 1], &listener->unix_socket->name);
+	err = unix_socket_connect(r, listener, r->file_fd[client->id - 1], &listener->unix_socket->name);
 	if (err)
 		return rebuild_error(client, err, "it cannot be connected");
 	fd = accept_own(r->file_fd[listener->id - 1]);
@@ -344,8 +345,8 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 		err = unix_queue_fill(r->file_fd[a->id - 1], b);
 	if (err)
 		return err;
-	shut(a, r->file_fd[a->id - 1]);
-	shut(b, r->file_fd[b->id - 1]);
+	unix_socket_shut(a, r->file_fd[a->id - 1]);
+	unix_socket_shut(b, r->file_fd[b->id - 1]);
 	return 0;
 }
 
@@ -408,7 +409,7 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 	if (u->name.len)
 		err = fill_datagrams(r, file);
 	if (!err && u->connected && name->len) {
-		err = connect_name(r, file, fd, name);
+		err = unix_socket_connect(r, file, fd, name);
 		if (err && u->peer_outside) {
 			report_verbose("a datagram socket could not be connected again: %s",
 				       strerror(-err));
@@ -418,7 +419,7 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 		}
 	}
 	if (!err)
-		shut(file, fd);
+		unix_socket_shut(file, fd);
 	return err;
 }
 
@@ -430,13 +431,19 @@ int unix_socket_complete(struct rebuild *r, const Kcr__File *file)
 
 	if (u->type == SOCK_DGRAM)
 		return complete_datagrams(r, file);
+	if (u->listening)
+		return unix_waiting_rebuild(r, file);
 	if (!u->pending)
 		return 0;
 	listener = context_file(r->context, u->peer_file_id);
+	if (listener && listener->kind_case == KCR__FILE__KIND_CLOSED)
+		return 0;
 	if (!listener || listener->kind_case != KCR__FILE__KIND_UNIX_SOCKET ||
 	    !listener->unix_socket->listening)
 		return rebuild_error(file, -EINVAL, "it waits for no listening socket");
-	err = connect_name(r, listener, r->file_fd[file->id - 1], &listener->unix_socket->name);
+	if (listener->unix_socket->n_not_accepted)
+		return 0;		/* connected by it; not so in images of 0.1.0 */
+	err = unix_socket_connect(r, listener, r->file_fd[file->id - 1], &listener->unix_socket->name);
 	return err ? rebuild_error(file, err, "it cannot be connected") : 0;
 }
 

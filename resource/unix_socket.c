@@ -19,6 +19,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/not_accepted.h"
 #include "resource/socket.h"
 #include "resource/unix_diag.h"
 
@@ -112,8 +113,6 @@ static uint32_t find_listener(struct file_table *t, ino_t own)
 static int save_peer(struct file_table *t, const struct file_probe *probe,
 		     const struct unix_state *state, Kcr__UnixSocket *u)
 {
-	int unread = 0;
-
 	u->has_connected = true;
 	u->connected = state->state == TCP_ESTABLISHED;
 	u->has_peer_file_id = true;
@@ -130,8 +129,6 @@ static int save_peer(struct file_table *t, const struct file_probe *probe,
 		return 0;
 	}
 	u->has_pending = u->pending = true;
-	if (!ioctl(probe->fd, TIOCOUTQ, &unread) && unread && !file_table_is_dry(t))
-		return file_unsupported(t, "a Unix socket with data in a connection not accepted yet");
 	return 0;
 }
 
@@ -178,6 +175,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {
 		u->has_listening = u->listening = u->has_backlog = true;
 		u->backlog = state.backlog;
+		err = unix_waiting_save(t, probe, u);
 	} else {
 		u->has_shut_read = u->has_shut_write = true;
 		u->shut_read = state.shutdown & 1;

@@ -21,6 +21,12 @@ int unix_queue_fill(int fd, const Kcr__File *file);
 int unix_queue_send(int fd, const Kcr__UnixMessage *m, const struct sockaddr_un *to,
 		    socklen_t length, const Kcr__File *file);
 
+/* Connects `fd` to the name of a listening socket of the tree: 0 or -errno, without a message. */
+int unix_socket_connect(const struct rebuild *r, const Kcr__File *file, int fd,
+			const ProtobufCBinaryData *name);
+/* Ends the directions that the saved socket had ended. */
+void unix_socket_shut(const Kcr__File *file, int fd);
+
 int unix_socket_open(struct rebuild *r, const Kcr__File *file);
 int unix_socket_complete(struct rebuild *r, const Kcr__File *file);
 void unix_socket_finish(struct rebuild *r, const Kcr__File *file);

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP connections that wait in the queue of a listening socket.  Only sock_diag shows
+ * them, as connections that have no inode although they have not been closed; it does not
+ * say in which queue they are, nor in which order: their addresses and their age do.
+ * And connections whose other end has been closed with data unsent, which nobody can read.
+ */
+#include "resource/not_accepted.h"
+
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "proc/clock.h"
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/inet_socket.h"
+#include "resource/socket.h"
+
+#define OPEN_STATES	(1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT)
+#define CLOSED_STATES	(1 << TCP_FIN_WAIT1 | 1 << TCP_CLOSING | 1 << TCP_LAST_ACK)
+
+#define LIST_NS		2000000
+#define LIST_TRIES	10
+
+struct waiting {
+	uint8_t local[INET_END], remote[INET_END];
+	uint32_t client;		/* its file, 0: not in the tree */
+	uint32_t age_ms;
+	bool ended, unread;
+};
+
+struct queue {
+	struct waiting *one;
+	size_t count;
+};
+
+/* ---- sock_diag ------------------------------------------------------------------------ */
+
+struct question {
+	struct nlmsghdr head;
+	struct inet_diag_req_v2 request;
+};
+
+/* A question about TCP sockets of this family; `flags` as NLM_F_DUMP. */
+static int ask(struct file_table *t, struct question *q, int flags)
+{
+	int fd = file_table_diag(t);
+
+	if (fd < 0)
+		return fd;
+	q->head.nlmsg_len = sizeof(*q);
+	q->head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	q->head.nlmsg_flags = NLM_F_REQUEST | flags;
+	q->request.sdiag_protocol = IPPROTO_TCP;
+	q->request.id.idiag_cookie[0] = q->request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+	return send(fd, q, sizeof(*q), 0) == sizeof(*q) ? fd : -errno;
+}
+
+static uint32_t age_of(const struct nlmsghdr *head)
+{
+	const struct inet_diag_msg *m = NLMSG_DATA(head);
+	size_t left = head->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	struct tcp_info info = {};
+
+	for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
+	     a = RTA_NEXT(a, left))
+		if (a->rta_type == INET_DIAG_INFO)
+			memcpy(&info, RTA_DATA(a), RTA_PAYLOAD(a) < sizeof(info) ?
+			       RTA_PAYLOAD(a) : sizeof(info));
+	return info.tcpi_last_data_recv;	/* nothing received: since it was made */
+}
+
+/* Does a connection with this local end belong to a listening socket at `at`? */
+static bool is_at(const uint8_t local[INET_END], const uint8_t at[INET_END])
+{
+	static const uint8_t any4[16] = { [10] = 0xff, [11] = 0xff }, any6[16];
+
+	return !memcmp(local + 16, at + 16, 2) &&
+	       (!memcmp(local, at, 16) || !memcmp(at, any4, 16) || !memcmp(at, any6, 16));
+}
+
+/* Adds the connection of one message, if it waits for the socket that listens at `at`. */
+static int take(struct file_table *t, struct queue *q, const struct nlmsghdr *head,
+		const uint8_t at[INET_END])
+{
+	const struct inet_diag_msg *m = NLMSG_DATA(head);
+	struct waiting *more, *w;
+
+	if (head->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->idiag_inode)
+		return 0;
+	more = realloc(q->one, (q->count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	q->one = more;
+	w = &more[q->count];
+	inet_end_make(w->local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
+	inet_end_make(w->remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
+	if (!is_at(w->local, at))
+		return 0;
+	w->ended = m->idiag_state == TCP_CLOSE_WAIT;
+	w->unread = m->idiag_rqueue > w->ended;		/* its end counts as a byte */
+	w->age_ms = age_of(head);
+	q->count++;
+	return inet_end_find(t, w->remote, w->local, NULL, &w->client);
+}
+
+/* All that waits for the socket that listens at `at`. */
+static int list_once(struct file_table *t, int family, const uint8_t at[INET_END], struct queue *q)
+{
+	struct question question = {
+		.request = { .sdiag_family = family, .idiag_states = OPEN_STATES,
+			     .idiag_ext = 1 << (INET_DIAG_INFO - 1) },
+	};
+	union { struct nlmsghdr head; char bytes[32768]; } answer;
+	int fd = ask(t, &question, NLM_F_DUMP), err = 0;
+	bool done = false;
+
+	if (fd < 0)
+		return fd;
+	while (!done) {
+		ssize_t got = recv(fd, &answer, sizeof(answer), 0);
+
+		if (got < 0)
+			return -errno;
+		for (const struct nlmsghdr *h = &answer.head; NLMSG_OK(h, (size_t)got) && !done;
+		     h = NLMSG_NEXT(h, got)) {
+			done = h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR;
+			if (h->nlmsg_type == NLMSG_ERROR)
+				err = ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+			else if (!done && !err)
+				err = take(t, q, h, at);
+		}
+	}
+	return err;
+}
+
+/*
+ * The kernel counts each age back from the moment when it comes to that socket: they
+ * compare if the whole takes less than the unit of the kernel's clock.
+ */
+static int list(struct file_table *t, int family, const uint8_t at[INET_END], struct queue *q)
+{
+	uint64_t start;
+	int err = 0;
+
+	for (int try = 0; try < LIST_TRIES && !err; try++) {
+		q->count = 0;
+		start = now_ns();
+		err = list_once(t, family, at, q);
+		if (now_ns() - start < LIST_NS)
+			break;
+	}
+	return err;
+}
+
+/* ---- listening sockets ------------------------------------------------------------------ */
+
+static int by_age(const void *a, const void *b)
+{
+	const struct waiting *v = a, *w = b;
+
+	if (v->age_ms != w->age_ms)
+		return v->age_ms > w->age_ms ? -1 : 1;
+	return (v->client > w->client) - (v->client < w->client);
+}
+
+/* How many connections wait for other sockets of the tree at the same address before this one? */
+static size_t count_before(struct file_table *t, const struct file_probe *probe,
+			   const uint8_t at[INET_END])
+{
+	size_t sum = 0;
+
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+		struct tcp_info info = {};
+		socklen_t length = sizeof(info);
+		uint8_t end[INET_END];
+
+		if (p == probe)
+			break;
+		if (S_ISSOCK(p->st.st_mode) && socket_value(p->fd, SO_ACCEPTCONN) == 1 &&
+		    socket_value(p->fd, SO_PROTOCOL) == IPPROTO_TCP &&
+		    inet_end_get(p->fd, false, end) && !memcmp(end, at, sizeof(end)) &&
+		    !getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+			sum += info.tcpi_unacked;
+	}
+	return sum;
+}
+
+/*
+ * Of its `count` connections those that are not found have been reset.  A client in the tree
+ * is listed for each socket of a group (SO_REUSEPORT), and connects once.
+ */
+static int save_queue(struct queue *q, size_t from, size_t count, Kcr__InetSocket *s,
+		      const char **what)
+{
+	static const struct waiting reset;
+	size_t all = from + count > q->count ? from + count : q->count;
+	int err = 0;
+
+	qsort(q->one, q->count, sizeof(*q->one), by_age);
+	for (size_t i = 0; i < all && !err && !*what; i++) {
+		const struct waiting *w = i < q->count ? &q->one[i] : &reset;
+
+		if (!w->client && (i < from || i >= from + count))
+			continue;
+		if (w->unread)
+			*what = "with data in a connection";
+		else
+			err = not_accepted_add(&s->not_accepted, &s->n_not_accepted, w->client,
+					       w->ended);
+	}
+	return err;
+}
+
+/* *what: why one of them cannot be saved, NULL: all can. */
+static int look(struct file_table *t, const struct file_probe *probe, size_t count,
+		Kcr__InetSocket *s, const char **what)
+{
+	struct queue q = {};
+	uint8_t at[INET_END];
+	int err = -EINVAL;
+
+	*what = NULL;
+	not_accepted_clear(&s->not_accepted, &s->n_not_accepted);
+	if (inet_end_get(probe->fd, false, at))
+		err = list(t, s->family, at, &q);
+	if (!err)
+		err = save_queue(&q, count_before(t, probe, at), count, s, what);
+	free(q.one);
+	return err;
+}
+
+int tcp_waiting_save(struct file_table *t, const struct file_probe *probe, uint32_t count,
+		     Kcr__InetSocket *s)
+{
+	for (int patience = 0; count; patience++) {
+		const char *what;
+		int err = look(t, probe, count, s, &what);
+
+		if (err)
+			return file_save_error(probe, err, "cannot list its connections (tcp_diag)");
+		if (!what)
+			return 0;
+		if (!not_accepted_wait(t, patience))
+			return not_accepted_refuse(t, probe, "a TCP socket", what);
+	}
+	return 0;
+}
+
+/* ---- clients -------------------------------------------------------------------------------- */
+
+/* Does a socket of the tree listen at the other end of this connection? */
+static bool has_listener(struct file_table *t, const uint8_t remote[INET_END])
+{
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+		uint8_t at[INET_END];
+
+		if (S_ISSOCK(p->st.st_mode) && socket_value(p->fd, SO_ACCEPTCONN) == 1 &&
+		    socket_value(p->fd, SO_PROTOCOL) == IPPROTO_TCP &&
+		    inet_end_get(p->fd, false, at) && is_at(remote, at))
+			return true;
+	}
+	return false;
+}
+
+/* The other end of a connection on this machine, as sock_diag shows it; false: it has none. */
+static bool find_other_end(struct file_table *t, const uint8_t local[INET_END],
+			   const uint8_t remote[INET_END], struct inet_diag_msg *out)
+{
+	struct question q = { .request = { .sdiag_family = AF_INET6 } };
+	struct { struct nlmsghdr head; struct inet_diag_msg socket; char more[4096]; } answer;
+	int fd;
+
+	memcpy(q.request.id.idiag_src, remote, 16);
+	memcpy(&q.request.id.idiag_sport, remote + 16, 2);
+	memcpy(q.request.id.idiag_dst, local, 16);
+	memcpy(&q.request.id.idiag_dport, local + 16, 2);
+	fd = ask(t, &q, 0);
+	if (fd < 0 || recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.head) ||
+	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+	    answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(answer.socket)))
+		return false;
+	*out = answer.socket;
+	return true;
+}
+
+bool tcp_waiting_has(struct file_table *t, const struct file_probe *client)
+{
+	uint8_t local[INET_END], remote[INET_END];
+	struct inet_diag_msg other;
+
+	return inet_end_get(client->fd, false, local) && inet_end_get(client->fd, true, remote) &&
+	       find_other_end(t, local, remote, &other) && !other.idiag_inode &&
+	       1 << other.idiag_state & OPEN_STATES && has_listener(t, remote);
+}
+
+/* Bytes that a peer which has closed its socket has yet to send, its end not counted. */
+static uint32_t count_orphaned(struct file_table *t, const struct file_probe *probe)
+{
+	uint8_t local[INET_END], remote[INET_END];
+	struct inet_diag_msg other;
+
+	if (!inet_end_get(probe->fd, false, local) || !inet_end_get(probe->fd, true, remote) ||
+	    !find_other_end(t, local, remote, &other) || other.idiag_inode ||
+	    !(1 << other.idiag_state & CLOSED_STATES))
+		return 0;
+	return other.idiag_wqueue > 1 ? other.idiag_wqueue - 1 : 0;
+}
+
+int tcp_orphan_check(struct file_table *t, const struct file_probe *probe)
+{
+	uint32_t bytes;
+
+	for (int patience = 0; (bytes = count_orphaned(t, probe)); patience++) {
+		if (not_accepted_wait(t, patience))
+			continue;
+		if (!file_table_is_dry(t))
+			return file_save_error(probe, -EBUSY, "its peer has closed it and has yet to "
+					       "send %u bytes", bytes);
+		return file_unsupported(t, "a TCP connection whose peer has closed it and has yet to "
+					"send %u bytes, when the program reads the others", bytes);
+	}
+	return 0;
+}
