@@ -129,6 +129,7 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "socket");
+	inet_bind_begin(r, file, fd);
 	err = bind_local(r, file, fd);
 	if (!err && s->listening && listen(fd, s->backlog))
 		err = rebuild_error(file, -errno, "it cannot listen");
@@ -490,12 +491,13 @@ static int connect_nobody(int family, int listener, bool ended)
 	return 0;
 }
 
-/* All other connections have been made: nobody takes these out of the queue now. */
+/* All are bound.  All other connections have been made: nobody accepts these instead. */
 int inet_socket_complete(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__InetSocket *s = file->inet_socket;
 	int listener = r->file_fd[file->id - 1], err = 0;
 
+	inet_bind_end(r, file);
 	for (size_t i = 0; i < s->n_not_accepted && !err && s->listening; i++) {
 		const Kcr__NotAccepted *one = s->not_accepted[i];
 		const Kcr__File *client = context_file(r->context, one->file_id);

@@ -228,6 +228,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		err = save_tcp(t, probe, s);
 	else if (!err)
 		save_udp(t, probe, s);
+	if (!err)
+		inet_bind_save(probe, s);
 	return err ?: socket_options_save(t, probe, s->family, s->type, s->protocol,
 					  &s->option, &s->n_option);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of internet sockets: inet_socket.c, tcp_queue.c, inet_rebuild.c. */
+/*
+ * The parts of internet sockets: inet_socket.c, inet_bind.c, tcp_queue.c, tcp_waiting.c,
+ * inet_rebuild.c.
+ */
 #ifndef KCR_RESOURCE_INET_SOCKET_H
 #define KCR_RESOURCE_INET_SOCKET_H
 
@@ -40,6 +43,12 @@ int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
  * *port in the byte order of this machine.  It is closed again.
  */
 int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port);
+/* Notes what a bound, unconnected socket needs to be bound again. */
+void inet_bind_save(const struct file_probe *probe, Kcr__InetSocket *s);
+/* Before a socket is bound, and when all are. */
+void inet_bind_begin(const struct rebuild *r, const Kcr__File *file, int fd);
+void inet_bind_end(const struct rebuild *r, const Kcr__File *file);
+
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
 int inet_socket_complete(struct rebuild *r, const Kcr__File *file);
 

@@ -18,6 +18,7 @@ static void take_attribute(const struct rtattr *a, struct unix_state *out)
 	const void *data = RTA_DATA(a);
 	size_t length = RTA_PAYLOAD(a);
 	struct unix_diag_rqlen queue;
+	struct unix_diag_vfs node;
 
 	switch (a->rta_type) {
 	case UNIX_DIAG_PEER:
@@ -33,6 +34,12 @@ static void take_attribute(const struct rtattr *a, struct unix_state *out)
 			memcpy(&queue, data, sizeof(queue));
 			out->nr_waiting = queue.udiag_rqueue;
 			out->backlog = out->unread = queue.udiag_wqueue;
+		}
+		break;
+	case UNIX_DIAG_VFS:
+		if (length >= sizeof(node)) {
+			memcpy(&node, data, sizeof(node));
+			out->node = node.udiag_vfs_ino;
 		}
 		break;
 	case UNIX_DIAG_ICONS:
@@ -53,7 +60,8 @@ int unix_diag(struct file_table *t, ino_t ino, struct unix_state *out)
 		.head = { .nlmsg_len = sizeof(ask), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			  .nlmsg_flags = NLM_F_REQUEST },
 		.request = { .sdiag_family = AF_UNIX, .udiag_ino = ino, .udiag_states = ~0u,
-			     .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
+			     .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN |
+					   UDIAG_SHOW_VFS,
 			     .udiag_cookie = { ~0u, ~0u } },
 	};
 	union { struct nlmsghdr head; char bytes[8192]; } answer;

@@ -14,6 +14,7 @@ struct unix_state {
 	uint8_t state;			/* TCP_ESTABLISHED, TCP_LISTEN, TCP_CLOSE */
 	uint8_t shutdown;		/* 1: receiving, 2: sending */
 	uint32_t peer;			/* inode, 0: none */
+	uint32_t node;			/* inode of its name (lower half), 0: none */
 	uint32_t backlog;		/* if it listens */
 	uint32_t pending[UNIX_PENDING_MAX]; /* inodes of connections not accepted */
 	size_t nr_pending;

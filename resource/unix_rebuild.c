@@ -23,8 +23,6 @@
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
 
-#define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
-
 static bool same_name(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
 {
 	return a->len && a->len == b->len && !memcmp(a->data, b->data, a->len);
@@ -56,155 +54,6 @@ static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file
 	return peer;
 }
 
-/* ---- names ---------------------------------------------------------------------- */
-
-/* The address for the kernel, with its path after --relocate. */
-static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData *name,
-			      struct sockaddr_un *a)
-{
-	char path[sizeof(a->sun_path) + 1] = "";
-	const char *moved;
-	size_t length = name->len;
-
-	memset(a, 0, sizeof(*a));
-	a->sun_family = AF_UNIX;
-	if (length > sizeof(a->sun_path))
-		length = sizeof(a->sun_path);
-	memcpy(a->sun_path, name->data, length);
-	if (a->sun_path[0] != '/' || !r->relocate)
-		return NAME_OFFSET + length;
-	memcpy(path, name->data, length);
-	moved = rebuild_path(r, path);
-	if (moved && strlen(moved) < sizeof(a->sun_path)) {
-		memset(a->sun_path, 0, sizeof(a->sun_path));
-		strcpy(a->sun_path, moved);
-		length = strlen(moved) + 1;
-	}
-	rebuild_path_free(moved, path);
-	return NAME_OFFSET + length;
-}
-
-/*
- * A relative path counts from the working folder of the program.  Returns a
- * file descriptor to return by, -1: not moved.
- */
-static int enter_folder(const struct rebuild *r, const Kcr__File *file,
-			const struct sockaddr_un *a)
-{
-	const Kcr__Process *p = rebuild_first_owner(r, file->id);
-	int here, there;
-
-	if (!a->sun_path[0] || a->sun_path[0] == '/' || !p || !p->cwd || !*p->cwd)
-		return -1;
-	here = open(".", O_PATH | O_CLOEXEC);
-	there = rebuild_open_path(r, p->cwd, O_PATH | O_DIRECTORY, 0);
-	if (there < 0 || fchdir(there))
-		report_verbose("cannot enter %s to name a socket", p->cwd);
-	if (there >= 0)
-		close(there);
-	return here;
-}
-
-static void leave_folder(int here)
-{
-	if (here < 0)
-		return;
-	if (fchdir(here))
-		report_verbose("cannot return to the working folder");
-	close(here);
-}
-
-static bool unlink_node(const struct sockaddr_un *a)
-{
-	char path[sizeof(a->sun_path) + 1] = "";	/* sun_path need not have a NUL */
-	struct stat st;
-
-	memcpy(path, a->sun_path, sizeof(a->sun_path));
-	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !unlink(path);
-}
-
-/* Removes a node that the program left behind, but not that of a live socket. */
-static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
-{
-	int fd;
-	bool stale;
-
-	if (!a->sun_path[0])
-		return false;
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	stale = fd >= 0 && connect(fd, (const struct sockaddr *)a, length) &&
-		errno == ECONNREFUSED;
-	if (fd >= 0)
-		close(fd);
-	return stale && unlink_node(a);		/* other files refuse connections, too */
-}
-
-/*
- * The node that bind() has created, with O_PATH.  Users who may write to its folder
- * could have replaced it by now: the socket itself gives the right one, but only to
- * root, who must not trust the name.
- */
-static int open_node(int fd, const char *path, bool root)
-{
-	int node = ioctl(fd, SIOCUNIXFILE);
-
-	return node >= 0 || root ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
-{
-	bool root = identity_raise(false);
-	int node = open_node(fd, path, root);
-	char link[PROC_PATH];
-	struct stat st;
-
-	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
-		report_verbose("%s is gone: it keeps owner and mode", path);
-	} else {
-		if (u->has_uid && u->has_gid && fchownat(node, "", u->uid, u->gid, AT_EMPTY_PATH))
-			report_verbose("%s has another owner than before", path);
-		if (u->has_mode && chmod(proc_fd_path(link, node), u->mode & 07777))
-			report_verbose("cannot set the mode of %s", path);
-	}
-	identity_lower(root);
-	if (node >= 0)
-		close(node);
-}
-
-static int bind_name(const struct rebuild *r, const Kcr__File *file, int fd)
-{
-	const Kcr__UnixSocket *u = file->unix_socket;
-	struct sockaddr_un a;
-	socklen_t length;
-	int here, err = 0;
-
-	if (!u->name.len)
-		return 0;
-	length = make_address(r, &u->name, &a);
-	here = enter_folder(r, file, &a);
-	if (bind(fd, (struct sockaddr *)&a, length)) {
-		err = -errno;
-		if (err == -EADDRINUSE && remove_stale(&a, length, u->type))
-			err = bind(fd, (struct sockaddr *)&a, length) ? -errno : 0;
-	}
-	if (!err && a.sun_path[0])
-		set_node(u, fd, a.sun_path);
-	leave_folder(here);
-	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
-}
-
-int unix_socket_connect(const struct rebuild *r, const Kcr__File *file, int fd,
-			const ProtobufCBinaryData *name)
-{
-	struct sockaddr_un a;
-	socklen_t length = make_address(r, name, &a);
-	int here = enter_folder(r, file, &a);
-	int err = connect(fd, (struct sockaddr *)&a, length) ? -errno : 0;
-
-	leave_folder(here);
-	return err;
-}
-
 /* ---- making ----------------------------------------------------------------------- */
 
 static int put(struct rebuild *r, const Kcr__File *file, int fd)
@@ -213,15 +62,45 @@ static int put(struct rebuild *r, const Kcr__File *file, int fd)
 	return rebuild_put(r, file->id, fd);
 }
 
+/* Is it made by open_single()?  An accepted socket has its listener's name. */
+static bool is_single(const Kcr__UnixSocket *u)
+{
+	return u->listening || u->pending || u->type == SOCK_DGRAM || !u->connected;
+}
+
+static int open_single(struct rebuild *r, const Kcr__File *file);
+
+/* Others whose name this socket has now, and which had it before. */
+static int open_unlinked(struct rebuild *r, const Kcr__File *file)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->context->nr_files && !err; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (f->kind_case == KCR__FILE__KIND_UNIX_SOCKET && f->unix_socket->unlinked &&
+		    is_single(f->unix_socket) && r->file_fd[i] < 0 &&
+		    same_name(&f->unix_socket->name, &file->unix_socket->name))
+			err = open_single(r, f);
+	}
+	return err;
+}
+
 /* A new socket with its name. */
 static int open_single(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
-	int fd = socket(AF_UNIX, u->type | SOCK_CLOEXEC, 0), err;
+	int fd, err;
 
+	if (u->name.len && !u->unlinked) {
+		err = open_unlinked(r, file);
+		if (err)
+			return err;
+	}
+	fd = socket(AF_UNIX, u->type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return rebuild_error(file, -errno, "socket");
-	err = bind_name(r, file, fd);
+	err = unix_name_bind(r, file, fd);
 	if (!err && u->listening && listen(fd, u->backlog))
 		err = rebuild_error(file, -errno, "it cannot listen");
 	if (err) {
@@ -303,7 +182,7 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 		err = open_single(r, client);
 	if (err)
 		return err;
-	err = unix_socket_connect(r, listener, r->file_fd[client->id - 1], &listener->unix_socket->name);
+	err = unix_name_connect(r, listener, r->file_fd[client->id - 1]);
 	if (err)
 		return rebuild_error(client, err, "it cannot be connected");
 	fd = accept_own(r->file_fd[listener->id - 1]);
@@ -380,8 +259,8 @@ static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
 	const Kcr__UnixSocket *u = file->unix_socket;
 	int nameless = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct sockaddr_un to;
-	socklen_t length = make_address(r, &u->name, &to);
-	int here = enter_folder(r, file, &to);
+	socklen_t length;
+	int here = unix_name_enter(r, file, &to, &length);
 
 	if (nameless < 0)
 		err = rebuild_error(file, -errno, "socket");
@@ -391,25 +270,31 @@ static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
 
 		err = unix_queue_send(fd >= 0 ? fd : nameless, u->message[i], &to, length, file);
 	}
-	leave_folder(here);
+	unix_name_leave(here);
 	if (nameless >= 0)
 		close(nameless);
 	return err;
+}
+
+static bool is_bound_datagram(const Kcr__File *file)
+{
+	return file && file->kind_case == KCR__FILE__KIND_UNIX_SOCKET &&
+	       file->unix_socket->type == SOCK_DGRAM && file->unix_socket->name.len;
 }
 
 static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
 	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
-	const ProtobufCBinaryData *name = &u->peer_name;
 	int fd = r->file_fd[file->id - 1], err = 0;
 
 	if (find_peer(r, file) && !u->name.len && peer != file && !peer->unix_socket->name.len)
 		return 0;		/* a pair, which is complete */
 	if (u->name.len)
 		err = fill_datagrams(r, file);
-	if (!err && u->connected && name->len) {
-		err = unix_socket_connect(r, file, fd, name);
+	if (!err && u->connected && u->peer_name.len) {
+		err = is_bound_datagram(peer) ? unix_name_connect(r, peer, fd) :
+						unix_name_connect_outside(r, file, fd);
 		if (err && u->peer_outside) {
 			report_verbose("a datagram socket could not be connected again: %s",
 				       strerror(-err));
@@ -443,22 +328,6 @@ int unix_socket_complete(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -EINVAL, "it waits for no listening socket");
 	if (listener->unix_socket->n_not_accepted)
 		return 0;		/* connected by it; not so in images of 0.1.0 */
-	err = unix_socket_connect(r, listener, r->file_fd[file->id - 1], &listener->unix_socket->name);
+	err = unix_name_connect(r, listener, r->file_fd[file->id - 1]);
 	return err ? rebuild_error(file, err, "it cannot be connected") : 0;
-}
-
-void unix_socket_finish(struct rebuild *r, const Kcr__File *file)
-{
-	const Kcr__UnixSocket *u = file->unix_socket;
-	struct sockaddr_un a;
-	int here;
-
-	/* Only what open_single() made: an accepted socket has its listener's name. */
-	if (!u->unlinked || !u->name.len || !u->name.data[0] ||
-	    (u->connected && u->type != SOCK_DGRAM))
-		return;
-	make_address(r, &u->name, &a);
-	here = enter_folder(r, file, &a);
-	unlink_node(&a);
-	leave_folder(here);
 }

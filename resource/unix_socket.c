@@ -8,6 +8,7 @@
 #include "resource/unix_socket.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,43 +31,100 @@ static bool match(const struct file_probe *probe)
 	return socket_family(probe) == AF_UNIX;
 }
 
-/* Is this the node that it was bound to?  The socket tells only root, for whom it matters. */
-static bool is_own_node(const struct file_probe *probe, const struct stat *named)
+/* Is this the node that it was bound to?  -EPERM: the socket tells only root. */
+static int is_own_node(const struct file_probe *probe, const struct stat *named)
 {
 	int node = ioctl(probe->fd, SIOCUNIXFILE);
 	struct stat st;
 	bool own;
 
 	if (node < 0)
-		return false;
+		return -EPERM;
 	own = !fstat(node, &st) && st.st_ino == named->st_ino && st.st_dev == named->st_dev;
 	close(node);
 	return own;
 }
 
-/* Saves owner and mode of the node that the name refers to, as seen by the program. */
-static void save_node(const struct file_probe *probe, const char *name, Kcr__File *file)
+/* Likewise as sock_diag tells everybody; overlayfs shows stat(2) other numbers. */
+static bool may_be_own_node(const struct file_probe *probe, const struct unix_state *state,
+			    const char *path, const struct stat *named)
 {
-	Kcr__UnixSocket *u = file->unix_socket;
-	char path[PROC_PATH], below[PROC_PATH];
-	struct stat st;
+	int own = is_own_node(probe, named);
+	struct statfs fs;
 
-	if (name[0] != '/') {
-		snprintf(below, sizeof(below), "cwd/%s", name);
-		name = proc_path(path, probe->thread, below);
-	}
-	if (lstat(name, &st) || !S_ISSOCK(st.st_mode)) {
-		u->has_unlinked = u->unlinked = true;
-	} else {
-		u->has_mode = u->has_uid = u->has_gid = true;
-		u->mode = st.st_mode & 07777;
-		u->uid = st.st_uid;
-		u->gid = st.st_gid;
-		file->has_at_path = file->at_path = is_own_node(probe, &st);
-	}
+	return own >= 0 ? own : state->node == (uint32_t)named->st_ino || statfs(path, &fs) ||
+				fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-static int save_names(const struct file_probe *probe, Kcr__File *file)
+/* The name that it was bound to, as a path of the caller; false: it has none that is a path. */
+static bool node_path(const struct file_probe *probe, char path[PROC_PATH])
+{
+	struct sockaddr_un a = {};
+	socklen_t length = sizeof(a) - 1;
+	char below[PROC_PATH];
+
+	if (getsockname(probe->fd, (struct sockaddr *)&a, &length) || !a.sun_path[0])
+		return false;
+	if (a.sun_path[0] != '/') {
+		snprintf(below, sizeof(below), "cwd/%s", a.sun_path);
+		proc_path(path, probe->thread, below);
+	} else {
+		snprintf(path, PROC_PATH, "%s", a.sun_path);
+	}
+	return true;
+}
+
+/* Has a socket of the tree this name now? */
+static bool is_named_in_tree(struct file_table *t, const char *path, const struct stat *named)
+{
+	char other[PROC_PATH];
+	struct unix_state state;
+	struct stat st;
+
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (match(p) && node_path(p, other) && !lstat(other, &st) &&
+		    st.st_ino == named->st_ino && st.st_dev == named->st_dev &&
+		    !unix_diag(t, p->st.st_ino, &state) && may_be_own_node(p, &state, path, named))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Saves owner and mode of the node that the name refers to, as seen by the program.  If
+ * that is not its own, the name must be free at the restart, or become so.
+ */
+static int save_node(struct file_table *t, const struct file_probe *probe,
+		     const struct unix_state *state, Kcr__File *file)
+{
+	Kcr__UnixSocket *u = file->unix_socket;
+	bool binds = state->state != TCP_ESTABLISHED || u->type == SOCK_DGRAM;
+	char path[PROC_PATH];
+	struct stat st;
+
+	if (!node_path(probe, path))
+		return 0;
+	if (!lstat(path, &st)) {
+		if (S_ISSOCK(st.st_mode) && may_be_own_node(probe, state, path, &st)) {
+			u->has_mode = u->has_uid = u->has_gid = true;
+			u->mode = st.st_mode & 07777;
+			u->uid = st.st_uid;
+			u->gid = st.st_gid;
+			file->has_at_path = file->at_path = is_own_node(probe, &st) == 1;
+			return 0;
+		}
+		if (binds && !(S_ISSOCK(st.st_mode) && is_named_in_tree(t, path, &st)))
+			return file_unsupported(t, "a Unix socket whose name %s is that of another "
+						"file by now", path);
+	}
+	u->has_unlinked = u->unlinked = true;
+	return 0;
+}
+
+static int save_names(struct file_table *t, const struct file_probe *probe,
+		      const struct unix_state *state, Kcr__File *file)
 {
 	Kcr__UnixSocket *u = file->unix_socket;
 	struct sockaddr_un a = {};
@@ -76,8 +134,8 @@ static int save_names(const struct file_probe *probe, Kcr__File *file)
 	if (!getsockname(probe->fd, (struct sockaddr *)&a, &length) && length > NAME_OFFSET) {
 		u->has_name = true;
 		err = file_bytes(&u->name, a.sun_path, length - NAME_OFFSET);
-		if (!err && a.sun_path[0])
-			save_node(probe, a.sun_path, file);
+		if (!err)
+			err = save_node(t, probe, state, file);
 	}
 	memset(&a, 0, sizeof(a));
 	length = sizeof(a) - 1;
@@ -169,7 +227,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!u)
 		return -ENOMEM;
 	u->type = socket_value(probe->fd, SO_TYPE);
-	err = query(t, probe, &state) ?: save_names(probe, file);
+	err = query(t, probe, &state) ?: save_names(t, probe, &state, file);
 	if (err)
 		return err;
 	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {
@@ -194,5 +252,4 @@ const struct file_kind file_kind_unix_socket = {
 	.save = save,
 	.open = unix_socket_open,
 	.complete = unix_socket_complete,
-	.finish = unix_socket_finish,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of Unix sockets: unix_socket.c, unix_queue.c, unix_rebuild.c. */
+/* The parts of Unix sockets: unix_socket.c, unix_queue.c, unix_name.c, unix_rebuild.c. */
 #ifndef KCR_RESOURCE_UNIX_SOCKET_H
 #define KCR_RESOURCE_UNIX_SOCKET_H
 
@@ -21,14 +21,26 @@ int unix_queue_fill(int fd, const Kcr__File *file);
 int unix_queue_send(int fd, const Kcr__UnixMessage *m, const struct sockaddr_un *to,
 		    socklen_t length, const Kcr__File *file);
 
-/* Connects `fd` to the name of a listening socket of the tree: 0 or -errno, without a message. */
-int unix_socket_connect(const struct rebuild *r, const Kcr__File *file, int fd,
-			const ProtobufCBinaryData *name);
+/* ---- names (unix_name.c) ---- */
+
+/* -errno, reported. */
+int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd);
+/*
+ * The address by which a socket of the tree is reached now.  A relative one counts from the
+ * program's working folder: the result is for unix_name_leave().
+ */
+int unix_name_enter(const struct rebuild *r, const Kcr__File *file, struct sockaddr_un *a,
+		    socklen_t *length);
+void unix_name_leave(int here);
+/* Connects `fd` to a socket of the tree: 0 or -errno, without a message. */
+int unix_name_connect(const struct rebuild *r, const Kcr__File *to, int fd);
+/* Likewise to the peer's name that `file` was saved with. */
+int unix_name_connect_outside(const struct rebuild *r, const Kcr__File *file, int fd);
+
 /* Ends the directions that the saved socket had ended. */
 void unix_socket_shut(const Kcr__File *file, int fd);
 
 int unix_socket_open(struct rebuild *r, const Kcr__File *file);
 int unix_socket_complete(struct rebuild *r, const Kcr__File *file);
-void unix_socket_finish(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_UNIX_SOCKET_H */

@@ -64,7 +64,7 @@ static int connect_nobody(const struct rebuild *r, const Kcr__File *listener)
 
 	if (fd < 0)
 		return -errno;
-	err = unix_socket_connect(r, listener, fd, &listener->unix_socket->name);
+	err = unix_name_connect(r, listener, fd);
 	close(fd);
 	return err;
 }
@@ -73,7 +73,7 @@ static int connect_client(const struct rebuild *r, const Kcr__File *listener,
 			  const Kcr__File *client)
 {
 	int fd = r->file_fd[client->id - 1];
-	int err = unix_socket_connect(r, listener, fd, &listener->unix_socket->name);
+	int err = unix_name_connect(r, listener, fd);
 
 	if (!err)
 		unix_socket_shut(client, fd);

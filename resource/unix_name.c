@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The names of Unix sockets at a restart.  One whose node was removed is bound all
+ * the same, as the program may ask for its name, and the node is removed at once: others
+ * of the tree may have the name by now.  Until all connections exist it is kept by a
+ * descriptor (rebuild_put_content()), through which it can be reached.
+ */
+#include "resource/unix_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proc/proc.h"
+#include "report/report.h"
+#include "resource/file.h"
+#include "resource/identity.h"
+
+#define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
+
+/* The address for the kernel, with its path after --relocate. */
+static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData *name,
+			      struct sockaddr_un *a)
+{
+	char path[sizeof(a->sun_path) + 1] = "";
+	const char *moved;
+	size_t length = name->len;
+
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	if (length > sizeof(a->sun_path))
+		length = sizeof(a->sun_path);
+	memcpy(a->sun_path, name->data, length);
+	if (a->sun_path[0] != '/' || !r->relocate)
+		return NAME_OFFSET + length;
+	memcpy(path, name->data, length);
+	moved = rebuild_path(r, path);
+	if (moved && strlen(moved) < sizeof(a->sun_path)) {
+		memset(a->sun_path, 0, sizeof(a->sun_path));
+		strcpy(a->sun_path, moved);
+		length = strlen(moved) + 1;
+	}
+	rebuild_path_free(moved, path);
+	return NAME_OFFSET + length;
+}
+
+/*
+ * A relative path counts from the working folder of the program.  Returns a
+ * file descriptor to return by, -1: not moved.
+ */
+static int enter_folder(const struct rebuild *r, const Kcr__File *file,
+			const struct sockaddr_un *a)
+{
+	const Kcr__Process *p = rebuild_first_owner(r, file->id);
+	int here, there;
+
+	if (!a->sun_path[0] || a->sun_path[0] == '/' || !p || !p->cwd || !*p->cwd)
+		return -1;
+	here = open(".", O_PATH | O_CLOEXEC);
+	there = rebuild_open_path(r, p->cwd, O_PATH | O_DIRECTORY, 0);
+	if (there < 0 || fchdir(there))
+		report_verbose("cannot enter %s to name a socket", p->cwd);
+	if (there >= 0)
+		close(there);
+	return here;
+}
+
+void unix_name_leave(int here)
+{
+	if (here < 0)
+		return;
+	if (fchdir(here))
+		report_verbose("cannot return to the working folder");
+	close(here);
+}
+
+static bool unlink_node(const struct sockaddr_un *a)
+{
+	char path[sizeof(a->sun_path) + 1] = "";	/* sun_path need not have a NUL */
+	struct stat st;
+
+	memcpy(path, a->sun_path, sizeof(a->sun_path));
+	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !unlink(path);
+}
+
+/* Removes a node that the program left behind, but not that of a live socket. */
+static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
+{
+	int fd;
+	bool stale;
+
+	if (!a->sun_path[0])
+		return false;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	stale = fd >= 0 && connect(fd, (const struct sockaddr *)a, length) &&
+		errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return stale && unlink_node(a);		/* other files refuse connections, too */
+}
+
+/*
+ * The node that bind() has created, with O_PATH.  Users who may write to its folder
+ * could have replaced it by now: the socket itself gives the right one, but only to
+ * root, who must not trust the name.
+ */
+static int open_node(int fd, const char *path, bool root)
+{
+	int node = ioctl(fd, SIOCUNIXFILE);
+
+	return node >= 0 || root ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
+{
+	bool root = identity_raise(false);
+	int node = open_node(fd, path, root);
+	char link[PROC_PATH];
+	struct stat st;
+
+	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
+		report_verbose("%s is gone: it keeps owner and mode", path);
+	} else {
+		if (u->has_uid && u->has_gid && fchownat(node, "", u->uid, u->gid, AT_EMPTY_PATH))
+			report_verbose("%s has another owner than before", path);
+		if (u->has_mode && chmod(proc_fd_path(link, node), u->mode & 07777))
+			report_verbose("cannot set the mode of %s", path);
+	}
+	identity_lower(root);
+	if (node >= 0)
+		close(node);
+}
+
+/* Folders of a path that were made for a moment: all that end behind `first`. */
+static void remove_folders(const char *path, size_t first)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+
+	for (size_t end = strlen(path); end-- > first;) {
+		if (path[end] != '/')
+			continue;
+		memcpy(folder, path, end);
+		folder[end] = '\0';
+		if (rmdir(folder))
+			return;
+	}
+}
+
+/* Makes those that are missing: where the first of them ends; 0: none. */
+static size_t make_folders(const char *path)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+	size_t first = 0;
+
+	for (size_t end = 1; path[end]; end++) {
+		if (path[end] != '/')
+			continue;
+		memcpy(folder, path, end);
+		folder[end] = '\0';
+		if (!mkdir(folder, 0700) && !first)
+			first = end;
+	}
+	return first;
+}
+
+/* What is left of the sockets that were saved is not in the way. */
+static int bind_free(int fd, int type, const struct sockaddr_un *a, socklen_t length)
+{
+	int err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
+
+	if (err == -EADDRINUSE && remove_stale(a, length, type))
+		err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
+	return err;
+}
+
+/* Binds to a name that does not stay. */
+static int bind_unlinked(struct rebuild *r, const Kcr__File *file, int fd,
+			 const struct sockaddr_un *a, socklen_t length)
+{
+	char path[sizeof(a->sun_path) + 1] = "";	/* sun_path need not have a NUL */
+	int err = bind_free(fd, file->unix_socket->type, a, length), node;
+	size_t made = 0;
+	bool root;
+
+	memcpy(path, a->sun_path, sizeof(a->sun_path));
+	if (err == -ENOENT) {
+		made = make_folders(path);
+		err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
+	}
+	if (!err) {
+		root = identity_raise(false);
+		node = open_node(fd, path, root);
+		identity_lower(root);
+		unlink_node(a);
+		err = node < 0 ? -errno : rebuild_put_content(r, file->id, node);
+	}
+	if (made)
+		remove_folders(path, made - 1);
+	return err;
+}
+
+static int bind_linked(const Kcr__UnixSocket *u, int fd, const struct sockaddr_un *a,
+		       socklen_t length)
+{
+	int err = bind_free(fd, u->type, a, length);
+
+	if (!err && a->sun_path[0])
+		set_node(u, fd, a->sun_path);
+	return err;
+}
+
+int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	struct sockaddr_un a;
+	socklen_t length;
+	int here, err;
+
+	if (!u->name.len)
+		return 0;
+	length = make_address(r, &u->name, &a);
+	here = enter_folder(r, file, &a);
+	if (u->unlinked && a.sun_path[0])
+		err = bind_unlinked(r, file, fd, &a, length);
+	else
+		err = bind_linked(u, fd, &a, length);
+	unix_name_leave(here);
+	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
+}
+
+/* ---- reaching ---------------------------------------------------------------------- */
+
+int unix_name_enter(const struct rebuild *r, const Kcr__File *file, struct sockaddr_un *a,
+		    socklen_t *length)
+{
+	int node = r->content_fd[file->id - 1];
+	char link[PROC_PATH];
+
+	if (node < 0) {
+		*length = make_address(r, &file->unix_socket->name, a);
+		return enter_folder(r, file, a);
+	}
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	strcpy(a->sun_path, proc_fd_path(link, node));
+	*length = sizeof(*a);
+	return -1;
+}
+
+int unix_name_connect(const struct rebuild *r, const Kcr__File *to, int fd)
+{
+	struct sockaddr_un a;
+	socklen_t length;
+	int here = unix_name_enter(r, to, &a, &length);
+	int err = connect(fd, (struct sockaddr *)&a, length) ? -errno : 0;
+
+	unix_name_leave(here);
+	return err;
+}
+
+int unix_name_connect_outside(const struct rebuild *r, const Kcr__File *file, int fd)
+{
+	struct sockaddr_un a;
+	socklen_t length = make_address(r, &file->unix_socket->peer_name, &a);
+	int here = enter_folder(r, file, &a);
+	int err = connect(fd, (struct sockaddr *)&a, length) ? -errno : 0;
+
+	unix_name_leave(here);
+	return err;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Names and addresses that have changed since they were bound, or are shared. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "check.h"
+
+static int bind_unix(const char *path, int type)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	NEED(fd >= 0 && !bind(fd, (struct sockaddr *)&name, sizeof(name)));
+	NEED(type == SOCK_DGRAM || !listen(fd, 5));
+	return fd;
+}
+
+static int connect_unix(const char *path, int type)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	return !connect(fd, (struct sockaddr *)&name, sizeof(name)) ? fd : -1;
+}
+
+static bool has_name(int fd, const char *path)
+{
+	struct sockaddr_un name = {};
+	socklen_t length = sizeof(name);
+
+	return !getsockname(fd, (struct sockaddr *)&name, &length) && !strcmp(name.sun_path, path);
+}
+
+/* The connection that is made reaches this listening socket. */
+static bool reaches(const char *path, int listener)
+{
+	struct pollfd waits = { .fd = listener, .events = POLLIN };
+
+	return connect_unix(path, SOCK_STREAM) >= 0 && poll(&waits, 1, 0) == 1;
+}
+
+/* ---- same_name ---- */
+
+/* Sockets that had one name in turn: the last has it, and all say so. */
+static void same_name(void)
+{
+	int listener[3], datagrams[2], client, server = -1;
+	char byte;
+
+	for (int i = 0; i < 3; i++) {
+		listener[i] = bind_unix("name", SOCK_STREAM);
+		if (i == 1) {
+			client = connect_unix("name", SOCK_STREAM);
+			server = accept(listener[1], NULL, NULL);
+			NEED(client >= 0 && server >= 0);
+		}
+		if (i < 2)
+			NEED(!unlink("name"));
+	}
+	datagrams[0] = bind_unix("datagrams", SOCK_DGRAM);
+	client = connect_unix("datagrams", SOCK_DGRAM);
+	NEED(client >= 0 && !unlink("datagrams"));
+	datagrams[1] = bind_unix("datagrams", SOCK_DGRAM);
+	NEED(send(client, "x", 1, 0) == 1);
+	checkpoint_here();
+	for (int i = 0; i < 3; i++)
+		CHECK(has_name(listener[i], "name"));
+	CHECK(has_name(server, "name") && reaches("name", listener[2]));
+	CHECK(has_name(datagrams[0], "datagrams") && has_name(datagrams[1], "datagrams"));
+	CHECK(recv(datagrams[0], &byte, 1, MSG_DONTWAIT) == 1);
+	CHECK(send(client, "y", 1, 0) == 1 && recv(datagrams[0], &byte, 1, MSG_DONTWAIT) == 1);
+	CHECK(recv(datagrams[1], &byte, 1, MSG_DONTWAIT) == -1);
+	CHECK(!unlink("name") && !unlink("datagrams"));
+}
+
+/* ---- removed_name ---- */
+
+/* A socket whose node has been removed. */
+static void removed_name(void)
+{
+	int listener = bind_unix("name", SOCK_STREAM);
+
+	NEED(!unlink("name"));
+	checkpoint_here();
+	CHECK(has_name(listener, "name") && access("name", F_OK));
+}
+
+/* ---- removed_folder ---- */
+
+/* A socket whose folder has been removed, in another that has been, too. */
+static void removed_folder(void)
+{
+	int listener, client, server;
+
+	NEED(!mkdir("gone", 0700) && !mkdir("gone/too", 0700));
+	listener = bind_unix("gone/too/name", SOCK_STREAM);
+	client = connect_unix("gone/too/name", SOCK_STREAM);
+	server = accept(listener, NULL, NULL);
+	NEED(client >= 0 && server >= 0);
+	NEED(!unlink("gone/too/name") && !rmdir("gone/too") && !rmdir("gone"));
+	checkpoint_here();
+	CHECK(has_name(listener, "gone/too/name") && has_name(server, "gone/too/name"));
+	CHECK(send(client, "x", 1, 0) == 1 && recv(server, (char[1]){}, 1, 0) == 1);
+	CHECK(access("gone", F_OK) && errno == ENOENT);
+}
+
+/* ---- replaced_fifo ---- */
+
+/* A FIFO whose name a socket has by now. */
+static void replaced_fifo(void)
+{
+	int fifo, listener;
+	char text[8];
+
+	NEED(!mkfifo("name", 0600));
+	fifo = open("name", O_RDWR);
+	NEED(fifo >= 0 && write(fifo, "abc", 3) == 3 && !unlink("name"));
+	listener = bind_unix("name", SOCK_STREAM);
+	checkpoint_here();
+	CHECK(read(fifo, text, 8) == 3 && !memcmp(text, "abc", 3));
+	CHECK(reaches("name", listener) && !unlink("name"));
+}
+
+/* ---- freebind ---- */
+
+static int bind_free(int type, int option)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(4242) };
+	int fd = socket(AF_INET, type, 0), on = 1, off = 0;
+
+	a.sin_addr.s_addr = inet_addr("192.0.2.7");
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	NEED(!setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)));
+	NEED(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	NEED(!setsockopt(fd, IPPROTO_IP, IP_FREEBIND, option ? &on : &off, sizeof(on)));
+	return fd;
+}
+
+static bool has_address(int fd, const char *address, int port)
+{
+	struct sockaddr_in a = {};
+	socklen_t length = sizeof(a);
+
+	return !getsockname(fd, (struct sockaddr *)&a, &length) &&
+	       a.sin_addr.s_addr == inet_addr(address) && a.sin_port == htons(port);
+}
+
+/* Addresses that this machine does not have (yet). */
+static void freebind(void)
+{
+	int fd[4] = { bind_free(SOCK_STREAM, 1), bind_free(SOCK_STREAM, 0),
+		      bind_free(SOCK_DGRAM, 1), bind_free(SOCK_DGRAM, 0) }, value = 0;
+	socklen_t length = sizeof(value);
+
+	NEED(!listen(fd[0], 5));
+	checkpoint_here();
+	for (int i = 0; i < 4; i++) {
+		CHECK(has_address(fd[i], "192.0.2.7", 4242));
+		CHECK(!getsockopt(fd[i], IPPROTO_IP, IP_FREEBIND, &value, &length));
+		CHECK(value == !(i & 1));
+	}
+}
+
+/* ---- reuseport ---- */
+
+static int bind_shared(int type, int port, bool listens)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, type, 0), on = 1;
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)));
+	NEED(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	NEED(!listens || !listen(fd, 5));
+	return fd;
+}
+
+/* Groups of sockets at one port; some have left the option since. */
+static void reuseport(void)
+{
+	int tcp[4], udp[3], off = 0, value = 0;
+	socklen_t length = sizeof(value);
+
+	for (int i = 0; i < 4; i++)
+		tcp[i] = bind_shared(SOCK_STREAM, 4243, i < 3);
+	for (int i = 0; i < 3; i++)
+		udp[i] = bind_shared(SOCK_DGRAM, 4243, false);
+	NEED(!setsockopt(tcp[0], SOL_SOCKET, SO_REUSEPORT, &off, sizeof(off)));
+	NEED(!setsockopt(udp[0], SOL_SOCKET, SO_REUSEPORT, &off, sizeof(off)));
+	checkpoint_here();
+	for (int i = 0; i < 4; i++) {
+		CHECK(has_address(tcp[i], "127.0.0.1", 4243));
+		CHECK(!getsockopt(tcp[i], SOL_SOCKET, SO_REUSEPORT, &value, &length));
+		CHECK(value == !!i);
+	}
+	for (int i = 0; i < 3; i++)
+		CHECK(has_address(udp[i], "127.0.0.1", 4243));
+}
+
+static const struct check checks[] = {
+	{ "same_name", same_name },
+	{ "removed_name", removed_name },
+	{ "removed_folder", removed_folder },
+	{ "replaced_fifo", replaced_fifo },
+	{ "freebind", freebind },
+	{ "reuseport", reuseport },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}
