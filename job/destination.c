@@ -29,8 +29,7 @@ struct job_destination {
 
 /* ---- open ---------------------------------------------------------------------------- */
 
-/* Removes a folder of a snapshot, complete or not; *gone is incomplete if out of memory. */
-static void remove_folder(const char *dir, char ***gone)
+void job_destination_remove(const char *dir, char ***gone)
 {
 	char *folder, *gathered;
 
@@ -67,7 +66,7 @@ static int open_folders(struct job_destination *d, const char *parent, char ***g
 	d->local = parent && d->path ? local_name(parent, d->path) : NULL;
 	if (!d->partial || (parent && !d->local))
 		return report_fail(-ENOMEM, "no memory");
-	remove_folder(d->partial, gone);	/* left by a job that died */
+	job_destination_remove(d->partial, gone);	/* left by a job that died */
 	err = make_partial(d->partial, d->local);
 	return err ? report_errno(err, "cannot create %s", d->partial) : 0;
 }
@@ -161,7 +160,7 @@ static int give_name(const char *path, const char *partial, char ***gone)
 	snapshot_free(old);
 	if (!aside)
 		return -ENOMEM;
-	remove_folder(aside, gone);	/* left by an earlier run of the job */
+	job_destination_remove(aside, gone);	/* left by an earlier run of the job */
 	err = exchange(path, partial, aside);
 	free(aside);
 	return err;
@@ -176,7 +175,7 @@ static void forget_oldest(const char *path, unsigned int keep, char ***gone)
 		char *name = folder_path("%s.~%lu~", path, oldest);
 
 		if (name)
-			remove_folder(name, gone);
+			job_destination_remove(name, gone);
 		if (!name || !access(name, F_OK)) {
 			free(name);
 			return;
@@ -229,6 +228,6 @@ void job_destination_close(struct job_destination *d, char ***gone)
 	if (!d)
 		return;
 	if (!d->committed)
-		remove_folder(d->partial, gone);
+		job_destination_remove(d->partial, gone);
 	free_destination(d);
 }

@@ -36,6 +36,9 @@ int job_destination_commit(struct job_destination *d, struct snapshot *s, char *
 /* NULL is allowed: false. */
 bool job_destination_committed(const struct job_destination *d);
 
+/* Removes the folder of a snapshot, complete or not, if it is the caller's own. */
+void job_destination_remove(const char *dir, char ***gone);
+
 /* Removes what was not committed.  NULL is allowed. */
 void job_destination_close(struct job_destination *d, char ***gone);
 

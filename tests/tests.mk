@@ -94,7 +94,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-om
 CLANG    ?= clang
 
 JOB_ROOMS := job/coordinator job/secret
-NATIVE_SRC := $(filter-out util/cr_%,$(foreach r,$(ROOMS) $(JOB_ROOMS) util,$(call room_src,$r)))
+NATIVE_SRC := $(filter-out util/cr_% batch/cr_%,\
+	$(foreach r,$(ROOMS) $(JOB_ROOMS) util batch,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
 FUZZ_SRC := $(foreach r,arch/$(KCR_ARCH) proc image report job $(JOB_ROOMS),$(call room_src,$r)) \
 	tests/unit/lone_rank.c
@@ -145,7 +146,7 @@ $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard test
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(UNIT_CC) -o $@ $< $(T)/asan/shared.a $(T)/asan/rooms.a $(PKG_LIBS) \
-		$(SODIUM_LIBS) -lcmocka -lpthread
+		$(SODIUM_LIBS) -lcmocka -lpthread -lm
 
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)

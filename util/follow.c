@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -67,7 +66,7 @@ static bool had_its_own(const siginfo_t *info, pid_t leader)
 	return info->si_code == SI_KERNEL && getpgid(leader) == getpgrp();
 }
 
-static void pass_on(const siginfo_t *info, pid_t leader)
+void follow_pass_on(const siginfo_t *info, pid_t leader)
 {
 	if (!had_its_own(info, leader)) {
 		if (info->si_code == SI_QUEUE)
@@ -81,6 +80,14 @@ static void pass_on(const siginfo_t *info, pid_t leader)
 		else
 			raise(SIGSTOP);
 	}
+}
+
+bool follow_wait(siginfo_t *info, uint64_t timeout_ns)
+{
+	const struct timespec limit = { (time_t)(timeout_ns / 1000000000),
+					(long)(timeout_ns % 1000000000) };
+
+	return sigtimedwait(&followed, info, timeout_ns == UINT64_MAX ? NULL : &limit) > 0;
 }
 
 /*
@@ -119,7 +126,7 @@ static int follow(pid_t leader)
 		if (sigwaitinfo(&followed, &info) < 0)
 			continue;
 		if (info.si_signo != SIGCHLD)
-			pass_on(&info, leader);
+			follow_pass_on(&info, leader);
 	}
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * cr_restart after the restart: it stands for the restarted program towards
- * whoever started it, passing signals on and ending as the program ends.
+ * Standing for a program towards whoever started us, as cr_restart does after the restart:
+ * passing signals on and ending as the program ends.
  */
 #ifndef KCR_UTIL_FOLLOW_H
 #define KCR_UTIL_FOLLOW_H
 
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -30,6 +33,14 @@ void follow_end(void);
  * terminal is shared (foreground.h), it stops when the leader stops.
  */
 int follow_leader(pid_t leader);
+
+/*
+ * For one that does more than follow_leader(): waits for a signal, SIGCHLD included, for
+ * timeout_ns at most (UINT64_MAX: for ever).  Has there been one?
+ */
+bool follow_wait(siginfo_t *info, uint64_t timeout_ns);
+/* Passes a signal on to the leader as follow_leader() does. */
+void follow_pass_on(const siginfo_t *info, pid_t leader);
 
 /* Ends this process as in `status`: with the same exit code or by the same signal. */
 void follow_mimic(int status) __attribute__((noreturn));

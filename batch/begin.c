@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a run begins.  Every restart is counted before it is tried, so that a program which
+ * takes its supervisor or the node down each time cannot be requeued for ever.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "batch/log.h"
+#include "batch/program.h"
+#include "batch/run.h"
+#include "job/snapshot.h"
+#include "proc/clock.h"
+#include "report/report.h"
+#include "util/follow.h"
+
+#define LONGEST_PAUSE_S	60
+
+static int start_anew(struct run *r)
+{
+	pid_t leader = program_start(r->options->command);
+
+	if (leader < 0) {
+		log_event(LOG_FAILURE, "%s", report_message());
+		return leader == -ENOENT ? 127 : 126;
+	}
+	r->leader = leader;
+	log_event(LOG_ROUTINE, "started %s as process %d", r->options->command[0], leader);
+	return 0;
+}
+
+static bool ends_waiting(const struct run *r, int signal)
+{
+	return sigismember(&r->options->leave_on, signal) || signal == SIGTERM ||
+	       signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+/*
+ * Waits before a restart that follows others without a new checkpoint: 1 s, 2, 4 … 60.  0,
+ * or the exit code if a warning comes meanwhile: then nothing is lost, as nothing runs.
+ */
+static int back_off(struct run *r)
+{
+	unsigned int doubled = r->state.fruitless < 2 ? 0 : r->state.fruitless - 2;
+	uint64_t pause = doubled < 6 ? 1ull << doubled : LONGEST_PAUSE_S, end;
+	siginfo_t info;
+
+	if (r->state.fruitless < 2)
+		return 0;
+	log_event(LOG_NOTICE, "restart %u in a row without a new checkpoint: waiting for %u s",
+		  r->state.fruitless, (unsigned int)pause);
+	end = now_ns() + pause * 1000000000;
+	for (uint64_t now = now_ns(); now < end; now = now_ns()) {
+		if (!follow_wait(&info, end - now) || !ends_waiting(r, info.si_signo))
+			continue;
+		log_event(LOG_NOTICE, "SIG%s before the restart: the checkpoints stay for the next run",
+			  sigabbrev_np(info.si_signo));
+		return r->options->exit_code;
+	}
+	return 0;
+}
+
+static const char *when(time_t time, char *out, size_t size)
+{
+	struct tm local;
+
+	if (!localtime_r(&time, &local) || !strftime(out, size, "%F %T", &local))
+		*out = '\0';
+	return out;
+}
+
+/* A restart has failed: is it the checkpoint's fault?  Then it will not be tried again. */
+static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, const char *path)
+{
+	char why[512], time[32];
+
+	if (run_verify(path, why, sizeof(why)))
+		return false;
+	log_event(LOG_FAILURE, "checkpoint %u of %s is damaged (%s): going back to the one before, "
+		  "what was computed since then is lost", c->number,
+		  when(c->created, time, sizeof(time)), why);
+	if (folder_set_aside(&r->folder, c))
+		log_event(LOG_FAILURE, "%s", report_message());
+	report_clear();
+	return true;
+}
+
+/* 0 or -errno, as program_restart(). */
+static int restart_one(struct run *r, const struct folder_checkpoint *c, const char *path)
+{
+	char why[512];
+	int err;
+
+	/* cr_restart would become an mpirun first, and its exit code the job's. */
+	if (c->mpi && !run_verify(path, why, sizeof(why)))
+		return -EINVAL;
+	err = program_restart(path, c->mpi, false, &r->leader);
+	if (err != -EBUSY || r->options->keep_pids)
+		return err;
+	log_event(LOG_NOTICE, "warning: a process or thread ID of the program is in use here: it gets "
+		  "new ones (--pids=keep would end this run instead)");
+	return program_restart(path, c->mpi, true, &r->leader);
+}
+
+static int hopeless(struct run *r)
+{
+	r->state.phase = STATE_FAILED;
+	run_note(r);
+	return EXIT_HOPELESS;
+}
+
+/* Tries the newest, then those before it as long as they are damaged. */
+static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize_t count)
+{
+	char path[PATH_MAX], time[32];
+
+	for (ssize_t i = 0; i < count; i++) {
+		int err;
+
+		folder_checkpoint_path(&r->folder, &all[i], path);
+		err = restart_one(r, &all[i], path);
+		if (!err) {
+			log_event(LOG_NOTICE, "restarted from checkpoint %u of %s as process %d",
+				  all[i].number, when(all[i].created, time, sizeof(time)), r->leader);
+			return 0;
+		}
+		if (err == -EBUSY && r->options->keep_pids) {
+			log_event(LOG_FAILURE, "checkpoint %u needs a process or thread ID that is in "
+				  "use here: try again, or without --pids=keep", all[i].number);
+			return EXIT_TEMPORARY;
+		}
+		if (!set_aside_damaged(r, &all[i], path)) {
+			log_event(LOG_FAILURE, "checkpoint %u is undamaged but cannot be restarted here "
+				  "(%s): cr_restart has said why; it stays for the next run",
+				  all[i].number, strerror(-err));
+			return hopeless(r);
+		}
+	}
+	log_event(LOG_FAILURE, "no undamaged checkpoint of the job %s is left in %s: remove %s.* there "
+		  "to begin anew", r->folder.name, r->folder.path, r->folder.name);
+	return hopeless(r);
+}
+
+static int restart_newest(struct run *r, const struct folder_checkpoint *all, ssize_t count)
+{
+	int code;
+
+	if (r->options->max_restarts && r->state.fruitless >= r->options->max_restarts) {
+		log_event(LOG_FAILURE, "%u restarts in a row have led to no new checkpoint "
+			  "(--max-restarts): find out why, then remove %s/%s.json to try again",
+			  r->state.fruitless, r->folder.path, r->folder.name);
+		return hopeless(r);
+	}
+	r->state.restarts++;
+	r->state.fruitless++;
+	run_note(r);
+	code = back_off(r);
+	return code ? code : restart_any(r, all, count);
+}
+
+/*
+ * The program of a run whose cr_batch was killed may still run; no second one may be let
+ * loose on its files.  It is saved, if it can be, and ended.  0 or the exit code.
+ */
+static int end_survivor(struct run *r, ssize_t *count)
+{
+	pid_t leader = r->state.leader.pid;
+	int err;
+
+	if (!state_leader_runs(&r->state))
+		return 0;
+	err = run_save(r, leader, true);
+	if (!err) {
+		log_event(LOG_NOTICE, "process %d of the run before, whose cr_batch was killed, was "
+			  "still there: it is saved and ended", leader);
+		++*count;
+	} else if (*count) {
+		log_event(LOG_NOTICE, "process %d of the run before, whose cr_batch was killed, is ended; "
+			  "it could not be saved (%s)", leader, report_message());
+		program_end(leader);
+	} else {
+		log_event(LOG_FAILURE, "process %d of the run before, whose cr_batch was killed, still "
+			  "runs, and cannot be saved (%s): end it first", leader, report_message());
+		return EXIT_TEMPORARY;
+	}
+	report_clear();
+	for (int tries = 0; state_leader_runs(&r->state) && tries < 500; tries++)
+		usleep(20000);
+	return 0;
+}
+
+/* A folder's checkpoints must not be taken for those of another command. */
+static int check_command(struct run *r)
+{
+	char **known = r->state.command, **now = r->options->command;
+
+	while (known && *known && *now && !strcmp(*known, *now))
+		known++, now++;
+	if (known && (*known || *now)) {
+		log_event(LOG_FAILURE, "the checkpoints of the job %s in %s are of another command (%s …): "
+			  "choose another --name or --dir, or remove them", r->folder.name,
+			  r->folder.path, r->state.command[0]);
+		return EXIT_HOPELESS;
+	}
+	if (known)
+		return 0;
+	for (; *now; now++)
+		if (strings_add(&r->state.command, *now))
+			return EXIT_FOLDER;
+	return 0;
+}
+
+int run_begin(struct run *r)
+{
+	struct folder_checkpoint *all;
+	ssize_t count = folder_list(&r->folder, &all), before = count;
+	int code = count < 0 ? EXIT_FOLDER : 0;
+
+	if (code)
+		log_event(LOG_FAILURE, "%s", report_message());
+	if (!code && !count && !state_leader_runs(&r->state)) {
+		state_free(&r->state);
+		r->state = (struct state){};
+	}
+	code = code ?: check_command(r) ?: end_survivor(r, &count);
+	if (!code && count != before) {
+		free(all);
+		count = folder_list(&r->folder, &all);
+	}
+	if (!code)
+		code = count > 0 ? restart_newest(r, all, count) : start_anew(r);
+	free(all);
+	return code;
+}

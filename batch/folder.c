@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The folder of a job's checkpoints; see folder.h.  Which checkpoints there are is what the
+ * folder holds, not what the state says: that may be older, or lost when the disk was full.
+ */
+#include "batch/folder.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/destination.h"
+#include "report/report.h"
+
+#define PROCESSES_SUFFIX	"context"
+#define MPI_SUFFIX		"kcr"
+
+bool folder_name_valid(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!length || length > FOLDER_NAME_MAX || *name == '.' || *name == '-')
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("_-.", *name))
+			return false;
+	return true;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+static int check_owner(const struct folder *f)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st))
+		return report_errno(-errno, "%s", f->path);
+	if (st.st_uid != geteuid())
+		return report_fail(-EPERM, "%s belongs to user %u: name a folder of your own with "
+				   "--dir", f->path, st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return report_fail(-EPERM, "others may write to %s, and so choose what is restarted: "
+				   "chmod go-w %s", f->path, f->path);
+	return 0;
+}
+
+int folder_open(struct folder *f, const char *path, const char *name, bool own)
+{
+	int err;
+
+	f->fd = f->lock = -1;
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	if (own && mkdir(path, 0700) && errno != EEXIST)
+		return report_errno(-errno, "cannot create the folder %s", path);
+	if (!realpath(path, f->path))
+		return report_errno(-errno, "cannot open the folder %s", path);
+	f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (f->fd < 0)
+		return report_errno(-errno, "cannot open the folder %s", f->path);
+	err = own ? check_owner(f) : 0;
+	if (err)
+		folder_close(f);
+	return err;
+}
+
+void folder_close(struct folder *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	if (f->lock >= 0)
+		close(f->lock);
+	f->fd = f->lock = -1;
+}
+
+char *folder_file(const char *name, const char *suffix, char out[NAME_MAX + 1])
+{
+	snprintf(out, NAME_MAX + 1, "%s.%s", name, suffix);
+	return out;
+}
+
+int folder_lock(struct folder *f)
+{
+	char file[NAME_MAX + 1];
+
+	f->lock = openat(f->fd, folder_file(f->name, "lock", file),
+			 O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (f->lock < 0)
+		return report_errno(-errno, "cannot open %s/%s", f->path, file);
+	if (!flock(f->lock, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return report_errno(-errno, "cannot lock %s/%s", f->path, file);
+	return report_fail(-EBUSY, "another cr_batch works for the job %s in %s: end it, or choose "
+			   "another --name", f->name, f->path);
+}
+
+bool folder_is_locked(const struct folder *f, const char *name)
+{
+	char file[NAME_MAX + 1];
+	int fd = openat(f->fd, folder_file(name, "lock", file),
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/* ---- checkpoints ------------------------------------------------------------------- */
+
+/* Is it the name of a checkpoint of this job? */
+static bool parse_name(const struct folder *f, const char *file, struct folder_checkpoint *c)
+{
+	size_t length = strlen(f->name);
+	unsigned long number;
+	char *end;
+
+	if (strncmp(file, f->name, length) || file[length] != '.' ||
+	    !isdigit((unsigned char)file[length + 1]))
+		return false;
+	number = strtoul(file + length + 1, &end, 10);
+	if (!number || number >= UINT32_MAX || *end++ != '.')
+		return false;
+	c->number = (uint32_t)number;
+	c->mpi = !strcmp(end, MPI_SUFFIX);
+	return c->mpi || !strcmp(end, PROCESSES_SUFFIX);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct folder_checkpoint *left = a, *right = b;
+
+	return left->number < right->number ? 1 : left->number > right->number ? -1 : 0;
+}
+
+static ssize_t read_checkpoints(const struct folder *f, DIR *list, struct folder_checkpoint **out)
+{
+	struct dirent *entry;
+	ssize_t count = 0;
+
+	while ((entry = readdir(list))) {
+		struct folder_checkpoint one, *grown;
+		struct stat st;
+
+		if (!parse_name(f, entry->d_name, &one) ||
+		    fstatat(f->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    (one.mpi ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode)))
+			continue;
+		one.created = st.st_mtime;
+		grown = realloc(*out, (count + 1) * sizeof(*grown));
+		if (!grown)
+			return report_fail(-ENOMEM, "no memory");
+		*out = grown;
+		grown[count++] = one;
+	}
+	return count;
+}
+
+ssize_t folder_list(const struct folder *f, struct folder_checkpoint **out)
+{
+	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	ssize_t count;
+
+	*out = NULL;
+	if (!list) {
+		count = report_errno(-errno, "cannot read the folder %s", f->path);
+		if (fd >= 0)
+			close(fd);
+		return count;
+	}
+	count = read_checkpoints(f, list, out);
+	closedir(list);
+	if (count < 0) {
+		free(*out);
+		*out = NULL;
+	} else if (count) {
+		qsort(*out, count, sizeof(**out), newest_first);
+	}
+	return count;
+}
+
+char *folder_checkpoint_path(const struct folder *f, const struct folder_checkpoint *c,
+			     char out[PATH_MAX])
+{
+	if (snprintf(out, PATH_MAX, "%s/%s.%u.%s", f->path, f->name, c->number,
+		     c->mpi ? MPI_SUFFIX : PROCESSES_SUFFIX) >= PATH_MAX)
+		out[PATH_MAX - 1] = '\0';	/* too long to be opened, which will be reported */
+	return out;
+}
+
+int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c)
+{
+	char path[PATH_MAX], aside[PATH_MAX + sizeof(DAMAGED_SUFFIX)];
+
+	folder_checkpoint_path(f, c, path);
+	snprintf(aside, sizeof(aside), "%s" DAMAGED_SUFFIX, path);
+	if (rename(path, aside))
+		return report_errno(-errno, "cannot rename %s", path);
+	return 0;
+}
+
+static int remove_one(const struct folder *f, const struct folder_checkpoint *c)
+{
+	char path[PATH_MAX], **gone = NULL;
+
+	folder_checkpoint_path(f, c, path);
+	if (!c->mpi)
+		return unlink(path) && errno != ENOENT ? -errno : 0;
+	job_destination_remove(path, &gone);
+	strings_free(gone);
+	return 0;
+}
+
+int folder_prune(const struct folder *f, size_t keep)
+{
+	struct folder_checkpoint *all;
+	ssize_t count = folder_list(f, &all);
+	int err = count < 0 ? (int)count : 0;
+
+	for (ssize_t i = (ssize_t)keep; i < count; i++)
+		err = err ?: remove_one(f, &all[i]);
+	free(all);
+	return err;
+}
+
+/* ---- small files ------------------------------------------------------------------- */
+
+static int write_all(int fd, const char *text)
+{
+	size_t length = strlen(text);
+
+	while (length) {
+		ssize_t n = write(fd, text, length);
+
+		if (n < 0)
+			return -errno;
+		text += n;
+		length -= n;
+	}
+	return fsync(fd) ? -errno : 0;
+}
+
+int folder_write(const struct folder *f, const char *suffix, const char *text)
+{
+	char file[NAME_MAX + 1], temporary[NAME_MAX + 8];
+	int err, fd;
+
+	folder_file(f->name, suffix, file);
+	snprintf(temporary, sizeof(temporary), ".%s.tmp", file);
+	fd = openat(f->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, text);
+	close(fd);
+	if (!err && renameat(f->fd, temporary, f->fd, file))
+		err = -errno;
+	if (err)
+		unlinkat(f->fd, temporary, 0);
+	return err;
+}

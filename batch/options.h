@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The command line of cr_batch; see cr_batch(1). */
+#ifndef KCR_BATCH_OPTIONS_H
+#define KCR_BATCH_OPTIONS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch/scheduler.h"
+
+#define EXIT_SAVED		85	/* by default: saved after a warning */
+#define EXIT_FOLDER		73	/* the folder cannot be used */
+#define EXIT_TEMPORARY		75	/* another cr_batch works for the job: try later */
+#define EXIT_HOPELESS		78	/* cannot be restarted: to run it again does not help */
+#define EXIT_USAGE		255
+
+struct options {
+	const char *dir;
+	char name[65];			/* of the job */
+	char **command;
+
+	int64_t interval_s;		/* 0: none */
+	int64_t mttf_s;			/* --interval=auto: the mean time to failure; 0 */
+	int64_t exit_each_s;		/* 0: not */
+	int64_t before_end_s;		/* -1: not */
+	int64_t time_s;			/* the allocation's length; -1: the scheduler knows */
+	sigset_t leave_on, save_on;	/* signals for a save */
+
+	unsigned int keep, max_restarts;
+	int exit_code;
+	bool verify, snapshot, keep_pids, keep_at_end, quiet, verbose;
+	const struct scheduler *scheduler;	/* whose job this is, or NULL */
+	const struct scheduler *requeue;	/* to be asked for another run, or NULL */
+
+	const char *status;		/* --status: the folder to show, instead of all that */
+	bool json;
+};
+
+/* Reads the command line.  -1 to go on, or the exit code. */
+int options_parse(int argc, char **argv, struct options *o);
+
+#endif /* KCR_BATCH_OPTIONS_H */

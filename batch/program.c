@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Starting, restarting and ending the program; see program.h.
+ *
+ * cr_restart is asked for a status line (util/status.h): then it does not stand for the
+ * program, but ends once it runs, and the leader becomes the child of its nearest
+ * subreaper, this process.  So the program is a descendant in any case, and may be saved
+ * where Yama lets nobody else look at it.
+ */
+#include "batch/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "batch/command.h"
+#include "job/request.h"
+#include "proc/clock.h"
+#include "proc/tree.h"
+#include "report/report.h"
+#include "util/follow.h"
+
+#define MPIRUN_PATIENCE_NS	(10 * 1000000000ull)
+
+int program_adopt(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) ?
+		report_errno(-errno, "cannot become the parent of restarted programs") : 0;
+}
+
+/* ---- starting ---------------------------------------------------------------------- */
+
+/* In the child: the errno of what fails goes to the parent. */
+static void become(char *const command[], int to_parent)
+{
+	int err;
+
+	follow_end();
+	execvp(command[0], command);
+	err = errno;
+	if (write(to_parent, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+pid_t program_start(char *const command[])
+{
+	int ends[2], err = 0;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return report_errno(-errno, "cannot start %s", command[0]);
+	child = fork();
+	if (!child)
+		become(command, ends[1]);
+	if (child < 0)
+		err = errno;
+	close(ends[1]);
+	if (child > 0 && read(ends[0], &err, sizeof(err)) == sizeof(err))
+		waitpid(child, NULL, 0);
+	close(ends[0]);
+	return err ? report_errno(-err, "cannot start %s", command[0]) : child;
+}
+
+/* ---- restarting -------------------------------------------------------------------- */
+
+static void become_restart(const char *path, bool mpi, bool new_ids, int to_parent)
+{
+	char *tool = command_tool("cr_restart"), option[32];
+	const char *argv[6];
+	int count = 0;
+
+	snprintf(option, sizeof(option), "--status-fd=%d", to_parent);
+	argv[count++] = tool;
+	if (!mpi) {			/* its options would be mpirun's */
+		argv[count++] = option;
+		fcntl(to_parent, F_SETFD, 0);
+		if (new_ids)
+			argv[count++] = "--no-restore-pid";
+	}
+	argv[count++] = path;
+	argv[count] = NULL;
+	follow_end();
+	if (tool)
+		execvp(tool, (char *const *)argv);
+	fprintf(stderr, "cr_batch: cannot run %s: %s\n", tool ? tool : "cr_restart",
+		strerror(errno));
+	_exit(ENOENT);
+}
+
+/* The leader's PID from cr_restart's line; 0: it ended without one for success. */
+static pid_t read_leader(int fd)
+{
+	FILE *in = fdopen(fd, "r");
+	char *line = NULL;
+	size_t size = 0;
+	pid_t leader = 0;
+	int err, pid;
+
+	if (!in) {
+		close(fd);
+		return 0;
+	}
+	while (getline(&line, &size, in) > 0)
+		if (sscanf(line, "\001done %d %d", &err, &pid) == 2 && !err)
+			leader = pid;
+	free(line);
+	fclose(in);
+	return leader;
+}
+
+int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader)
+{
+	int ends[2], status;
+	pid_t child, found;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return report_errno(-errno, "cannot run cr_restart");
+	child = fork();
+	if (!child)
+		become_restart(path, mpi, new_ids, ends[1]);
+	close(ends[1]);
+	if (child < 0) {
+		int err = report_errno(-errno, "cannot run cr_restart");
+
+		close(ends[0]);
+		return err;
+	}
+	found = read_leader(ends[0]);
+	if (mpi) {
+		*leader = child;	/* it becomes the mpirun */
+		return 0;
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (found > 0) {
+		*leader = found;
+		return 0;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+/* ---- ending ------------------------------------------------------------------------ */
+
+bool program_is_mpi(pid_t leader)
+{
+	int fd = job_connect(leader);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static bool ends_in_time(pid_t leader)
+{
+	uint64_t deadline = now_ns() + MPIRUN_PATIENCE_NS;
+
+	while (now_ns() < deadline) {
+		siginfo_t info = {};
+
+		if (waitid(P_PID, leader, &info, WEXITED | WNOHANG | WNOWAIT) ? kill(leader, 0) :
+		    info.si_pid == leader)
+			return true;
+		usleep(20000);
+	}
+	return false;
+}
+
+void program_end(pid_t leader)
+{
+	pid_t *all;
+	ssize_t count;
+
+	if (program_is_mpi(leader) && !kill(leader, SIGTERM) && ends_in_time(leader))
+		return;
+	count = proc_tree(leader, &all);
+	if (count < 0) {
+		kill(leader, SIGKILL);
+		return;
+	}
+	for (ssize_t i = 0; i < count; i++)
+		kill(all[i], SIGKILL);
+	free(all);
+}

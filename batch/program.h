@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The program that cr_batch stands for: its leader is a child of this process, whether it
+ * was started or restarted.
+ */
+#ifndef KCR_BATCH_PROGRAM_H
+#define KCR_BATCH_PROGRAM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Makes this process the parent of what cr_restart rebuilds.  0, or -errno with a message. */
+int program_adopt(void);
+
+/*
+ * Starts the command with the caller's original signal mask.  The PID of the leader, or
+ * -errno with a message.
+ */
+pid_t program_start(char *const command[]);
+
+/*
+ * Restarts a checkpoint by cr_restart, which says on standard error why it fails.
+ * `new_ids`: without the old PIDs and thread IDs.  *leader is set on success: 0, else
+ * -errno (the low byte of cr_restart's: -EBUSY, an ID is in use; -EINVAL, damaged…).
+ */
+int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader);
+
+/* Is it an mpirun that saves its job itself? */
+bool program_is_mpi(pid_t leader);
+
+/*
+ * Ends the program: an mpirun by SIGTERM and, if that does not help, with its
+ * descendants by SIGKILL, others by SIGKILL at once.
+ */
+void program_end(pid_t leader);
+
+#endif /* KCR_BATCH_PROGRAM_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One run of a job: from the start or restart of the program to its end, or to the save
+ * after which the next run goes on.  begin.c starts it, supervise.c is its loop, save.c
+ * makes one checkpoint.  All in one thread.
+ */
+#ifndef KCR_BATCH_RUN_H
+#define KCR_BATCH_RUN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "batch/folder.h"
+#include "batch/options.h"
+#include "batch/schedule.h"
+#include "batch/state.h"
+
+struct run {
+	const struct options *options;
+	struct folder folder;
+	struct state state;
+	struct schedule schedule;
+	pid_t leader;			/* a child of ours */
+};
+
+/* Does all of it; the exit code, if the process has not ended as the program did. */
+int run_supervise(const struct options *o);
+
+/*
+ * Starts the command, or restarts it from the newest checkpoint that is undamaged.  0, or
+ * the exit code, after a line in the log.
+ */
+int run_begin(struct run *r);
+
+/*
+ * Takes a checkpoint of the program whose leader is `leader`; `leave`: which ends with it.
+ * The new one counts, and old ones are removed, once it is complete (and verified).  0, or
+ * -errno with a message: then the program runs on, and the older checkpoints are there.
+ */
+int run_save(struct run *r, pid_t leader, bool leave);
+
+/* Writes the state; a failure is said once and stops nothing. */
+void run_note(struct run *r);
+
+/* Is a checkpoint complete and undamaged (all of it is read)?  What is wrong goes to `why`. */
+bool run_verify(const char *path, char *why, size_t size);
+
+#endif /* KCR_BATCH_RUN_H */

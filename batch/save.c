@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One checkpoint.  It is taken in this process, not by cr_checkpoint, as Yama lets only an
+ * ancestor of the program do it.
+ *
+ * A save that ends the program kills it in the moment when the file is complete; if it is
+ * to be verified first, the program is stopped meanwhile, and goes on if the file is bad.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "batch/command.h"
+#include "batch/log.h"
+#include "batch/program.h"
+#include "batch/run.h"
+#include "checkpoint/checkpoint.h"
+#include "job/snapshot.h"
+#include "proc/clock.h"
+#include "proc/tree.h"
+#include "report/report.h"
+#include "util/mpi_job.h"
+
+#define STOP_LIMIT_S	60		/* for the program to come to a stop */
+#define VERIFY_LIMIT_S	86400
+
+bool run_verify(const char *path, char *why, size_t size)
+{
+	char *tool = command_tool("cr_info"), *line;
+	const char *const argv[] = { tool, "--verify", path, NULL };
+	int status = tool ? command_run(argv, VERIFY_LIMIT_S, why, size) : -ENOMEM;
+
+	free(tool);
+	line = strstr(why, "cr_info: ");
+	memmove(why, line ? line + 9 : why, strlen(line ? line + 9 : why) + 1);
+	why[strcspn(why, "\n")] = '\0';
+	if (status < 0)
+		snprintf(why, size, "cannot run cr_info: %s", strerror(-status));
+	return !status;
+}
+
+/* An MPI job deeper in the tree would be saved as processes without their connections. */
+static int refuse_inner_mpi(pid_t leader)
+{
+	pid_t *all;
+	ssize_t count = proc_tree(leader, &all);
+	int err = count < 0 ? report_fail(-ENOMEM, "no memory") : 0;
+
+	for (ssize_t i = 1; i < count && !err; i++)
+		if (program_is_mpi(all[i]))
+			err = report_fail(-EOPNOTSUPP, "process %d of the program is the mpirun of an "
+					  "MPI job, which is saved only as a whole: in the script, put "
+					  "cr_batch before cr_mpirun", all[i]);
+	if (count >= 0)
+		free(all);
+	return err;
+}
+
+/* What does not descend from the leader any more is not saved with it. */
+static int warn_stray(void *arg, pid_t child)
+{
+	struct run *r = arg;
+
+	if (child != r->leader)
+		log_event(LOG_NOTICE, "warning: process %d is no descendant of the program any more "
+			  "(a daemon) and is not saved with it", child);
+	return 0;
+}
+
+static uint64_t snapshot_bytes(const char *path)
+{
+	struct snapshot *s = NULL;
+	char *found = NULL;
+	uint64_t bytes = 0;
+
+	if (snapshot_load(path, &s, &found)) {
+		report_clear();
+		return 0;
+	}
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		bytes += s->rank[i].bytes;
+	snapshot_free(s);
+	free(found);
+	return bytes;
+}
+
+/* Writes the file or folder; *bytes: its size. */
+static int write_one(const struct run *r, pid_t leader, const char *path, bool mpi, int signal,
+		     uint64_t *bytes)
+{
+	const struct mpi_job_options job = { .keep = 1 };
+	struct checkpoint_options o = {
+		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
+		.signal = signal, .snapshot = !mpi && r->options->snapshot,
+	};
+	struct checkpoint_result result;
+	int err;
+
+	if (mpi) {
+		if (!mpi_job_checkpoint(&o, &job, false, &err))
+			return report_fail(-ESRCH, "mpirun %d has ended", leader);
+		*bytes = err ? 0 : snapshot_bytes(path);
+		return err;
+	}
+	err = refuse_inner_mpi(leader);
+	if (err)
+		return err;
+	o.timeout_s = STOP_LIMIT_S;
+	proc_each_child(getpid(), warn_stray, (void *)r);
+	err = checkpoint_run(&o, &result);
+	*bytes = result.bytes;
+	return err;
+}
+
+static void signal_tree(pid_t leader, int signal)
+{
+	pid_t *all;
+	ssize_t count = proc_tree(leader, &all);
+
+	for (ssize_t i = 0; i < count; i++)
+		kill(all[i], signal);
+	if (count >= 0)
+		free(all);
+}
+
+/* Checks a new file; the program, stopped if it is to `leave`, runs on if it is bad. */
+static int verify_new(struct run *r, const struct folder_checkpoint *c, const char *path,
+		      pid_t leader, bool leave)
+{
+	char why[512];
+
+	if (run_verify(path, why, sizeof(why)))
+		return 0;
+	if (leave && !c->mpi)
+		signal_tree(leader, SIGCONT);
+	if (folder_set_aside(&r->folder, c))
+		report_clear();
+	return report_fail(-EIO, "checkpoint %u is damaged: %s", c->number, why);
+}
+
+static void count_new(struct run *r, const struct folder_checkpoint *c, uint64_t bytes,
+		      uint64_t cost_ns)
+{
+	r->state.last = (struct state_last){ c->number, time(NULL), bytes, (double)cost_ns / 1e9 };
+	r->state.failures = 0;
+	r->state.fruitless = 0;
+}
+
+static uint32_t next_number(const struct run *r)
+{
+	struct folder_checkpoint *all;
+	ssize_t count = folder_list(&r->folder, &all);
+	uint32_t newest = r->state.last.number;
+
+	if (count > 0 && all[0].number > newest)
+		newest = all[0].number;
+	free(all);
+	return newest + 1;
+}
+
+int run_save(struct run *r, pid_t leader, bool leave)
+{
+	struct folder_checkpoint c = { .number = next_number(r), .mpi = program_is_mpi(leader) };
+	bool verify = r->options->verify, verify_first = verify && leave;
+	uint64_t start = now_ns(), bytes = 0, cost;
+	char path[PATH_MAX];
+	int err, signal = !leave || (verify && c.mpi) ? 0 : verify_first ? SIGSTOP : SIGKILL;
+
+	report_clear();
+	folder_checkpoint_path(&r->folder, &c, path);
+	err = write_one(r, leader, path, c.mpi, signal, &bytes);
+	cost = now_ns() - start;
+	if (!err && verify)
+		err = verify_new(r, &c, path, leader, leave);
+	if (err)
+		return err;
+	if (leave)
+		program_end(leader);
+	count_new(r, &c, bytes, cost);
+	log_event(LOG_ROUTINE, "checkpoint %u: %.1f MB in %.2f s%s%s", c.number,
+		  (double)bytes / 1e6, (double)cost / 1e9, verify ? ", verified" : "",
+		  leave ? "; the program is ended, to go on in the next run" : "");
+	err = folder_prune(&r->folder, r->options->keep);
+	if (err)
+		log_event(LOG_NOTICE, "warning: cannot remove old checkpoints: %s", strerror(-err));
+	report_clear();
+	return 0;
+}

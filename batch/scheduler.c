@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The schedulers.  Their commands run with a time limit: one that does not answer costs
+ * what was to be asked, not the job.
+ */
+#include "batch/scheduler.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "batch/command.h"
+#include "batch/duration.h"
+#include "report/report.h"
+
+#define ANSWER_S	15
+#define ANSWER_ROOM	65536
+#define COUNT(array)	(sizeof(array) / sizeof(*(array)))
+
+/* ---- commands ---------------------------------------------------------------------- */
+
+/* What a command says, malloc()ed; NULL: it failed, or there is no memory. */
+static char *answer_of(const char *const argv[])
+{
+	char *out = malloc(ANSWER_ROOM);
+
+	if (out && command_run(argv, ANSWER_S, out, ANSWER_ROOM)) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* The job's ID for the commands of the scheduler. */
+static const char *id_of(const char *variable)
+{
+	const char *id = getenv(variable);
+
+	return id ? id : "";
+}
+
+/* The time behind the first `key` in a text, up to white space or a comma; -1: none. */
+static int64_t time_behind(const char *text, const char *key)
+{
+	const char *at = text ? strstr(text, key) : NULL;
+	char value[32];
+	size_t length;
+
+	if (!at)
+		return -1;
+	at += strlen(key);
+	at += strspn(at, " =\t");
+	length = strcspn(at, " ,\t\n");
+	if (!length || length >= sizeof(value))
+		return -1;
+	memcpy(value, at, length);
+	value[length] = '\0';
+	return duration_parse(value);
+}
+
+static int ask_requeue(const char *const argv[])
+{
+	char said[512];
+	int status = command_run(argv, ANSWER_S, said, sizeof(said));
+
+	if (!status)
+		return 0;
+	said[strcspn(said, "\n")] = '\0';
+	if (status == -ETIMEDOUT)
+		return report_fail(status, "%s %s did not answer in %d s", argv[0], argv[1], ANSWER_S);
+	if (status < 0)
+		return report_errno(status, "cannot run %s", argv[0]);
+	return report_fail(-EIO, "%s %s ended with %d%s%s", argv[0], argv[1], status,
+			   *said ? ": " : "", said);
+}
+
+/* ---- Slurm ------------------------------------------------------------------------- */
+
+static int64_t slurm_seconds_left(void)
+{
+	const char *const argv[] = { "squeue", "--noheader", "--format=%L", "--job",
+				     id_of("SLURM_JOB_ID"), NULL };
+	const char *end = getenv("SLURM_JOB_END_TIME");
+	int64_t left;
+	char *text;
+
+	if (end && atoll(end) > 0)
+		return atoll(end) > time(NULL) ? atoll(end) - time(NULL) : 0;
+	text = answer_of(argv);
+	left = time_behind(text, "");
+	free(text);
+	return left;
+}
+
+static int slurm_requeue(void)
+{
+	const char *const argv[] = { "scontrol", "requeue", id_of("SLURM_JOB_ID"), NULL };
+
+	return ask_requeue(argv);
+}
+
+/* ---- PBS --------------------------------------------------------------------------- */
+
+static int64_t pbs_seconds_left(void)
+{
+	const char *const argv[] = { "qstat", "-f", id_of("PBS_JOBID"), NULL };
+	char *text = answer_of(argv);
+	int64_t limit = time_behind(text, "Resource_List.walltime");
+	int64_t used = time_behind(text, "resources_used.walltime");
+
+	free(text);
+	if (limit < 0)
+		return -1;
+	return used > limit ? 0 : limit - (used > 0 ? used : 0);
+}
+
+static int pbs_requeue(void)
+{
+	const char *const argv[] = { "qrerun", id_of("PBS_JOBID"), NULL };
+
+	return ask_requeue(argv);
+}
+
+/* ---- Grid Engine ------------------------------------------------------------------- */
+
+/* The limit counts from the start of the job, which is when cr_batch asks. */
+static int64_t sge_seconds_left(void)
+{
+	const char *const argv[] = { "qstat", "-j", id_of("JOB_ID"), NULL };
+	char *text = answer_of(argv);
+	int64_t limit = time_behind(text, "h_rt=");
+
+	free(text);
+	return limit;
+}
+
+/* ---- the table --------------------------------------------------------------------- */
+
+static const struct scheduler schedulers[] = {
+	{
+		.name = "slurm", .title = "Slurm", .mark = "SLURM_JOB_ID",
+		.id = { "SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID" }, .task = "SLURM_ARRAY_TASK_ID",
+		.seconds_left = slurm_seconds_left, .requeue = slurm_requeue,
+	}, {
+		.name = "pbs", .title = "PBS", .mark = "PBS_JOBID",
+		.id = { "PBS_JOBID" }, .task = "PBS_ARRAY_INDEX",
+		.seconds_left = pbs_seconds_left, .requeue = pbs_requeue,
+	}, {
+		.name = "sge", .title = "Grid Engine", .mark = "SGE_TASK_ID",
+		.id = { "JOB_ID" }, .task = "SGE_TASK_ID", .no_task = "undefined",
+		.seconds_left = sge_seconds_left, .requeue_code = 99,
+	}, {
+		.name = "lsf", .title = "LSF", .mark = "LSB_JOBID",
+		.id = { "LSB_JOBID" }, .task = "LSB_JOBINDEX", .no_task = "0",
+	},
+};
+
+const struct scheduler *scheduler_detect(void)
+{
+	for (size_t i = 0; i < COUNT(schedulers); i++)
+		if (getenv(schedulers[i].mark))
+			return &schedulers[i];
+	return NULL;
+}
+
+const struct scheduler *scheduler_named(const char *name)
+{
+	for (size_t i = 0; i < COUNT(schedulers); i++)
+		if (!strcmp(schedulers[i].name, name))
+			return &schedulers[i];
+	return NULL;
+}
+
+/* The name of PBS goes on after a dot or, for an array, with "[3]": digits are enough. */
+static void add_plain(char *out, size_t size, const char *text)
+{
+	size_t used = strlen(out);
+
+	for (; (isalnum((unsigned char)*text) || *text == '_') && used + 1 < size; text++)
+		out[used++] = *text;
+	out[used] = '\0';
+}
+
+void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
+{
+	const char *task, *id = NULL;
+
+	*out = '\0';
+	for (size_t i = 0; s && !id && i < COUNT(s->id) && s->id[i]; i++)
+		id = getenv(s->id[i]);
+	if (id)
+		add_plain(out, size, id);
+	if (!*out) {
+		snprintf(out, size, "job");
+		return;
+	}
+	task = s->task ? getenv(s->task) : NULL;
+	if (task && (!s->no_task || strcmp(task, s->no_task))) {
+		add_plain(out, size, "_");
+		add_plain(out, size, task);
+	}
+}

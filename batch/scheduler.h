@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What cr_batch asks of a batch scheduler: a table of operations for each, chosen by the
+ * environment that it gives its jobs.
+ */
+#ifndef KCR_BATCH_SCHEDULER_H
+#define KCR_BATCH_SCHEDULER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct scheduler {
+	const char *name;		/* as in --requeue=NAME */
+	const char *title;		/* for messages */
+	const char *mark;		/* a variable that only its jobs have */
+	const char *id[3];		/* variables with the ID, the first that is set counts; NULL */
+	const char *task;		/* variable with the number of an array task, or NULL */
+	const char *no_task;		/* what that is in other jobs, or NULL: it is not set */
+	/* The seconds until the allocation ends; -1: not known; NULL: it cannot tell. */
+	int64_t (*seconds_left)(void);
+	/* Asks for the job to run again: 0, or -errno with a message; NULL: by the code alone. */
+	int (*requeue)(void);
+	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code */
+};
+
+/* The one whose job this is; NULL: none. */
+const struct scheduler *scheduler_detect(void);
+
+/* That of a name; NULL: there is none. */
+const struct scheduler *scheduler_named(const char *name);
+
+/*
+ * A name for the job, the same each time that it runs: ID or ID_TASK, made of letters,
+ * digits, "_", "-" and "."; "job" if `s` is NULL.
+ */
+void scheduler_job_name(const struct scheduler *s, char *out, size_t size);
+
+#endif /* KCR_BATCH_SCHEDULER_H */

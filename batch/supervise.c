@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The loop of a run: signals, time and the program's end, until the program has ended or
+ * has been saved to go on in the next run.  Signals are blocked and taken one by one
+ * (util/follow.h), so one that comes during a save waits for its end.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "batch/duration.h"
+#include "batch/log.h"
+#include "batch/program.h"
+#include "batch/run.h"
+#include "proc/clock.h"
+#include "report/report.h"
+#include "util/follow.h"
+
+#define SECOND	1000000000ull
+
+/* ---- the beginning ----------------------------------------------------------------- */
+
+/* When to save before the allocation ends; SCHEDULE_NEVER: not, or it is not known. */
+static uint64_t end_of_allocation(const struct options *o, uint64_t now)
+{
+	const struct scheduler *s = o->scheduler;
+	int64_t left = o->time_s;
+	char text[48], before[48];
+
+	if (o->before_end_s < 0)
+		return SCHEDULE_NEVER;
+	if (left < 0 && s && s->seconds_left)
+		left = s->seconds_left();
+	if (left < 0) {
+		log_event(LOG_FAILURE, "warning: %s does not say when the allocation ends, so there is "
+			  "no save before that: give its length with --time",
+			  s ? s->title : "no scheduler is there, which");
+		return SCHEDULE_NEVER;
+	}
+	log_event(LOG_ROUTINE, "the allocation ends in %s: the save is due %s before",
+		  duration_format(text, sizeof(text), left),
+		  duration_format(before, sizeof(before), o->before_end_s));
+	return now + (left > o->before_end_s ? (uint64_t)(left - o->before_end_s) * SECOND : 0);
+}
+
+static void set_schedule(struct run *r)
+{
+	const struct options *o = r->options;
+	uint64_t now = now_ns();
+
+	r->schedule = (struct schedule){
+		.interval_ns = (uint64_t)(o->exit_each_s ? o->exit_each_s : o->interval_s) * SECOND,
+		.mttf_ns = (uint64_t)o->mttf_s * SECOND,
+		.leave_each = o->exit_each_s > 0,
+		.end_ns = end_of_allocation(o, now),
+	};
+	schedule_begin(&r->schedule, now);
+}
+
+/* The time of the next save for others, 0: none. */
+static time_t next_due(const struct run *r)
+{
+	const struct schedule *s = &r->schedule;
+	uint64_t next = s->next_ns < s->end_ns ? s->next_ns : s->end_ns, now = now_ns();
+
+	if (s->retry_ns > now)
+		next = s->retry_ns;
+	if (next == SCHEDULE_NEVER)
+		return 0;
+	return time(NULL) + (next > now ? (time_t)((next - now) / SECOND) : 0);
+}
+
+void run_note(struct run *r)
+{
+	static bool said;
+	int err;
+
+	r->state.next_due = r->state.phase == STATE_RUNNING ? next_due(r) : 0;
+	err = state_save(&r->state, &r->folder);
+	if (err && !said)
+		log_event(LOG_FAILURE, "warning: cannot write %s/%s.json: %s", r->folder.path,
+			  r->folder.name, strerror(-err));
+	said = err != 0;
+}
+
+/* ---- saving ------------------------------------------------------------------------ */
+
+static void save_failed(struct run *r, enum schedule_action action)
+{
+	uint64_t now = now_ns();
+
+	r->state.failures++;
+	schedule_failed(&r->schedule, now, action);
+	log_event(LOG_FAILURE, "the save has failed: %s; the program runs on, the next attempt is in "
+		  "%u s", report_message() ? report_message() : "for an unknown reason",
+		  (unsigned int)((r->schedule.retry_ns - now) / SECOND));
+	report_clear();
+}
+
+/* True: the program has been ended with it. */
+static bool save(struct run *r, enum schedule_action action)
+{
+	uint64_t start = now_ns();
+	int err = run_save(r, r->leader, action == SCHEDULE_LEAVE);
+	siginfo_t info;
+
+	/* The program has ended meanwhile, which is no failure. */
+	info.si_pid = 0;
+	if (err && !waitid(P_PID, r->leader, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	    info.si_pid == r->leader) {
+		log_event(LOG_ROUTINE, "no save: the program has ended");
+		report_clear();
+		return false;
+	}
+	if (err)
+		save_failed(r, action);
+	else
+		schedule_saved(&r->schedule, now_ns(), now_ns() - start);
+	run_note(r);
+	return !err && action == SCHEDULE_LEAVE;
+}
+
+/* Asks for the next run; the exit code that goes with it. */
+static int leave(struct run *r)
+{
+	const struct scheduler *s = r->options->requeue;
+	int err;
+
+	r->state.phase = STATE_SAVED;
+	run_note(r);
+	if (!s)
+		return r->options->exit_code;
+	err = s->requeue ? s->requeue() : 0;
+	if (err)
+		log_event(LOG_FAILURE, "the job is saved, but not requeued: %s", report_message());
+	else
+		log_event(LOG_NOTICE, "the job is saved and requeued by %s", s->title);
+	report_clear();
+	return s->requeue_code && !err ? s->requeue_code : r->options->exit_code;
+}
+
+/* ---- the loop ---------------------------------------------------------------------- */
+
+static void take_signal(struct run *r, const siginfo_t *info)
+{
+	if (info->si_signo == SIGCHLD)
+		return;
+	if (sigismember(&r->options->leave_on, info->si_signo)) {
+		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
+		r->schedule.leave = true;
+		r->schedule.retry_ns = 0;
+	} else if (sigismember(&r->options->save_on, info->si_signo)) {
+		log_event(LOG_ROUTINE, "SIG%s: saving", sigabbrev_np(info->si_signo));
+		r->schedule.save = true;
+		r->schedule.retry_ns = 0;
+	} else {
+		follow_pass_on(info, r->leader);
+	}
+}
+
+/* Reaps what has ended; true: the leader, with that status. */
+static bool has_ended(pid_t leader, int *status)
+{
+	pid_t got;
+
+	do
+		got = waitpid(-1, status, WNOHANG | __WALL);
+	while (got > 0 && got != leader);
+	return got == leader;
+}
+
+/* After the save that has ended the program. */
+static void wait_for_end(pid_t leader)
+{
+	siginfo_t info;
+	int status;
+
+	while (!has_ended(leader, &status)) {
+		if (errno == ECHILD)
+			return;
+		follow_wait(&info, UINT64_MAX);
+	}
+}
+
+/* Until the program has ended (true) or has been saved and ended (false). */
+static bool follow_program(struct run *r, int *status)
+{
+	for (;;) {
+		uint64_t wait_ns;
+		siginfo_t info;
+		enum schedule_action action;
+
+		if (has_ended(r->leader, status))
+			return true;
+		action = schedule_due(&r->schedule, now_ns(), &wait_ns);
+		if (action != SCHEDULE_NONE && save(r, action))
+			return false;
+		if (action == SCHEDULE_NONE && follow_wait(&info, wait_ns))
+			take_signal(r, &info);
+	}
+}
+
+/* The command has ended by itself: its checkpoints have done their duty if it was content. */
+static void end_job(struct run *r, int status)
+{
+	r->state.phase = STATE_ENDED;
+	r->state.status = status;
+	r->state.fruitless = 0;
+	if (WIFSIGNALED(status))
+		log_event(LOG_ROUTINE, "the program was ended by SIG%s; its checkpoints stay",
+			  sigabbrev_np(WTERMSIG(status)));
+	else
+		log_event(LOG_ROUTINE, "the program has ended with %d%s", WEXITSTATUS(status),
+			  WEXITSTATUS(status) ? "; its checkpoints stay" : "");
+	if (!status && !r->options->keep_at_end && folder_prune(&r->folder, 0))
+		log_event(LOG_NOTICE, "warning: cannot remove all checkpoints in %s", r->folder.path);
+	report_clear();
+	run_note(r);
+}
+
+static int run_program(struct run *r)
+{
+	int status, code = run_begin(r);
+
+	if (code)
+		return code;
+	state_set_leader(&r->state, r->leader);
+	r->state.phase = STATE_RUNNING;
+	set_schedule(r);
+	run_note(r);
+	if (follow_program(r, &status)) {
+		end_job(r, status);
+		follow_mimic(status);
+	}
+	wait_for_end(r->leader);
+	return leave(r);
+}
+
+static int exit_code_of(int err)
+{
+	log_event(LOG_FAILURE, "%s", report_message() ? report_message() : strerror(-err));
+	return err == -EBUSY ? EXIT_TEMPORARY : EXIT_FOLDER;
+}
+
+int run_supervise(const struct options *o)
+{
+	struct run r = { .options = o };
+	int code, err = folder_open(&r.folder, o->dir, o->name, true);
+
+	if (!err)
+		err = folder_lock(&r.folder);
+	if (err)
+		return exit_code_of(err);
+	log_open(&r.folder);
+	log_set_level(o->quiet, o->verbose);
+	err = state_load(&r.state, &r.folder, o->name);
+	if (!err)
+		err = program_adopt();
+	if (err)
+		return exit_code_of(err);
+	follow_begin();
+	follow_commit();
+	code = run_program(&r);
+	state_free(&r.state);
+	folder_close(&r.folder);
+	return code;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What cr_batch computes: lengths of time, when a save is due, names of jobs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/duration.h"
+#include "batch/folder.h"
+#include "batch/schedule.h"
+#include "batch/scheduler.h"
+
+#define SECOND	1000000000ull
+
+static void lengths_of_time(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} table[] = {
+		{ "0", 0 },		{ "90", 90 },		{ "90s", 90 },
+		{ "15m", 900 },		{ "12h", 43200 },	{ "2d", 172800 },
+		{ "1:30", 90 },		{ "1:00:00", 3600 },	{ "48:00:00", 172800 },
+		{ "1-02:03:04", 93784 }, { "1-02:03", 86400 + 123 },
+		{ "", -1 },		{ "-5", -1 },		{ "5x", -1 },
+		{ "5mm", -1 },		{ "1:60", -1 },		{ "1-25:00:00", -1 },
+		{ "1:2:3:4", -1 },	{ "1-", -1 },		{ "UNLIMITED", -1 },
+		{ "99999999999999999999", -1 },			{ "40000d", -1 },
+		{ " 5", -1 },		{ "1 ", -1 },
+	};
+	char text[48];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		int64_t got = duration_parse(table[i].text);
+
+		if (got != table[i].seconds)
+			fail_msg("\"%s\" is %lld", table[i].text, (long long)got);
+	}
+	assert_string_equal(duration_format(text, sizeof(text), 59), "59 s");
+	assert_string_equal(duration_format(text, sizeof(text), 3599), "59 min 59 s");
+	assert_string_equal(duration_format(text, sizeof(text), 90000), "1 d 1 h");
+}
+
+static void due_by_interval(void **state)
+{
+	struct schedule s = { .interval_ns = 10 * SECOND, .end_ns = SCHEDULE_NEVER };
+	uint64_t wait;
+
+	(void)state;
+	schedule_begin(&s, 100 * SECOND);
+	assert_int_equal(schedule_due(&s, 103 * SECOND, &wait), SCHEDULE_NONE);
+	assert_int_equal(wait, 7 * SECOND);
+	assert_int_equal(schedule_due(&s, 110 * SECOND, &wait), SCHEDULE_SAVE);
+	schedule_saved(&s, 112 * SECOND, 2 * SECOND);
+	assert_int_equal(schedule_due(&s, 121 * SECOND, &wait), SCHEDULE_NONE);
+	assert_int_equal(wait, SECOND);
+	s.leave_each = true;
+	assert_int_equal(schedule_due(&s, 122 * SECOND, &wait), SCHEDULE_LEAVE);
+}
+
+/* A failure is tried again later and later; the end of the allocation comes all the same. */
+static void failures(void **state)
+{
+	static const uint64_t pauses[] = { 5, 10, 20, 40, 60, 60 };
+	struct schedule s = { .interval_ns = 1000 * SECOND, .end_ns = 5000 * SECOND };
+	uint64_t now = 1000 * SECOND, wait;
+
+	(void)state;
+	schedule_begin(&s, 0);
+	for (size_t i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
+		assert_int_equal(schedule_due(&s, now, &wait), SCHEDULE_SAVE);
+		schedule_failed(&s, now, SCHEDULE_SAVE);
+		assert_int_equal(schedule_due(&s, now, &wait), SCHEDULE_NONE);
+		assert_int_equal(wait, pauses[i] * SECOND);
+		now += wait;
+	}
+	schedule_saved(&s, now, SECOND);
+	assert_int_equal(schedule_due(&s, now, &wait), SCHEDULE_NONE);
+	assert_int_equal(schedule_due(&s, 5000 * SECOND, &wait), SCHEDULE_LEAVE);
+	schedule_failed(&s, 5000 * SECOND, SCHEDULE_LEAVE);
+	assert_int_equal(schedule_due(&s, 5005 * SECOND, &wait), SCHEDULE_LEAVE);
+}
+
+/* A save that was asked for by a signal, without any interval. */
+static void due_by_signal(void **state)
+{
+	struct schedule s = { .end_ns = SCHEDULE_NEVER };
+	uint64_t wait;
+
+	(void)state;
+	schedule_begin(&s, 5);
+	assert_int_equal(schedule_due(&s, 1000 * SECOND, &wait), SCHEDULE_NONE);
+	assert_true(wait == SCHEDULE_NEVER);
+	s.save = true;
+	assert_int_equal(schedule_due(&s, 1000 * SECOND, &wait), SCHEDULE_SAVE);
+	s.leave = true;
+	assert_int_equal(schedule_due(&s, 1000 * SECOND, &wait), SCHEDULE_LEAVE);
+}
+
+/* The share of time lost to saves and to work that is done again (Daly's model, eq. 20). */
+static double lost(double interval, double cost, double mttf)
+{
+	return mttf * (exp((interval + cost) / mttf) - 1) / interval - 1;
+}
+
+static void optimum(void **state)
+{
+	static const double costs[] = { 1, 30, 300 }, mttf = 86400;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
+		double best = (double)schedule_optimum((uint64_t)costs[i] * SECOND,
+						       (uint64_t)mttf * SECOND) / SECOND;
+
+		assert_true(lost(best, costs[i], mttf) < lost(best * 1.05, costs[i], mttf));
+		assert_true(lost(best, costs[i], mttf) < lost(best / 1.05, costs[i], mttf));
+	}
+	assert_int_equal(schedule_optimum(300 * SECOND, 100 * SECOND), 100 * SECOND);
+}
+
+static void forget_schedulers(void)
+{
+	static const char *const variables[] = {
+		"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID",
+		"PBS_ARRAY_INDEX", "JOB_ID", "SGE_TASK_ID", "LSB_JOBID", "LSB_JOBINDEX",
+	};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		unsetenv(variables[i]);
+}
+
+static void check_name(const char *scheduler, const char *name)
+{
+	const struct scheduler *s = scheduler_detect();
+	char got[FOLDER_NAME_MAX + 1];
+
+	assert_string_equal(s ? s->name : "none", scheduler);
+	scheduler_job_name(s, got, sizeof(got));
+	assert_string_equal(got, name);
+	assert_true(folder_name_valid(got));
+	forget_schedulers();
+}
+
+static void names_of_jobs(void **state)
+{
+	(void)state;
+	forget_schedulers();
+	check_name("none", "job");
+	setenv("SLURM_JOB_ID", "4713", 1);
+	check_name("slurm", "4713");
+	setenv("SLURM_JOB_ID", "4713", 1);
+	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
+	setenv("SLURM_ARRAY_TASK_ID", "2", 1);
+	check_name("slurm", "4711_2");
+	setenv("PBS_JOBID", "17[3].server.site", 1);
+	setenv("PBS_ARRAY_INDEX", "3", 1);
+	check_name("pbs", "17_3");
+	setenv("JOB_ID", "8", 1);
+	setenv("SGE_TASK_ID", "undefined", 1);
+	check_name("sge", "8");
+	setenv("LSB_JOBID", "9", 1);
+	setenv("LSB_JOBINDEX", "4", 1);
+	check_name("lsf", "9_4");
+	setenv("SLURM_JOB_ID", "/../x", 1);
+	check_name("slurm", "job");
+	assert_false(folder_name_valid("../x"));
+	assert_false(folder_name_valid(".x"));
+	assert_false(folder_name_valid(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lengths_of_time), cmocka_unit_test(due_by_interval),
+		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
+		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
