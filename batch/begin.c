@@ -113,6 +113,13 @@ static int hopeless(struct run *r)
 	return EXIT_HOPELESS;
 }
 
+static int no_good_one(struct run *r)
+{
+	log_event(LOG_FAILURE, "no undamaged checkpoint of the job %s is left in %s: remove %s.* there "
+		  "to begin anew", r->folder.name, r->folder.path, r->folder.name);
+	return hopeless(r);
+}
+
 /* Tries the newest, then those before it as long as they are damaged. */
 static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize_t count)
 {
@@ -140,9 +147,7 @@ static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize
 			return hopeless(r);
 		}
 	}
-	log_event(LOG_FAILURE, "no undamaged checkpoint of the job %s is left in %s: remove %s.* there "
-		  "to begin anew", r->folder.name, r->folder.path, r->folder.name);
-	return hopeless(r);
+	return no_good_one(r);
 }
 
 static int restart_newest(struct run *r, const struct folder_checkpoint *all, ssize_t count)
@@ -214,10 +219,28 @@ static int check_command(struct run *r)
 	return 0;
 }
 
+/* Nothing to go on from: because there is nothing yet, or because all was damaged? */
+static int begin_anew(struct run *r)
+{
+	struct folder_checkpoint *damaged;
+	ssize_t count = folder_list(&r->folder, true, &damaged);
+
+	free(damaged);
+	return count > 0 ? no_good_one(r) : start_anew(r);
+}
+
+/* With --keep-at-end. */
+static int ended_before(struct run *r)
+{
+	log_event(LOG_FAILURE, "the job %s has ended with 0, and its checkpoints were kept: remove "
+		  "%s.* in %s to run it again", r->folder.name, r->folder.name, r->folder.path);
+	return EXIT_HOPELESS;
+}
+
 int run_begin(struct run *r)
 {
 	struct folder_checkpoint *all;
-	ssize_t count = folder_list(&r->folder, &all), before = count;
+	ssize_t count = folder_list(&r->folder, false, &all), before = count;
 	int code = count < 0 ? EXIT_FOLDER : 0;
 
 	if (code)
@@ -226,13 +249,15 @@ int run_begin(struct run *r)
 		state_free(&r->state);
 		r->state = (struct state){};
 	}
+	if (!code && count && r->state.phase == STATE_ENDED && !r->state.status)
+		code = ended_before(r);
 	code = code ?: check_command(r) ?: end_survivor(r, &count);
 	if (!code && count != before) {
 		free(all);
-		count = folder_list(&r->folder, &all);
+		count = folder_list(&r->folder, false, &all);
 	}
 	if (!code)
-		code = count > 0 ? restart_newest(r, all, count) : start_anew(r);
+		code = count > 0 ? restart_newest(r, all, count) : begin_anew(r);
 	free(all);
 	return code;
 }

@@ -115,22 +115,36 @@ bool folder_is_locked(const struct folder *f, const char *name)
 
 /* ---- checkpoints ------------------------------------------------------------------- */
 
+/* Does the text begin so?  Then *rest is what follows. */
+static bool has_prefix(const char *text, const char *prefix, const char **rest)
+{
+	size_t length = strlen(prefix);
+
+	if (strncmp(text, prefix, length))
+		return false;
+	*rest = text + length;
+	return true;
+}
+
 /* Is it the name of a checkpoint of this job? */
 static bool parse_name(const struct folder *f, const char *file, struct folder_checkpoint *c)
 {
-	size_t length = strlen(f->name);
 	unsigned long number;
-	char *end;
+	const char *end;
+	char *behind;
 
-	if (strncmp(file, f->name, length) || file[length] != '.' ||
-	    !isdigit((unsigned char)file[length + 1]))
+	if (!has_prefix(file, f->name, &end) || *end != '.' || !isdigit((unsigned char)end[1]))
 		return false;
-	number = strtoul(file + length + 1, &end, 10);
-	if (!number || number >= UINT32_MAX || *end++ != '.')
+	number = strtoul(end + 1, &behind, 10);
+	if (!number || number >= UINT32_MAX || *behind != '.')
 		return false;
+	end = behind + 1;
 	c->number = (uint32_t)number;
-	c->mpi = !strcmp(end, MPI_SUFFIX);
-	return c->mpi || !strcmp(end, PROCESSES_SUFFIX);
+	c->mpi = has_prefix(end, MPI_SUFFIX, &end);
+	if (!c->mpi && !has_prefix(end, PROCESSES_SUFFIX, &end))
+		return false;
+	c->damaged = !strcmp(end, DAMAGED_SUFFIX);
+	return c->damaged || !*end;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -140,7 +154,8 @@ static int newest_first(const void *a, const void *b)
 	return left->number < right->number ? 1 : left->number > right->number ? -1 : 0;
 }
 
-static ssize_t read_checkpoints(const struct folder *f, DIR *list, struct folder_checkpoint **out)
+static ssize_t read_checkpoints(const struct folder *f, DIR *list, bool damaged,
+				struct folder_checkpoint **out)
 {
 	struct dirent *entry;
 	ssize_t count = 0;
@@ -149,7 +164,7 @@ static ssize_t read_checkpoints(const struct folder *f, DIR *list, struct folder
 		struct folder_checkpoint one, *grown;
 		struct stat st;
 
-		if (!parse_name(f, entry->d_name, &one) ||
+		if (!parse_name(f, entry->d_name, &one) || one.damaged != damaged ||
 		    fstatat(f->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    (one.mpi ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode)))
 			continue;
@@ -163,7 +178,7 @@ static ssize_t read_checkpoints(const struct folder *f, DIR *list, struct folder
 	return count;
 }
 
-ssize_t folder_list(const struct folder *f, struct folder_checkpoint **out)
+ssize_t folder_list(const struct folder *f, bool damaged, struct folder_checkpoint **out)
 {
 	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -176,7 +191,7 @@ ssize_t folder_list(const struct folder *f, struct folder_checkpoint **out)
 			close(fd);
 		return count;
 	}
-	count = read_checkpoints(f, list, out);
+	count = read_checkpoints(f, list, damaged, out);
 	closedir(list);
 	if (count < 0) {
 		free(*out);
@@ -190,19 +205,21 @@ ssize_t folder_list(const struct folder *f, struct folder_checkpoint **out)
 char *folder_checkpoint_path(const struct folder *f, const struct folder_checkpoint *c,
 			     char out[PATH_MAX])
 {
-	if (snprintf(out, PATH_MAX, "%s/%s.%u.%s", f->path, f->name, c->number,
-		     c->mpi ? MPI_SUFFIX : PROCESSES_SUFFIX) >= PATH_MAX)
+	if (snprintf(out, PATH_MAX, "%s/%s.%u.%s%s", f->path, f->name, c->number,
+		     c->mpi ? MPI_SUFFIX : PROCESSES_SUFFIX,
+		     c->damaged ? DAMAGED_SUFFIX : "") >= PATH_MAX)
 		out[PATH_MAX - 1] = '\0';	/* too long to be opened, which will be reported */
 	return out;
 }
 
 int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c)
 {
-	char path[PATH_MAX], aside[PATH_MAX + sizeof(DAMAGED_SUFFIX)];
+	struct folder_checkpoint aside = *c;
+	char path[PATH_MAX], new_path[PATH_MAX];
 
+	aside.damaged = true;
 	folder_checkpoint_path(f, c, path);
-	snprintf(aside, sizeof(aside), "%s" DAMAGED_SUFFIX, path);
-	if (rename(path, aside))
+	if (rename(path, folder_checkpoint_path(f, &aside, new_path)))
 		return report_errno(-errno, "cannot rename %s", path);
 	return 0;
 }
@@ -219,16 +236,27 @@ static int remove_one(const struct folder *f, const struct folder_checkpoint *c)
 	return 0;
 }
 
-int folder_prune(const struct folder *f, size_t keep)
+static int remove_all_but(const struct folder *f, bool damaged, size_t keep)
 {
 	struct folder_checkpoint *all;
-	ssize_t count = folder_list(f, &all);
+	ssize_t count = folder_list(f, damaged, &all);
 	int err = count < 0 ? (int)count : 0;
 
 	for (ssize_t i = (ssize_t)keep; i < count; i++)
 		err = err ?: remove_one(f, &all[i]);
 	free(all);
+	report_clear();
 	return err;
+}
+
+int folder_prune(const struct folder *f, size_t keep)
+{
+	return remove_all_but(f, false, keep);
+}
+
+int folder_clear(const struct folder *f)
+{
+	return remove_all_but(f, false, 0) ?: remove_all_but(f, true, 0);
 }
 
 /* ---- small files ------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * The folder of a job's checkpoints, which may be that of several jobs: all files of a job
  * begin with its name.
  *	NAME.N.context	checkpoint N of processes, or NAME.N.kcr of an MPI job
+ *			once it is found to be damaged, with .damaged behind that
  *	NAME.json	the state of the job (state.h)
  *	NAME.log	a line per event (log.h)
  *	NAME.lock	held while a cr_batch works for the job
@@ -32,6 +33,7 @@ struct folder {
 struct folder_checkpoint {
 	uint32_t number;		/* 1, 2, … */
 	bool mpi;			/* a snapshot of an MPI job, which is a folder */
+	bool damaged;			/* set aside */
 	time_t created;
 };
 
@@ -51,10 +53,10 @@ int folder_lock(struct folder *f);
 bool folder_is_locked(const struct folder *f, const char *name);
 
 /*
- * The complete checkpoints of the job, the newest first, in a malloc()ed array.  Their
- * count or -errno with a message.
+ * The complete checkpoints of the job, or those that were set aside as `damaged`, the newest
+ * first, in a malloc()ed array.  Their count or -errno with a message.
  */
-ssize_t folder_list(const struct folder *f, struct folder_checkpoint **out);
+ssize_t folder_list(const struct folder *f, bool damaged, struct folder_checkpoint **out);
 
 /* The absolute path of a checkpoint; returns `out`. */
 char *folder_checkpoint_path(const struct folder *f, const struct folder_checkpoint *c,
@@ -63,8 +65,10 @@ char *folder_checkpoint_path(const struct folder *f, const struct folder_checkpo
 /* Gives a checkpoint a name that does not count.  0, or -errno with a message. */
 int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c);
 
-/* Removes all checkpoints but the newest `keep`.  0, or -errno of the first failure. */
+/* Removes all complete checkpoints but the newest `keep`.  0 or -errno, no message. */
 int folder_prune(const struct folder *f, size_t keep);
+/* Removes all, damaged ones as well.  0 or -errno, no message. */
+int folder_clear(const struct folder *f);
 
 /* Replaces the file NAME.SUFFIX by `text`, or leaves it as it is.  0 or -errno, no message. */
 int folder_write(const struct folder *f, const char *suffix, const char *text);

@@ -153,7 +153,7 @@ static void count_new(struct run *r, const struct folder_checkpoint *c, uint64_t
 static uint32_t next_number(const struct run *r)
 {
 	struct folder_checkpoint *all;
-	ssize_t count = folder_list(&r->folder, &all);
+	ssize_t count = folder_list(&r->folder, false, &all);
 	uint32_t newest = r->state.last.number;
 
 	if (count > 0 && all[0].number > newest)

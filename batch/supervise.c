@@ -208,14 +208,13 @@ static void end_job(struct run *r, int status)
 {
 	r->state.phase = STATE_ENDED;
 	r->state.status = status;
-	r->state.fruitless = 0;
 	if (WIFSIGNALED(status))
 		log_event(LOG_ROUTINE, "the program was ended by SIG%s; its checkpoints stay",
 			  sigabbrev_np(WTERMSIG(status)));
 	else
 		log_event(LOG_ROUTINE, "the program has ended with %d%s", WEXITSTATUS(status),
 			  WEXITSTATUS(status) ? "; its checkpoints stay" : "");
-	if (!status && !r->options->keep_at_end && folder_prune(&r->folder, 0))
+	if (!status && !r->options->keep_at_end && folder_clear(&r->folder))
 		log_event(LOG_NOTICE, "warning: cannot remove all checkpoints in %s", r->folder.path);
 	report_clear();
 	run_note(r);

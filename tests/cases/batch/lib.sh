@@ -48,3 +48,24 @@ leader() { cr_batch --status jobs --json | jq '.[0].pid'; }
 
 # complete: the names of the complete checkpoints, on a line.
 complete() { (cd jobs && find . -name '*.context' -printf '%P\n' | sort -V | paste -sd' '); }
+
+# A program that counts like the script, with 300 MB of memory that no save skips: one that
+# is being written when something happens.
+cat > large.py <<'TEXT'
+import os, sys, time
+memory = os.urandom(1 << 20) * 300
+for i in range(1, int(sys.argv[1]) + 1):
+    while i >= 10 and not os.path.exists("go"):
+        time.sleep(0.05)
+    with open("count", "a") as out:
+        print(i, file=out)
+TEXT
+
+# Is the first checkpoint being written?
+writing() { [ -s jobs/.job.1.context.tmp ] || [ -e jobs/job.1.context ]; }
+
+# one_line STATUS: the run ends with that, and says one line on standard error.
+one_line() {
+	ends "$1"
+	[ "$(wc -l < batch.out)" = 1 ] || fail "not one line: $(cat batch.out)"
+}
