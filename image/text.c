@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A context file as text: where it comes from, the tree of its processes, their
- * registers and, if asked for, their threads, areas and file descriptors.  Its
- * strings are not trusted: what could control a terminal is printed as `?`.
+ * A context file as text: its size, where it comes from, the files that a restart needs,
+ * the tree of its processes and, if asked for, their threads with registers, areas and file
+ * descriptors.  Its strings are not trusted: what could control a terminal is printed as `?`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +172,8 @@ static size_t descriptor_count(const struct context *c, const Kcr__Process *p)
 	return p->n_descriptor;
 }
 
-static void write_origin(FILE *out, const struct context *c, const struct summary *summary)
+static void write_origin(FILE *out, const struct context *c, const struct summary *summary,
+			 uint64_t bytes)
 {
 	static const char *const scopes[] = { "process", "process group", "session", "tree" };
 	const Kcr__Preamble *p = c->preamble;
@@ -188,6 +189,8 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	fputs("Format:        KCR context file, version 1, by KCR ", out);
 	text_put(out, p->kcr_version);
 	putc('\n', out);
+	if (bytes)
+		fprintf(out, "Size:          %" PRIu64 " KiB\n", (bytes + 1023) / 1024);
 	fputs("Kernel:        ", out);
 	text_put(out, p->kernel_release);
 	putc(' ', out);
@@ -286,10 +289,19 @@ static void write_descriptors(FILE *out, const struct context *c, const Kcr__Pro
 	}
 }
 
+/* Is there more to say than the line in the tree does? */
+static bool says_more(const Kcr__Process *p)
+{
+	return p->state == KCR__PROCESS__STATE__ZOMBIE || p->has_leader_exit_code ||
+	       (p->mm && p->mm->n_record);
+}
+
 static void write_process(FILE *out, const struct context *c, const Kcr__Process *p, bool all)
 {
 	size_t i;
 
+	if (!all && !says_more(p))
+		return;
 	fprintf(out, "\nProcess %" PRId32 ": ", p->pid);
 	text_put(out, command(p));
 	putc('\n', out);
@@ -297,10 +309,8 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 		fprintf(out, "  zombie with status %#" PRIx32 "\n", p->exit_code);
 	if (p->has_leader_exit_code)
 		fprintf(out, "  first thread ended with status %#" PRIx32 "\n", p->leader_exit_code);
-	for (i = 0; i < p->n_thread && (all || !i); i++)
+	for (i = 0; all && i < p->n_thread; i++)
 		write_thread(out, p->thread[i]);
-	if (i < p->n_thread)
-		fprintf(out, "  and %zu more threads\n", p->n_thread - i);
 	for (i = 0; p->mm && i < p->mm->n_record; i++)
 		text_record(out, p->mm->record[i], all);
 	if (!all)
@@ -310,11 +320,13 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 	write_descriptors(out, c, p);
 }
 
-void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all)
+void text_write(FILE *out, const struct context *c, const struct summary *summary, uint64_t bytes,
+		bool all)
 {
 	size_t i;
 
-	write_origin(out, c, summary);
+	write_origin(out, c, summary, bytes);
+	text_needs(out, c);
 	fprintf(out, "\n%8s %8s  %-8s %7s %12s%s %5s  %s\n", "PID", "PPID", "STATE", "THREADS",
 		"VIRTUAL KiB", summary ? "    SAVED KiB" : "", "FILES", "COMMAND");
 	write_tree(out, c, summary, 0, 0);

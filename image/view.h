@@ -26,8 +26,14 @@ struct summary {
 int summary_read(struct context_reader *r, const struct context *c, struct summary *out);
 void summary_free(struct summary *s);
 
-/* `summary` may be NULL; `all`: also every thread, memory area and descriptor. */
-void text_write(FILE *out, const struct context *c, const struct summary *summary, bool all);
+/*
+ * `summary` may be NULL; `bytes`: of the file, 0: not known; `all`: also every thread with
+ * its registers, memory area and descriptor.
+ */
+void text_write(FILE *out, const struct context *c, const struct summary *summary, uint64_t bytes,
+		bool all);
+/* A part of it: the files that must exist. */
+void text_needs(FILE *out, const struct context *c);
 /* A part of it: what a process has declared through libcr. */
 void text_record(FILE *out, const Kcr__Record *record, bool all);
 /* Prints a string from an untrusted file. */

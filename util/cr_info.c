@@ -31,7 +31,8 @@ static const char usage[] =
 	"Usage: cr_info [OPTION...] FILE\n"
 	"Shows what a context file holds; - is standard input.  FILE may be the\n"
 	"folder of a snapshot of an MPI job.\n\n"
-	"  -a, --all          also all threads, memory areas and descriptors\n"
+	"  -a, --all          also all threads with their registers, memory areas and\n"
+	"                     descriptors\n"
 	"      --json         everything but the memory itself, for programs\n"
 	"      --verify       read the whole file and check it\n"
 	"      --core=PID     write that process as an ELF core for a debugger\n"
@@ -115,6 +116,14 @@ static int parse(int argc, char **argv, struct options *o)
 	return -1;
 }
 
+/* Of a regular file, in bytes; 0: not known. */
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
 static int show(struct context_reader *r, const struct context *c, const struct options *o)
 {
 	struct summary summary = { 0 };
@@ -126,7 +135,8 @@ static int show(struct context_reader *r, const struct context *c, const struct 
 	if (o->json)
 		json_write(stdout, c, &summary);
 	else
-		text_write(stdout, c, whole ? &summary : NULL, o->all);
+		text_write(stdout, c, whole ? &summary : NULL,
+			   size_of(context_reader_fd(r)), o->all);
 	summary_free(&summary);
 	if (fflush(stdout) || ferror(stdout))
 		return report_errno(-errno, "cannot write");

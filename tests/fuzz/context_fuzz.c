@@ -88,7 +88,7 @@ static void show(const struct context *c)
 
 	if (!out)
 		out = fopen("/dev/null", "w");
-	text_write(out, c, NULL, true);
+	text_write(out, c, NULL, 1, true);
 	json_write(out, c, NULL);
 	for (i = 0; i < c->nr_processes; i++)
 		if (c->process[i]->n_thread && c->process[i]->mm &&

@@ -65,7 +65,7 @@ static char *show(bool json, bool all)
 	if (json)
 		json_write(out, o.c, &summary);
 	else
-		text_write(out, o.c, &summary, all);
+		text_write(out, o.c, &summary, 5000, all);
 	fclose(out);
 	summary_free(&summary);
 	close_sample(&o);
@@ -88,6 +88,26 @@ static void text(void **state)
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strstr(shown, words[i]))
 			fail_msg("no %s in:\n%s", words[i], shown);
+	free(shown);
+}
+
+static bool shows(const char *text, const char *words)
+{
+	return strstr(text, words);
+}
+
+/* Without `all`: size and what a restart needs, before the processes, and no registers. */
+static void text_is_short(void **state)
+{
+	char *shown = show(false, false);
+	const char *needs = strstr(shown, "that a restart needs"), *table = strstr(shown, "PPID");
+
+	(void)state;
+	assert_true(shows(shown, "Size:          5 KiB\n"));
+	assert_true(needs && table && needs < table);
+	assert_false(shows(shown, "0000000000001111"));
+	assert_false(shows(shown, "thread 101"));
+	assert_true(shows(shown, "value step = 18"));
 	free(shown);
 }
 
@@ -457,6 +477,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text),
+		cmocka_unit_test(text_is_short),
 		cmocka_unit_test(text_cannot_steer_a_terminal),
 		cmocka_unit_test(json),
 		cmocka_unit_test(json_strings),
