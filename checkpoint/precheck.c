@@ -231,7 +231,8 @@ static int check_device(pid_t pid, const char *path)
 static int refuse_aio(pid_t pid)
 {
 	return report_fail(-EOPNOTSUPP, "process %d has a ring of asynchronous input and output "
-			   "(io_setup), which cannot be saved", pid);
+			   "(io_setup), which cannot be saved: let the program do without it "
+			   "(MariaDB, MySQL: innodb_use_native_aio=OFF)", pid);
 }
 
 /* Refuses devices and aio rings; opens files that will be needed during the stop. */

@@ -195,7 +195,7 @@ static int check_flags(const struct checkpoint *c)
 					   "be checkpointed", m->pid);
 		if (m->flags & KCR_PROCESS_IO_URING)
 			return report_fail(-EOPNOTSUPP, "process %d uses io_uring, which cannot be "
-					   "checkpointed", m->pid);
+					   "checkpointed: " WITHOUT_IO_URING, m->pid);
 		if ((m->flags & KCR_PROCESS_TRACED) &&
 		    c->options->traced != CHECKPOINT_PTRACE_ALLOW)
 			return report_fail(-CR_EPTRACED, "process %d is being debugged: detach the "

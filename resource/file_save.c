@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ int file_unsupported(struct file_table *t, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(t->reason, sizeof(t->reason), format, args);
 	va_end(args);
+	t->instead = NULL;
 	return -EOPNOTSUPP;
 }
 
@@ -57,14 +59,15 @@ int file_save_error(const struct file_probe *probe, int err, const char *format,
 
 static int save_unsupported(struct file_table *t, struct entry *e)
 {
+	const char *advice = t->instead ?: "--skip-unsupported restores it as closed";
 	const struct file_probe *p = &e->probe;
 	char place[64];
 
 	name_place(p, place, sizeof(place));
-	if (!t->skip_unsupported || p->mapped)
-		return report_fail(-EOPNOTSUPP, "%s is %s (%s), which cannot be saved%s", place,
-				   t->reason, p->link, p->mapped ? "" :
-				   "; --skip-unsupported restores it as closed");
+	if (!t->skip_unsupported || p->mapped || t->instead)
+		return report_fail(-EOPNOTSUPP, "%s is %s (%s), which cannot be saved%s%s", place,
+				   t->reason, p->link, p->mapped ? "" : "; ",
+				   p->mapped ? "" : advice);
 	kcr__file__free_unpacked(e->file, NULL);
 	e->file = malloc(sizeof(*e->file));
 	if (!e->file)
@@ -122,6 +125,12 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	int family;
 	socklen_t length = sizeof(family);
 
+	/* Closing it does not help: the process has used it. */
+	if (!strcmp(p->link, "anon_inode:[io_uring]")) {
+		file_unsupported(t, "an io_uring");
+		t->instead = WITHOUT_IO_URING;
+		return -EOPNOTSUPP;
+	}
 	if (!S_ISSOCK(p->st.st_mode) ||
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");

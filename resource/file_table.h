@@ -34,6 +34,7 @@ struct file_table {
 	void *inet_ends;		/* of inet_socket.c */
 	bool cloexec;			/* of the descriptor added last */
 	char reason[256];		/* of the last file_unsupported() */
+	const char *instead;		/* what to do, where --skip-unsupported is no help; or NULL */
 };
 
 #endif

@@ -144,6 +144,10 @@ struct file_kind {
 
 extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
 
+/* What to do about programs with io_uring: advice for messages. */
+#define WITHOUT_IO_URING "let the program do without it (MariaDB: innodb_use_native_aio=OFF; " \
+	"all programs, since Linux 6.6: sysctl kernel.io_uring_disabled=2)"
+
 /* In cr_restart, before it blocks signals: waits for ports of killed programs. */
 void ports_await(const struct rebuild *r);
 /* In cr_restart: open all files, store contents, complete them. */
