@@ -104,7 +104,7 @@ static const char usage_text[] =
 	"  -s, --sid, --session     session ID\n"
 	"Where to:\n"
 	"  -c, --cwd                context.ID in this folder (default)\n"
-	"  -f, --file FILE          FILE\n"
+	"  -f, --file FILE          FILE (-: standard output)\n"
 	"  -F, --fd N               descriptor N (a pipe or socket will do)\n"
 	"If the file exists:\n"
 	"      --atomic             replace it once all is written (default)\n"
@@ -185,7 +185,10 @@ static int parse_destination(int option, const char *value, struct arguments *a)
 		return 1;
 	case 'f':
 		a->nr_destinations++;
-		o->path = value;
+		if (!strcmp(value, "-"))
+			o->fd = STDOUT_FILENO;
+		else
+			o->path = value;
 		return *value ? 1 : report_fail(-EINVAL, "-f needs the name of a file");
 	case 'F':
 		a->nr_destinations++;
@@ -300,6 +303,19 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	}
 }
 
+/* Of what is written to our standard output nothing else may come, and no terminal shows it. */
+static int check_output(const struct arguments *a)
+{
+	if (a->checkpoint.fd != STDOUT_FILENO)
+		return 0;
+	if (a->json)
+		return report_fail(-EINVAL, "--json and the context file cannot both go to standard "
+				   "output: name a file, or another descriptor with -F");
+	if (isatty(STDOUT_FILENO))
+		return report_fail(-EINVAL, "standard output is a terminal: redirect it");
+	return 0;
+}
+
 /* The one argument, and what depends on it.  -1 to go on, or the exit code. */
 static int parse_target(int argc, char **argv, struct arguments *a)
 {
@@ -317,8 +333,9 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		return bad_usage();
 	}
 	o->target = target;
-	if (a->nr_destinations > 1) {
+	if (a->nr_destinations > 1)
 		report_fail(-EINVAL, "choose one of --cwd, --file and --fd");
+	if (report_message() || check_output(a)) {
 		report_print(-EINVAL);
 		return EINVAL;
 	}

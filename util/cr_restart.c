@@ -90,7 +90,7 @@ static void usage(FILE *out)
 	      "       cr_restart DIR [options of mpirun]\n"
 	      "Restart processes from a context file made by cr_checkpoint, or an MPI job from\n"
 	      "the folder of its snapshot.\n\n"
-	      "  -f, --file FILE          the context file (as the argument)\n"
+	      "  -f, --file FILE          the context file (as the argument; -: standard input)\n"
 	      "  -F, --fd N               read it from descriptor N (a pipe or socket will do)\n"
 	      "  -S, --signal N           send signal N to every process first\n"
 	      "      --run                let them run (default)\n"
@@ -180,6 +180,15 @@ static bool parse_signal(int option, struct restart_options *o)
 	return true;
 }
 
+/* The context file; "-": standard input. */
+static void name_file(const char *name, struct arguments *a)
+{
+	if (!strcmp(name, "-"))
+		a->fd = STDIN_FILENO;
+	else
+		a->file = name;
+}
+
 /* One option: 0, or -errno with a message. */
 static int parse_one(int option, const char *value, struct arguments *a)
 {
@@ -191,7 +200,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	}
 	switch (option) {
 	case 'f':
-		a->file = value;
+		name_file(value, a);
 		return 0;
 	case 'F':
 		if (parse_number(value, &a->fd))
@@ -244,8 +253,8 @@ static int parse(int argc, char **argv, struct arguments *a)
 			return fail(HOOK_FAIL_ARGS, -bad_usage());
 		}
 	}
-	if (optind < argc && !a->file)
-		a->file = argv[optind++];
+	if (optind < argc && !a->file && a->fd < 0)
+		name_file(argv[optind++], a);
 	if (optind < argc || (a->file && a->fd >= 0) || (!a->file && a->fd < 0)) {
 		report_fail(-EINVAL, "name one context file, or a descriptor with -F");
 		report_print(-EINVAL);
