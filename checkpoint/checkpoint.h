@@ -49,6 +49,7 @@ struct checkpoint_options {
 	int fd;
 	enum checkpoint_replace replace;
 	const char *backup;		/* name for BACKUP; NULL: PATH.~N~ */
+	unsigned int keep;		/* so many of PATH, PATH.~N~ …; 0: no matter.  ATOMIC only */
 	bool sync;			/* fsync before reporting success */
 
 	int signal;			/* sent to every process at the end; 0: none */

@@ -15,10 +15,17 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
+static int refuse_keep(void)
+{
+	return report_fail(-EINVAL, "--keep is for files: the context file goes to a stream");
+}
+
 static int open_descriptor(struct destination **out, const struct checkpoint_options *o)
 {
 	int mode = fcntl(o->fd, F_GETFL), fd;
 
+	if (o->keep)
+		return refuse_keep();
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
 		return report_fail(-EBADF, "descriptor %d is not open for writing", o->fd);
 	fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
@@ -30,7 +37,7 @@ static int open_descriptor(struct destination **out, const struct checkpoint_opt
 static int open_special(struct destination **out, struct place *p,
 			const struct checkpoint_options *o)
 {
-	int fd = place_open_special(p, o->path);
+	int fd = o->keep ? refuse_keep() : place_open_special(p, o->path);
 
 	/* It has no offset to rewind to. */
 	return fd < 0 ? fd : stream_destination_open(out, fd, true, o->sync);

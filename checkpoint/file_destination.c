@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint/kept.h"
 #include "image/place.h"
 #include "report/report.h"
 
@@ -31,6 +32,7 @@ struct file_destination {
 	char *temporary;	/* in the directory */
 	enum checkpoint_replace replace;
 	const char *backup;
+	unsigned int keep;	/* files of this name, with older ones; 0: no matter */
 };
 
 static struct file_destination *file(const struct destination *d)
@@ -176,14 +178,12 @@ static int backup_as(struct file_destination *d)
 }
 
 /* Gives the existing file another name; its own stays in place if links are possible. */
-static int backup(struct file_destination *d)
+static int backup_from(struct file_destination *d, unsigned long first)
 {
 	char name[NAME_MAX + 1];
 
-	if (d->backup)
-		return backup_as(d);
-	for (unsigned int n = 1; n < 1000000; n++) {
-		if (snprintf(name, sizeof(name), "%s.~%u~", d->name, n) >= (int)sizeof(name))
+	for (unsigned long n = first; n < first + 1000000; n++) {
+		if (snprintf(name, sizeof(name), "%s.~%lu~", d->name, n) >= (int)sizeof(name))
 			return report_errno(-ENAMETOOLONG, "backup of %s", d->name);
 		if (!faccessat(d->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
 			continue;
@@ -197,6 +197,21 @@ static int backup(struct file_destination *d)
 		return 0;
 	}
 	return report_fail(-EEXIST, "too many backups of %s", d->name);
+}
+
+static int backup(struct file_destination *d)
+{
+	struct kept kept;
+	int err;
+
+	if (d->replace == CHECKPOINT_BACKUP)
+		return d->backup ? backup_as(d) : backup_from(d, 1);
+	if (d->keep < 2)
+		return 0;
+	err = kept_find(d->dir_fd, d->name, &kept);
+	if (err)
+		return report_errno(err, "cannot look for older files of %s", d->name);
+	return backup_from(d, kept.newest + 1);
 }
 
 /* As rename, but -EEXIST if the name is taken. */
@@ -230,10 +245,8 @@ static int appear(struct file_destination *d)
 static int commit(struct destination *destination)
 {
 	struct file_destination *d = file(destination);
-	int err = 0;
+	int err = backup(d);
 
-	if (d->replace == CHECKPOINT_BACKUP)
-		err = backup(d);
 	if (err)
 		return err;
 	err = has_name(d, d->destination.fd, d->temporary) ? appear(d) : -ESTALE;
@@ -247,6 +260,11 @@ static int commit(struct destination *destination)
 				   d->directory, d->name);
 	if (d->destination.sync && fsync(d->dir_fd) && errno != EINVAL && errno != EROFS)
 		return report_errno(-errno, "cannot sync the directory %s", d->directory);
+	/* The new one is complete: what is too old may go, or stay. */
+	err = d->keep ? kept_forget(d->dir_fd, d->name, d->keep - 1) : 0;
+	if (err)
+		report_warn("cannot remove what is older than the last %u of %s: %s", d->keep,
+			    d->name, strerror(-err));
 	return 0;
 }
 
@@ -318,6 +336,7 @@ int file_destination_open(struct destination **out, struct place *p,
 	d->dir_fd = -1;
 	d->replace = options->replace;
 	d->backup = options->backup;
+	d->keep = options->keep;
 	err = open_file(d, p, options->path, exists);
 	if (err)
 		close_file(&d->destination);

@@ -117,7 +117,7 @@ static const char usage_text[] =
 	"      --stop --term --abort --kill --cont   get that signal\n"
 	"How:\n"
 	"      --snapshot           let them run while their memory is written\n"
-	"      --keep=N             of an MPI job: N snapshots of this name, the last is NAME.kcr\n"
+	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       lz4, zstd or none (default)\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
@@ -283,7 +283,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_KEEP:
 		if (number(value, 1) < 0)
 			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);
-		a->job.keep = number(value, 1);
+		a->job.keep = o->keep = number(value, 1);
 		return 0;
 	case OPT_LOCAL:
 		a->job.local = value;
@@ -333,6 +333,9 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		return bad_usage();
 	}
 	o->target = target;
+	if (o->keep && o->replace != CHECKPOINT_ATOMIC)
+		report_fail(-EINVAL, "--keep says what becomes of older files: leave --backup, "
+			    "--clobber and --noclobber out");
 	if (a->nr_destinations > 1)
 		report_fail(-EINVAL, "choose one of --cwd, --file and --fd");
 	if (report_message() || check_output(a)) {
