@@ -65,10 +65,24 @@ static int highest_saved(const struct context *c)
 	return highest;
 }
 
-static int raise_limit(int highest, size_t nr_files)
+/* Is it opened once more, until its contents are stored? */
+static bool may_have_contents(const Kcr__File *file)
 {
-	rlim_t needed = (rlim_t)highest + 2 * nr_files + SPARE_DESCRIPTORS;
+	const struct file_kind *kind = file_kind_of(file->kind_case);
+
+	if (file->kind_case == KCR__FILE__KIND_REGULAR)
+		return file->regular->deleted || file->regular->shared_memory;
+	return kind && kind->content_size;
+}
+
+/* Above the saved descriptors there is one for each file, and those for contents. */
+static int raise_limit(const struct context *c, int highest)
+{
+	rlim_t needed = (rlim_t)highest + c->nr_files + SPARE_DESCRIPTORS;
 	struct rlimit limit;
+
+	for (size_t i = 0; i < c->nr_files; i++)
+		needed += may_have_contents(c->file[i]);
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return report_errno(-errno, "limit of open files");
@@ -124,7 +138,7 @@ static int prepare(struct rebuild *r)
 int files_open(struct rebuild *r)
 {
 	const struct context *c = r->context;
-	int err = raise_limit(highest_saved(c), c->nr_files);
+	int err = raise_limit(c, highest_saved(c));
 
 	if (!err)
 		err = prepare(r);
