@@ -292,23 +292,18 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	return fd;
 }
 
-/* Makes `other` another name of the pipe, if that is free. */
-static int add_name(struct rebuild *r, const Kcr__File *named, const Kcr__File *other)
+/* Makes `other` another name of the open pipe, if that is free. */
+static int add_name(struct rebuild *r, int fd, const Kcr__File *other)
 {
-	char from[NAME_MAX + 1], to[NAME_MAX + 1];
-	int at = rebuild_open_folder(r, named->pipe->fifo_path, from), folder, err = 0;
+	char name[NAME_MAX + 1], path[PROC_PATH];
+	int folder = rebuild_open_folder(r, other->pipe->fifo_path, name), err = 0;
 
-	if (at < 0)
-		return rebuild_error(named, at, "its folder cannot be opened");
-	folder = rebuild_open_folder(r, other->pipe->fifo_path, to);
 	if (folder < 0)
-		err = rebuild_error(other, folder, "its folder cannot be opened");
-	else if (linkat(at, from, folder, to, 0) && errno != EEXIST)
-		err = rebuild_error(other, -errno, "it cannot be made another name of %s",
-				    named->pipe->fifo_path);
-	if (folder >= 0)
-		close(folder);
-	close(at);
+		return rebuild_error(other, folder, "its folder cannot be opened");
+	if (linkat(AT_FDCWD, proc_fd_path(path, fd), folder, name, AT_SYMLINK_FOLLOW) &&
+	    errno != EEXIST)
+		err = rebuild_error(other, -errno, "it cannot be made another name of the pipe");
+	close(folder);
 	return err;
 }
 
@@ -328,7 +323,7 @@ static int open_fifo(struct rebuild *r, const Kcr__File *file)
 		fd = make_fifo(r, named);
 	for (i = 0; fd >= 0 && !err && (f = next_named(r, file, &i));)
 		if (strcmp(f->pipe->fifo_path, named->pipe->fifo_path))
-			err = add_name(r, named, f);
+			err = add_name(r, fd, f);
 	if (err) {
 		close(fd);
 		return err;
