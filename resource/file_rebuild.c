@@ -213,6 +213,20 @@ static int complete_kinds(struct rebuild *r, bool epolls)
 	return err;
 }
 
+static int deliver(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nr_files && !err; i++) {
+		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
+
+		if (kind && kind->deliver)
+			err = file_with_rights(r, c->file[i], kind->deliver);
+	}
+	return err;
+}
+
 int files_complete(struct rebuild *r)
 {
 	const struct context *c = r->context;
@@ -220,6 +234,8 @@ int files_complete(struct rebuild *r)
 
 	if (!err)
 		err = complete_kinds(r, true);
+	if (!err)
+		err = deliver(r);
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		if (r->content_fd[i] >= 0)
 			close(r->content_fd[i]);

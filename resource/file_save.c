@@ -31,7 +31,9 @@ int file_unsupported(struct file_table *t, const char *format, ...)
 
 static void name_place(const struct file_probe *p, char *text, size_t size)
 {
-	if (p->number >= 0)
+	if (p->passed)
+		snprintf(text, size, "process %d, a descriptor in flight to it", p->pid);
+	else if (p->number >= 0)
 		snprintf(text, size, "process %d, descriptor %d", p->pid, p->number);
 	else
 		snprintf(text, size, "process %d, mapped file", p->pid);
@@ -142,6 +144,23 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	}
 }
 
+static void find_kind(struct entry *e)
+{
+	for (const struct file_kind *const *k = file_kinds; *k && !e->kind; k++)
+		if ((*k)->match(&e->probe))
+			e->kind = *k;
+}
+
+/* What a kind finishes in each process that has the file cannot be done for one in flight. */
+static bool can_be_passed(const struct entry *e)
+{
+	const bool ends_in_proc = !strncmp(e->probe.link, "/proc/", 6);
+
+	return !e->kind->install || e->kind == &file_kind_terminal ||
+	       ((e->kind == &file_kind_regular || e->kind == &file_kind_directory) &&
+		!ends_in_proc);
+}
+
 static int save_one(struct file_table *t, uint32_t id)
 {
 	struct entry *e = t->entry[id - 1];
@@ -155,10 +174,10 @@ static int save_one(struct file_table *t, uint32_t id)
 	kcr__file__init(e->file);
 	e->file->id = id;
 	e->file->flags = e->probe.flags;
-	for (const struct file_kind *const *k = file_kinds; *k && !e->kind; k++)
-		if ((*k)->match(&e->probe))
-			e->kind = *k;
-	if (e->kind)
+	find_kind(e);
+	if (e->kind && e->probe.passed && !can_be_passed(e))
+		err = file_unsupported(t, "an object of kind %s", e->kind->name);
+	else if (e->kind)
 		err = e->kind->save(t, &e->probe, e->file);
 	else
 		err = refuse_unknown(t, &e->probe);
@@ -171,6 +190,21 @@ static int save_one(struct file_table *t, uint32_t id)
 	}
 	return err ? report_errno(err, "process %d, descriptor %d (%s)", e->probe.pid,
 				  e->probe.number, e->probe.link) : save_common(t, e);
+}
+
+/* Those that are found come behind the others, and may lead to more. */
+static int collect(struct file_table *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->count && !err; i++) {
+		struct entry *e = t->entry[i];
+
+		find_kind(e);
+		if (e->kind && e->kind->collect)
+			err = e->kind->collect(t, &e->probe);
+	}
+	return err;
 }
 
 /*
@@ -191,7 +225,7 @@ static int save_undisturbed(struct file_table *t, uint32_t id)
 
 int file_table_save(struct file_table *t)
 {
-	int err = 0;
+	int err = t->dry ? 0 : collect(t);
 
 	for (size_t i = 0; i < t->count && !err; i++)
 		err = t->dry ? save_one(t, i + 1) : save_undisturbed(t, i + 1);

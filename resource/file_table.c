@@ -256,7 +256,7 @@ static int add_new(struct file_table *t, const struct file_probe *p, size_t at, 
 	err = file_probe_fill(&e->probe);
 	if (!err)
 		note_cloexec(t, e->probe.fdinfo);
-	if (!err)
+	if (!err && !p->passed)
 		err = add_place(t, p->pid, p->number, t->count + 1);
 	if (err) {
 		e->probe.fd = -1;	/* closed by the caller */
@@ -304,6 +304,26 @@ int file_table_add(struct file_table *t, int fd, pid_t pid, pid_t thread, int nu
 			close(fd);
 	}
 	return err ? file_save_error(&p, err, "cannot examine the open file") : 0;
+}
+
+int file_table_add_passed(struct file_table *t, int fd, const struct file_probe *via, uint32_t *id)
+{
+	struct file_probe p = {
+		.fd = fd, .pid = via->pid, .thread = getpid(), .number = fd, .passed = true,
+	};
+	bool found = false;
+	size_t at = 0;
+	int err = fstat(fd, &p.st) ? -errno : 0;
+
+	if (!err)
+		at = index_search(t, &p, &found);
+	if (!err && !found)
+		err = add_new(t, &p, at, id);
+	if (found)
+		*id = t->index[at];
+	if (err || found)
+		close(fd);
+	return err ? file_save_error(via, err, "cannot examine an open file in flight") : 0;
 }
 
 bool file_table_cloexec(const struct file_table *t)

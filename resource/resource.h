@@ -36,6 +36,7 @@ struct file_probe {
 	int flags;			/* F_GETFL */
 	const char *link;		/* readlink of /proc/THREAD/fd/N, e.g. "pipe:[123]" */
 	const char *fdinfo;		/* text of /proc/THREAD/fdinfo/N ("" if only mapped) */
+	bool passed;			/* in flight: `thread` and `number` are our own */
 	bool mapped;			/* some VMA maps it */
 	bool mapped_exec_or_private;	/* its contents matter for a mapping */
 	bool keep_contents;		/* FILE_MAPPED_KEPT */
@@ -62,6 +63,8 @@ void file_table_free(struct file_table *t);
  */
 int file_table_add(struct file_table *t, int fd, pid_t pid, pid_t thread, int number,
 		   enum file_mapping mapped, uint32_t *id);
+/* Likewise a descriptor in flight, which we have received; `via`: the socket. */
+int file_table_add_passed(struct file_table *t, int fd, const struct file_probe *via, uint32_t *id);
 /* Is the descriptor that was added last close-on-exec? */
 bool file_table_cloexec(const struct file_table *t);
 
@@ -124,6 +127,11 @@ struct file_kind {
 	bool (*match)(const struct file_probe *probe);
 	/* Fills `file` (id and flags are set; the framework sets position, owner, locks). */
 	int (*save)(struct file_table *t, const struct file_probe *probe, Kcr__File *file);
+	/*
+	 * Registers open files that can only be reached through this one, before any is
+	 * saved; optional.
+	 */
+	int (*collect)(struct file_table *t, const struct file_probe *probe);
 	/* Does this file have contents to store? Bytes; 0: none. */
 	uint64_t (*content_size)(const struct file_probe *probe, const Kcr__File *file);
 
@@ -135,6 +143,8 @@ struct file_kind {
 	int (*open)(struct rebuild *r, const Kcr__File *file);
 	/* After all CONTENT sections: the final descriptor, seals, size … optional. */
 	int (*complete)(struct rebuild *r, const Kcr__File *file);
+	/* After all files are complete: puts descriptors on their way; optional. */
+	int (*deliver)(struct rebuild *r, const Kcr__File *file);
 	/* In a process that has it as descriptor `number`, once its table is complete; optional. */
 	int (*install)(struct rebuild *r, const Kcr__Process *process, int number,
 		       const Kcr__File *file);

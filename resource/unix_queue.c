@@ -2,8 +2,8 @@
 /*
  * What has been sent to a Unix socket and not been read: read with
  * MSG_PEEK at a moving SO_PEEK_OFF, which is restored, so that the queue
- * stays as it was.  File descriptors in flight (SCM_RIGHTS) cannot be
- * saved.
+ * stays as it was.  Peeking gives us copies of descriptors in flight (SCM_RIGHTS), which are
+ * registered like those of a process.  In a stream they come with one of its bytes.
  */
 #include "resource/unix_socket.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,33 +20,37 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/socket.h"
+#include "resource/unix_diag.h"
+
+#define PASSED_MAX	253	/* in a message */
 
 struct peeked {
 	char *data;
 	size_t length;			/* of the message, even if it did not fit */
 	struct sockaddr_un sender;
 	socklen_t sender_length;
-	bool descriptors;
+	int fd[PASSED_MAX];		/* descriptors that came with it, ours */
+	size_t nr_fds;
+	bool truncated;			/* … and those that we could not take */
 };
 
-/* Peeking gives us copies of descriptors in flight: closes them. */
-static bool close_passed(struct msghdr *m)
+static void take_passed(struct msghdr *m, struct peeked *p)
 {
-	bool any = false;
-
+	p->nr_fds = 0;
+	p->truncated = m->msg_flags & MSG_CTRUNC;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		int fd;
-
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		for (size_t i = 0; i < count; i++) {
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			close(fd);
-		}
-		any = true;
+		p->nr_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(p->fd, CMSG_DATA(c), p->nr_fds * sizeof(int));
 	}
-	return any;
+}
+
+static void close_passed(struct peeked *p)
+{
+	for (size_t i = 0; i < p->nr_fds; i++)
+		close(p->fd[i]);
+	p->nr_fds = 0;
 }
 
 /*
@@ -54,7 +59,7 @@ static bool close_passed(struct msghdr *m)
  */
 static int peek(int fd, size_t room, struct peeked *p)
 {
-	char control[CMSG_SPACE(253 * sizeof(int)) + 256];
+	char control[CMSG_SPACE(PASSED_MAX * sizeof(int)) + 256];
 	struct iovec v = { p->data, room };
 	struct msghdr m = {
 		.msg_name = &p->sender, .msg_namelen = sizeof(p->sender),
@@ -70,20 +75,21 @@ static int peek(int fd, size_t room, struct peeked *p)
 		return errno == EAGAIN || errno == ECONNRESET ? 0 : -errno;
 	p->length = got;
 	p->sender_length = m.msg_namelen;
-	p->descriptors = close_passed(&m);
+	take_passed(&m, p);
 	return 1;
 }
 
 /* Read no more of a stream than there is: an error that follows is for the program. */
-static size_t room_for(const struct file_probe *probe, const Kcr__UnixSocket *u, size_t room)
+static size_t room_for(const struct file_probe *probe, const Kcr__UnixSocket *u, int offset,
+		       size_t room)
 {
 	int unread = 0;
 
 	if (u->type != SOCK_STREAM)
 		return room;
-	if (ioctl(probe->fd, SIOCINQ, &unread) || unread <= (int)u->stream.len)
+	if (ioctl(probe->fd, SIOCINQ, &unread) || unread <= offset)
 		return 0;
-	unread -= u->stream.len;
+	unread -= offset;
 	return (size_t)unread < room ? (size_t)unread : room;
 }
 
@@ -92,7 +98,29 @@ static bool set_offset(int fd, int offset)
 	return !setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
 }
 
-static int add_message(Kcr__UnixSocket *u, const struct peeked *p)
+/* Registers what came with a message; takes the descriptors. */
+static int add_passed(struct file_table *t, const struct file_probe *probe, Kcr__UnixMessage *m,
+		      struct peeked *p)
+{
+	size_t count = p->nr_fds;
+	int err = 0;
+
+	m->file_id = count ? calloc(count, sizeof(*m->file_id)) : NULL;
+	if (count && !m->file_id)
+		return report_errno(-ENOMEM, "saving a socket");
+	p->nr_fds = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (err)
+			close(p->fd[i]);
+		else
+			err = file_table_add_passed(t, p->fd[i], probe, &m->file_id[i]);
+	}
+	m->n_file_id = count;
+	return err;
+}
+
+static int add_message(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
+		       struct peeked *p)
 {
 	Kcr__UnixMessage **more = realloc(u->message, (u->n_message + 1) * sizeof(*more)), *m;
 	size_t head = offsetof(struct sockaddr_un, sun_path);
@@ -108,11 +136,11 @@ static int add_message(Kcr__UnixSocket *u, const struct peeked *p)
 	kcr__unix_message__init(m);
 	more[u->n_message++] = m;
 	err = file_bytes(&m->data, p->data, p->length);
-	if (!err && p->sender_length > head) {
+	if (!err && u->type != SOCK_STREAM && p->sender_length > head) {
 		m->has_sender = true;
 		err = file_bytes(&m->sender, p->sender.sun_path, p->sender_length - head);
 	}
-	return err;
+	return err ?: add_passed(t, probe, m, p);
 }
 
 static int add_stream(Kcr__UnixSocket *u, const struct peeked *p)
@@ -128,26 +156,84 @@ static int add_stream(Kcr__UnixSocket *u, const struct peeked *p)
 	return 0;
 }
 
+/*
+ * Of `length` bytes of a stream at `offset`, the last of which came with descriptors: how
+ * many come before those that bring them?  Peeking shows the descriptors even if it ends in
+ * front of these.  But the kernel copies what was sent in one piece as a whole or, if
+ * the memory is not there, not at all: so the last byte has no memory.  -errno, reported.
+ */
+static ssize_t bytes_before(const struct file_probe *probe, int offset, size_t length)
+{
+	size_t page = sysconf(_SC_PAGESIZE), size = (length + page - 1) / page * page;
+	char *area = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	ssize_t before;
+
+	if (area == MAP_FAILED || mprotect(area + size, page, PROT_NONE))
+		return report_errno(-ENOMEM, "saving a socket");
+	set_offset(probe->fd, offset);
+	before = recv(probe->fd, area + size - (length - 1), length, MSG_PEEK | MSG_DONTWAIT);
+	if (before < 0)
+		before = errno == EFAULT ? 0 : file_save_error(probe, -errno,
+							       "cannot read its queue");
+	munmap(area, size + page);
+	set_offset(probe->fd, offset);
+	return before;
+}
+
+/*
+ * Adds what was peeked at *offset.  If some of a stream comes before what brings
+ * descriptors, only *limit is set: to so many bytes, which are to be peeked and added first.
+ */
+static int add(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
+	       struct peeked *p, int *offset, size_t *limit)
+{
+	bool plain = *limit != SIZE_MAX;
+	ssize_t before;
+	int err;
+
+	*limit = SIZE_MAX;
+	if (plain)
+		close_passed(p);	/* of what follows */
+	else if (p->truncated)
+		return file_too_many(probe->pid);
+	if (u->type == SOCK_STREAM && p->nr_fds) {
+		before = bytes_before(probe, *offset, p->length);
+		if (before < 0)
+			return before;
+		if (before) {
+			*limit = before;
+			return 0;
+		}
+		set_offset(probe->fd, *offset + p->length);
+	}
+	if (u->type == SOCK_STREAM && !p->nr_fds && !u->n_message)
+		err = add_stream(u, p);
+	else
+		err = add_message(t, probe, u, p);
+	*offset += p->length;
+	return err;
+}
+
 static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
 		    bool moves)
 {
 	struct peeked p = {};
-	size_t room = 1 << 18, wanted;
+	size_t room = 1 << 18, limit = SIZE_MAX, wanted;
 	int offset = 0, err = 0, more;
 
 	p.data = malloc(room);
 	if (!p.data)
 		return report_errno(-ENOMEM, "saving a socket");
 	while (!err) {
-		wanted = room_for(probe, u, room);
+		wanted = room_for(probe, u, offset, room < limit ? room : limit);
 		more = wanted ? peek(probe->fd, wanted, &p) : 0;
 		if (more <= 0 || (!p.length && u->type == SOCK_STREAM)) {
 			err = more < 0 ? file_save_error(probe, more, "cannot read its queue") : 0;
 			break;
 		}
-		if (p.descriptors) {
-			err = file_unsupported(t, "a Unix socket with file descriptors in flight");
-		} else if (p.length > room && u->type != SOCK_STREAM) {
+		if (p.length > room && u->type != SOCK_STREAM) {
+			close_passed(&p);
 			free(p.data);
 			room = p.length;
 			p.data = malloc(room);
@@ -156,8 +242,8 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 			if (!moves || !set_offset(probe->fd, offset))
 				err = file_save_error(probe, -EIO, "cannot read its queue");
 		} else {
-			err = u->type == SOCK_STREAM ? add_stream(u, &p) : add_message(u, &p);
-			offset += p.length;
+			err = add(t, probe, u, &p, &offset, &limit);
+			close_passed(&p);
 		}
 		/* An empty message is the end of a connection. */
 		if (!moves || (!p.length && u->shut_read))
@@ -169,18 +255,36 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 
 int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
 {
-	const char *passed = fdinfo_value(probe->fdinfo, "scm_fds:");
 	int before = socket_value(probe->fd, SO_PEEK_OFF), err;
 	bool moves;
 
-	if (passed && atoi(passed))
-		return file_unsupported(t, "a Unix socket with file descriptors in flight");
 	if (file_table_is_dry(t))
 		return 0;
 	moves = set_offset(probe->fd, 0);
 	err = peek_all(t, probe, u, moves);
 	if (moves)
 		set_offset(probe->fd, before);
+	return err;
+}
+
+int unix_queue_collect(struct file_table *t, const struct file_probe *probe)
+{
+	const char *passed = fdinfo_value(probe->fdinfo, "scm_fds:");
+	Kcr__UnixSocket *scratch;
+	struct unix_state state;
+	int err;
+
+	if (!passed || !atoi(passed) || socket_value(probe->fd, SO_ACCEPTCONN) == 1 ||
+	    unix_diag(t, probe->st.st_ino, &state))
+		return 0;		/* save() says what is wrong with it */
+	scratch = malloc(sizeof(*scratch));
+	if (!scratch)
+		return report_errno(-ENOMEM, "saving a socket");
+	kcr__unix_socket__init(scratch);
+	scratch->type = socket_value(probe->fd, SO_TYPE);
+	scratch->shut_read = state.shutdown & 1;
+	err = unix_queue_save(t, probe, scratch);
+	kcr__unix_socket__free_unpacked(scratch, NULL);
 	return err;
 }
 
@@ -206,7 +310,15 @@ static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__Fi
 	return rebuild_error(file, sent < 0 ? -errno : -EIO, "cannot fill its queue");
 }
 
-int unix_queue_fill(int fd, const Kcr__File *file)
+bool unix_queue_has_rights(const Kcr__UnixSocket *u)
+{
+	for (size_t i = 0; i < u->n_message; i++)
+		if (u->message[i]->n_file_id)
+			return true;
+	return false;
+}
+
+int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
 	int err = 0;
@@ -219,17 +331,36 @@ int unix_queue_fill(int fd, const Kcr__File *file)
 			       file);
 	}
 	for (size_t i = 0; i < u->n_message && !err; i++)
-		err = unix_queue_send(fd, u->message[i], NULL, 0, file);
+		err = unix_queue_send(r, fd, u->message[i], NULL, 0, file);
 	return err;
 }
 
-int unix_queue_send(int fd, const Kcr__UnixMessage *m, const struct sockaddr_un *to,
-		    socklen_t length, const Kcr__File *file)
+/* The descriptors of a message; those restored as closed are left out. */
+static void put_rights(const struct rebuild *r, const Kcr__UnixMessage *m, struct msghdr *message)
 {
+	struct cmsghdr *c = message->msg_control;
+	int *fd = (int *)CMSG_DATA(c);
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->n_file_id && count < PASSED_MAX; i++)
+		if (context_file(r->context, m->file_id[i]) && r->file_fd[m->file_id[i] - 1] >= 0)
+			fd[count++] = r->file_fd[m->file_id[i] - 1];
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(*fd));
+	message->msg_controllen = count ? CMSG_SPACE(count * sizeof(*fd)) : 0;
+}
+
+int unix_queue_send(const struct rebuild *r, int fd, const Kcr__UnixMessage *m,
+		    const struct sockaddr_un *to, socklen_t length, const Kcr__File *file)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int))] = {};
 	struct iovec v = { m->data.data, m->data.len };
 	struct msghdr message = {
 		.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &v, .msg_iovlen = 1,
+		.msg_control = control,
 	};
 
+	put_rights(r, m, &message);
 	return send_all(fd, &message, m->data.len, file);
 }

@@ -125,7 +125,8 @@ static bool put_stdio(struct rebuild *r, const Kcr__File *file)
 {
 	static const int order[] = { 1, 2, 0 };
 
-	if (!file->unix_socket->peer_outside || file->unix_socket->stream.len)
+	if (!file->unix_socket->peer_outside || file->unix_socket->stream.len ||
+	    unix_queue_has_rights(file->unix_socket))
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (rebuild_has_number(r, file->id, order[i]))
@@ -142,10 +143,14 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 		return 0;
 	if (socketpair(AF_UNIX, file->unix_socket->type | SOCK_CLOEXEC, 0, pair))
 		return rebuild_error(file, -errno, "socketpair");
-	err = unix_queue_fill(pair[1], file);
-	if (!err)
-		unix_socket_shut(file, pair[0]);
-	close(pair[1]);
+	if (unix_queue_has_rights(file->unix_socket)) {		/* for unix_socket_deliver() */
+		err = rebuild_put_content(r, file->id, pair[1]);
+	} else {
+		err = unix_queue_fill(r, pair[1], file);
+		if (!err)
+			unix_socket_shut(file, pair[0]);
+		close(pair[1]);
+	}
 	if (err) {
 		close(pair[0]);
 		return err;
@@ -205,6 +210,18 @@ static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 	return put(r, b, pair[1]);
 }
 
+static int fill_both(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
+{
+	int err = unix_queue_fill(r, r->file_fd[b->id - 1], a) ?:
+		  unix_queue_fill(r, r->file_fd[a->id - 1], b);
+
+	if (err)
+		return err;
+	unix_socket_shut(a, r->file_fd[a->id - 1]);
+	unix_socket_shut(b, r->file_fd[b->id - 1]);
+	return 0;
+}
+
 /* Both ends of a connection. */
 static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 {
@@ -218,15 +235,9 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 		err = connect_and_accept(r, a, b, listener);
 	else
 		err = open_pair(r, a, b);
-	if (!err)
-		err = unix_queue_fill(r->file_fd[b->id - 1], a);
-	if (!err)
-		err = unix_queue_fill(r->file_fd[a->id - 1], b);
-	if (err)
+	if (err || unix_queue_has_rights(u) || unix_queue_has_rights(v))
 		return err;
-	unix_socket_shut(a, r->file_fd[a->id - 1]);
-	unix_socket_shut(b, r->file_fd[b->id - 1]);
-	return 0;
+	return fill_both(r, a, b);
 }
 
 int unix_socket_open(struct rebuild *r, const Kcr__File *file)
@@ -268,7 +279,7 @@ static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
 		const Kcr__File *sender = find_name(r, &u->message[i]->sender, SOCK_DGRAM, false);
 		int fd = sender ? r->file_fd[sender->id - 1] : -1;
 
-		err = unix_queue_send(fd >= 0 ? fd : nameless, u->message[i], &to, length, file);
+		err = unix_queue_send(r, fd >= 0 ? fd : nameless, u->message[i], &to, length, file);
 	}
 	unix_name_leave(here);
 	if (nameless >= 0)
@@ -290,7 +301,7 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 
 	if (find_peer(r, file) && !u->name.len && peer != file && !peer->unix_socket->name.len)
 		return 0;		/* a pair, which is complete */
-	if (u->name.len)
+	if (u->name.len && !unix_queue_has_rights(u))
 		err = fill_datagrams(r, file);
 	if (!err && u->connected && u->peer_name.len) {
 		err = is_bound_datagram(peer) ? unix_name_connect(r, peer, fd) :
@@ -302,6 +313,32 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 		} else if (err) {
 			err = rebuild_error(file, err, "it cannot be connected");
 		}
+	}
+	if (!err && !unix_queue_has_rights(u))
+		unix_socket_shut(file, fd);
+	return err;
+}
+
+/* Fills queues with descriptors in them, and what else was not done because of these. */
+int unix_socket_deliver(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = find_peer(r, file);
+	int fd = r->file_fd[file->id - 1], err;
+
+	if (fd < 0 || !unix_queue_has_rights(u))
+		return 0;
+	if (u->type == SOCK_DGRAM && u->name.len) {
+		err = fill_datagrams(r, file);
+	} else if (peer && peer != file) {
+		/* Once for both. */
+		if (peer->id < file->id && unix_queue_has_rights(peer->unix_socket))
+			return 0;
+		return fill_both(r, file, peer);
+	} else {
+		err = unix_queue_fill(r, r->content_fd[file->id - 1], file);
+		close(r->content_fd[file->id - 1]);
+		r->content_fd[file->id - 1] = -1;
 	}
 	if (!err)
 		unix_socket_shut(file, fd);

@@ -250,6 +250,8 @@ const struct file_kind file_kind_unix_socket = {
 	.name = "Unix socket",
 	.match = match,
 	.save = save,
+	.collect = unix_queue_collect,
 	.open = unix_socket_open,
 	.complete = unix_socket_complete,
+	.deliver = unix_socket_deliver,
 };

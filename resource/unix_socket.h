@@ -13,12 +13,16 @@
 #define SIOCUNIXFILE	SIOCPROTOPRIVATE
 #endif
 
-/* Saves what is unread; -EOPNOTSUPP if it contains file descriptors. */
+/* Registers descriptors in flight to this socket; before any file is saved. */
+int unix_queue_collect(struct file_table *t, const struct file_probe *probe);
+/* Saves what is unread. */
 int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u);
+/* Are there descriptors in it?  They are sent once all files are complete. */
+bool unix_queue_has_rights(const Kcr__UnixSocket *u);
 /* Sends it again from `fd`, which is connected to the socket. */
-int unix_queue_fill(int fd, const Kcr__File *file);
+int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file);
 /* Sends one message, to an address if `to` is given. */
-int unix_queue_send(int fd, const Kcr__UnixMessage *m, const struct sockaddr_un *to,
+int unix_queue_send(const struct rebuild *r, int fd, const Kcr__UnixMessage *m, const struct sockaddr_un *to,
 		    socklen_t length, const Kcr__File *file);
 
 /* ---- names (unix_name.c) ---- */
@@ -42,5 +46,6 @@ void unix_socket_shut(const Kcr__File *file, int fd);
 
 int unix_socket_open(struct rebuild *r, const Kcr__File *file);
 int unix_socket_complete(struct rebuild *r, const Kcr__File *file);
+int unix_socket_deliver(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_UNIX_SOCKET_H */
