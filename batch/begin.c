@@ -78,7 +78,7 @@ static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, 
 {
 	char why[512], time[32];
 
-	if (run_verify(path, why, sizeof(why)))
+	if (run_verify(path, why, sizeof(why)) != -EINVAL)
 		return false;
 	log_event(LOG_FAILURE, "checkpoint %u of %s is damaged (%s): going back to the one before, "
 		  "what was computed since then is lost", c->number,
@@ -93,11 +93,13 @@ static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, 
 static int restart_one(struct run *r, const struct folder_checkpoint *c, const char *path)
 {
 	char why[512];
-	int err;
-
 	/* cr_restart would become an mpirun first, and its exit code the job's. */
-	if (c->mpi && !run_verify(path, why, sizeof(why)))
-		return -EINVAL;
+	int err = c->mpi ? run_verify(path, why, sizeof(why)) : 0;
+
+	if (err && err != -EINVAL)
+		log_event(LOG_FAILURE, "checkpoint %u cannot be verified: %s", c->number, why);
+	if (err)
+		return err;
 	err = program_restart(path, c->mpi, false, &r->leader);
 	if (err != -EBUSY || r->options->keep_pids)
 		return err;
@@ -141,8 +143,8 @@ static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize
 			return EXIT_TEMPORARY;
 		}
 		if (!set_aside_damaged(r, &all[i], path)) {
-			log_event(LOG_FAILURE, "checkpoint %u is undamaged but cannot be restarted here "
-				  "(%s): cr_restart has said why; it stays for the next run",
+			log_event(LOG_FAILURE, "checkpoint %u is not damaged, but cannot be restarted here "
+				  "(%s), see above; it stays for the next run",
 				  all[i].number, strerror(-err));
 			return hopeless(r);
 		}

@@ -42,7 +42,10 @@ int run_save(struct run *r, pid_t leader, bool leave);
 /* Writes the state; a failure is said once and stops nothing. */
 void run_note(struct run *r);
 
-/* Is a checkpoint complete and undamaged (all of it is read)?  What is wrong goes to `why`. */
-bool run_verify(const char *path, char *why, size_t size);
+/*
+ * Is a checkpoint complete and undamaged?  All of it is read.  0, -EINVAL (it is damaged) or
+ * other -errno (that could not be found out); a line on what is wrong goes to `why`.
+ */
+int run_verify(const char *path, char *why, size_t size);
 
 #endif /* KCR_BATCH_RUN_H */

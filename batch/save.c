@@ -28,19 +28,24 @@
 #define STOP_LIMIT_S	60		/* for the program to come to a stop */
 #define VERIFY_LIMIT_S	86400
 
-bool run_verify(const char *path, char *why, size_t size)
+int run_verify(const char *path, char *why, size_t size)
 {
 	char *tool = command_tool("cr_info"), *line;
 	const char *const argv[] = { tool, "--verify", path, NULL };
 	int status = tool ? command_run(argv, VERIFY_LIMIT_S, why, size) : -ENOMEM;
 
 	free(tool);
+	if (status < 0) {
+		snprintf(why, size, "cannot run cr_info: %s", strerror(-status));
+		return status;
+	}
 	line = strstr(why, "cr_info: ");
 	memmove(why, line ? line + 9 : why, strlen(line ? line + 9 : why) + 1);
 	why[strcspn(why, "\n")] = '\0';
-	if (status < 0)
-		snprintf(why, size, "cannot run cr_info: %s", strerror(-status));
-	return !status;
+	if (!status)
+		return 0;
+	/* A snapshot without one of its files is as good as a damaged one. */
+	return status == EINVAL || (status == ENOENT && !access(path, F_OK)) ? -EINVAL : -EIO;
 }
 
 /* An MPI job deeper in the tree would be saved as processes without their connections. */
@@ -132,14 +137,16 @@ static int verify_new(struct run *r, const struct folder_checkpoint *c, const ch
 		      pid_t leader, bool leave)
 {
 	char why[512];
+	int err = run_verify(path, why, sizeof(why));
 
-	if (run_verify(path, why, sizeof(why)))
+	if (!err)
 		return 0;
 	if (leave && !c->mpi)
 		signal_tree(leader, SIGCONT);
-	if (folder_set_aside(&r->folder, c))
+	if (err == -EINVAL && folder_set_aside(&r->folder, c))
 		report_clear();
-	return report_fail(-EIO, "checkpoint %u is damaged: %s", c->number, why);
+	return report_fail(err, "checkpoint %u %s: %s", c->number,
+			   err == -EINVAL ? "is damaged" : "could not be verified", why);
 }
 
 static void count_new(struct run *r, const struct folder_checkpoint *c, uint64_t bytes,
