@@ -23,12 +23,28 @@
 
 /* ---- the beginning ----------------------------------------------------------------- */
 
+/* In how many seconds; a job that is saved at once, each time, would never get on. */
+static uint64_t time_of_last_save(int64_t left, int64_t before_end)
+{
+	char text[48], before[48];
+
+	duration_format(text, sizeof(text), left);
+	duration_format(before, sizeof(before), before_end);
+	if (left > before_end) {
+		log_event(LOG_ROUTINE, "the allocation ends in %s: the save is due %s before", text,
+			  before);
+		return left - before_end;
+	}
+	log_event(LOG_FAILURE, "warning: the allocation ends in %s, which is less than --before-end=%s: "
+		  "the save is due when half of that is over", text, before);
+	return left / 2;
+}
+
 /* When to save before the allocation ends; SCHEDULE_NEVER: not, or it is not known. */
 static uint64_t end_of_allocation(const struct options *o, uint64_t now)
 {
 	const struct scheduler *s = o->scheduler;
 	int64_t left = o->time_s;
-	char text[48], before[48];
 
 	if (o->before_end_s < 0)
 		return SCHEDULE_NEVER;
@@ -40,10 +56,7 @@ static uint64_t end_of_allocation(const struct options *o, uint64_t now)
 			  s ? s->title : "no scheduler is there, which");
 		return SCHEDULE_NEVER;
 	}
-	log_event(LOG_ROUTINE, "the allocation ends in %s: the save is due %s before",
-		  duration_format(text, sizeof(text), left),
-		  duration_format(before, sizeof(before), o->before_end_s));
-	return now + (left > o->before_end_s ? (uint64_t)(left - o->before_end_s) * SECOND : 0);
+	return now + time_of_last_save(left, o->before_end_s) * SECOND;
 }
 
 static void set_schedule(struct run *r)
