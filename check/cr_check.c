@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cr_check: does KCR work here, and if not, why?  See cr_check(1); check.h is next. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "report/report.h"
+
+#define EXIT_USAGE	255
+
+static const struct check {
+	const char *name;
+	void (*ask)(struct check_answer *answer);
+} checks[] = {
+	{ "module", check_module },	{ "features", check_features },
+	{ "tracing", check_tracing },	{ "open-mpi", check_open_mpi },
+	{ "self-test", check_self },
+};
+
+static const char *const results[] = {
+	[CHECK_OK] = "ok", [CHECK_NOTE] = "note", [CHECK_FAILED] = "failed",
+};
+
+void check_answer(struct check_answer *answer, enum check_result result, const char *advice,
+		  const char *format, ...)
+{
+	va_list args;
+
+	answer->result = result;
+	snprintf(answer->advice, sizeof(answer->advice), "%s", advice);
+	va_start(args, format);
+	vsnprintf(answer->text, sizeof(answer->text), format, args);
+	va_end(args);
+}
+
+/* The messages of other rooms are "what: what to do"; they are not taken apart. */
+void check_failed(struct check_answer *answer, int err)
+{
+	check_answer(answer, CHECK_FAILED, "", "%s", report_message() ? report_message() : strerror(-err));
+	report_clear();
+}
+
+static void print_text(const struct check *check, const struct check_answer *answer)
+{
+	printf("%-6s %-10s %s\n", results[answer->result], check->name, answer->text);
+	if (*answer->advice)
+		printf("%-17s to do: %s\n", "", answer->advice);
+	fflush(stdout);
+}
+
+static void add_json(cJSON *array, const struct check *check, const struct check_answer *answer)
+{
+	cJSON *one = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(one, "check", check->name);
+	cJSON_AddStringToObject(one, "result", results[answer->result]);
+	cJSON_AddStringToObject(one, "text", answer->text);
+	if (*answer->advice)
+		cJSON_AddStringToObject(one, "advice", answer->advice);
+	cJSON_AddItemToArray(array, one);
+}
+
+/* All of them; did none fail? */
+static bool run(bool json)
+{
+	cJSON *array = json ? cJSON_CreateArray() : NULL;
+	bool good = true;
+	char *text;
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+		struct check_answer answer = {};
+
+		checks[i].ask(&answer);
+		good &= answer.result != CHECK_FAILED;
+		if (array)
+			add_json(array, &checks[i], &answer);
+		else
+			print_text(&checks[i], &answer);
+	}
+	text = array ? cJSON_Print(array) : NULL;
+	if (text)
+		puts(text);
+	free(text);
+	cJSON_Delete(array);
+	return good;
+}
+
+static int usage(FILE *out)
+{
+	fputs("Usage: cr_check [--json]\n"
+	      "Find out whether programs can be saved and restarted here, and if not, why.\n\n"
+	      "      --json        the answers as a JSON array\n"
+	      "  -?, -h, --help    this text\n"
+	      "      --version     version\n\n"
+	      "Exit status: 0 if nothing fails, 1 if something does.\n", out);
+	return out == stderr ? EXIT_USAGE : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{}
+	};
+	bool json = false;
+	int option;
+
+	report_set_program("cr_check");
+	while ((option = getopt_long(argc, argv, "?h", long_options, NULL)) != -1) {
+		if (option == 'V') {
+			puts("cr_check (KCR) " KCR_VERSION);
+			return 0;
+		}
+		if (option == 'h' || (option == '?' && !optopt && !strcmp(argv[optind - 1], "-?")))
+			return usage(stdout);
+		if (option == '?')
+			return usage(stderr);
+		json = true;
+	}
+	if (optind < argc)
+		return usage(stderr);
+	if (!run(json))
+		return 1;
+	if (fflush(stdout) || ferror(stdout)) {
+		report_print(report_errno(-errno, "cannot write"));
+		return 1;
+	}
+	return 0;
+}
