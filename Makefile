@@ -10,6 +10,7 @@ BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
 INCDIR  ?= $(PREFIX)/include
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+SRCDIR  ?= $(PREFIX)/src
 DESTDIR ?=
 
 B := build
@@ -28,7 +29,9 @@ KOBJ := $(B)/$(KVER)
 KRUN := $(wildcard $(KDIR)/kcr-build-env)
 # That root has its own /usr/src.
 KPATH := $(if $(KRUN),/usr/src/$(notdir $(abspath $(KDIR))),$(abspath $(KDIR)))
-KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(if $(filter 0,$(STRICT)),,-Werror)
+# STRICT=0: warnings do not end the build, of the module or of anything else.
+WERROR := $(if $(filter 0,$(STRICT)),,-Werror)
+KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(WERROR)
 
 # ---- the user-level rooms -----------------------------------------------------
 
@@ -41,7 +44,7 @@ PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc
 CFLAGS  ?= -O2 -g
-KCR_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
+KCR_CFLAGS := -std=gnu11 -Wall -Wextra $(WERROR) -D_GNU_SOURCE \
 	-DKCR_VERSION='"$(VERSION)"' -DXXH_INLINE_ALL -I. -I$(B)/gen -Ikmod/uapi \
 	-Iarch/$(KCR_ARCH)/include
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
@@ -77,12 +80,12 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	check-kernels check-debug lint demo bench deps help kmod-farm
+	dkms_install check-kernels check-debug lint demo bench deps help kmod-farm
 
 all: module user
 
 help:
-	@sed -n 's/^#: //p' Makefile
+	@sed -n 's/^#: //p' Makefile */room.mk
 
 # ---- targets --------------------------------------------------------------
 #: all              the module and the programs
@@ -92,6 +95,7 @@ help:
 #: tests            the test programs, in build/tests/
 #: install          DESTDIR= PREFIX=/usr: programs, manual pages, completion, deploy/
 #: modules_install  the module, into the kernel's own folder
+#: dkms_install     the module's sources, to /usr/src for dkms
 #: check            all tests; the module runs in the emulated machine
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
 #: check-debug      core tests under a kernel with KASAN and lockdep
@@ -117,6 +121,11 @@ kmod/%.o: kmod-farm
 modules_install: module
 	+$(KMAKE) $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
 
+dkms_install:
+	rm -rf $(DESTDIR)$(SRCDIR)/kcr-$(VERSION)
+	install -d $(DESTDIR)$(SRCDIR)/kcr-$(VERSION)
+	cp -r Kbuild dkms.conf kmod $(DESTDIR)$(SRCDIR)/kcr-$(VERSION)
+
 # ---- user ---------------------------------------------------------------------
 
 user: $(PROGS)
@@ -129,12 +138,12 @@ $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: image/proto/%.proto
 $(B)/user/%.o: %.c Makefile | $(PROTO_HDR)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) $(FILE_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(FILE_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/user/gen/%.o: $(B)/gen/%.c Makefile | $(PROTO_HDR)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/user/rebuild/restorer.o: FILE_CFLAGS := $(RESTORER_CFLAGS)
 
@@ -163,12 +172,11 @@ install: user
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(INCDIR)/linux
 	install -m 755 $(PROGS) $(DESTDIR)$(BINDIR)
 	install -m 644 $(wildcard kmod/uapi/linux/*.h) $(DESTDIR)$(INCDIR)/linux
-	for page in $(wildcard man/*.[1-9]); do \
+	for page in $(MAN_PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
 	done
-	for file in $(wildcard util/completion/*); do \
-		install -D -m 644 $$file $(DESTDIR)$(COMPDIR)/$${file##*/} || exit 1; \
-	done
+	install -d $(DESTDIR)$(COMPDIR)
+	install -m 644 $(wildcard util/completion/cr_*) $(DESTDIR)$(COMPDIR)
 
 # ---- tests --------------------------------------------------------------------
 

@@ -13,4 +13,4 @@ job_obj = $(foreach d,$1,$(call room_obj,$(patsubst %/.,%,job/$d)))
 $(B)/user/job/%.o: job/%.c Makefile job/room.mk
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<

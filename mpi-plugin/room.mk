@@ -20,7 +20,7 @@ MPI_LIB := $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | sed 's/.*
 # Headers that a distribution forgot come last.  -mcx16 as Open MPI itself; the
 # checkpoint thread outlives MPI_Finalize, which unloads components: nodelete.
 # Python loads libmpi with its symbols hidden: every component names what it needs.
-MPI_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
+MPI_CFLAGS := -std=gnu11 -Wall -Wextra $(WERROR) -D_GNU_SOURCE \
 	-DKCR_VERSION='"$(VERSION)"' -I. -isystem $(MPI_INC)/openmpi \
 	-isystem $(MPI_INC) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null)) \
 	-idirafter mpi-plugin/open-mpi-5 -fPIC -mcx16 -fvisibility=hidden -fno-strict-aliasing
@@ -39,7 +39,7 @@ mpi: $(MPI_COMPONENTS)
 $(B)/user/mpi-plugin/%.o: mpi-plugin/%.c Makefile mpi-plugin/room.mk
 	@mkdir -p $(@D)
 	$(call say,MPICC)
-	$(Q)$(CC) $(MPI_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(MPI_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*.c)))
 
@@ -81,6 +81,7 @@ $(KCR_MPI_LIB): $(call mpi_obj,library)
 	@ln -sf libkcr_mpi.so.0 $(@D)/libkcr_mpi.so
 
 install-mpi: mpi
+	$(if $(MPI_LIB),,$(error ompi_info does not say where Open MPI has its components))
 	install -d $(DESTDIR)$(MPI_LIB) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCDIR)
 	install -m 755 $(KCR_MPI_LIB) $(DESTDIR)$(LIBDIR)
 	ln -sf libkcr_mpi.so.0 $(DESTDIR)$(LIBDIR)/libkcr_mpi.so

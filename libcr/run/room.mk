@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # libcr_run.so.0, which cr_run(1) preloads, and its sibling of libcr/omit/.
-# They find libcr.so.0 in their own folder.  The archives are for programs that
-# are linked statically (-u cr_run_link_me -lcr_run -lcr).
+# They find libcr.so.0 in their own folder, or where a distribution has it (SHARED=1).
+# The archives are for programs that are linked statically (-u cr_run_link_me -lcr_run
+# -lcr).
 
 LIBCR_PRELOADS := run omit
 LIBCR_PRELOAD_SO := $(LIBCR_PRELOADS:%=$(B)/lib/libcr_%.so.0)
@@ -14,7 +15,7 @@ define libcr_preload_rule
 $(B)/lib/libcr_$1.so.0: $(B)/user/libcr/$1/$1.o libcr/$1/libcr_$1.map | $(B)/lib/libcr.so
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,libcr_$1.so.0 -Wl,-z,defs \
-		-Wl,-rpath,'$$$$ORIGIN' -Wl,--version-script=libcr/$1/libcr_$1.map \
+		$(if $(SHARED),,-Wl,-rpath,'$$$$ORIGIN') -Wl,--version-script=libcr/$1/libcr_$1.map \
 		-o $$@ $$< -L$(B)/lib -lcr -lpthread
 
 $(B)/lib/libcr_$1.a: $(B)/user/libcr/$1/$1.o
