@@ -10,6 +10,8 @@ BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
 INCDIR  ?= $(PREFIX)/include
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 SRCDIR  ?= $(PREFIX)/src
 DESTDIR ?=
 
@@ -175,8 +177,10 @@ install: user
 	for page in $(MAN_PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
 	done
-	install -d $(DESTDIR)$(COMPDIR)
+	install -d $(DESTDIR)$(COMPDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 644 $(wildcard util/completion/cr_*) $(DESTDIR)$(COMPDIR)
+	install -m 644 $(wildcard util/completion/zsh/_*) $(DESTDIR)$(ZSHDIR)
+	install -m 644 $(wildcard util/completion/fish/*.fish) $(DESTDIR)$(FISHDIR)
 
 # ---- tests --------------------------------------------------------------------
 
