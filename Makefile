@@ -82,7 +82,7 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	dkms_install check-kernels check-debug lint demo bench deps help kmod-farm
+	dkms_install check-kernels check-debug lint demo bench deb deps help kmod-farm
 
 all: module user
 
@@ -98,6 +98,7 @@ help:
 #: install          DESTDIR= PREFIX=/usr: programs, manual pages, completion, deploy/
 #: modules_install  the module, into the kernel's own folder
 #: dkms_install     the module's sources, to /usr/src for dkms
+#: deb              Debian packages, in build/deb/
 #: check            all tests; the module runs in the emulated machine
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
 #: check-debug      core tests under a kernel with KASAN and lockdep
@@ -182,12 +183,23 @@ install: user
 	install -m 644 $(wildcard util/completion/zsh/_*) $(DESTDIR)$(ZSHDIR)
 	install -m 644 $(wildcard util/completion/fish/*.fish) $(DESTDIR)$(FISHDIR)
 
+# ---- Debian packages ------------------------------------------------------------
+
+# Built from a copy, so that nothing of the build is left among the sources.
+deb:
+	@tests/deps deb
+	rm -rf $(B)/deb
+	mkdir -p $(B)/deb/kcr-$(VERSION)
+	tar -c --exclude-vcs --exclude=./build . | tar -x -C $(B)/deb/kcr-$(VERSION)
+	cd $(B)/deb/kcr-$(VERSION) && dpkg-buildpackage --no-sign -Jauto
+	rm -rf $(B)/deb/kcr-$(VERSION)
+
 # ---- tests --------------------------------------------------------------------
 
 deps:
 	tests/deps
 
-check check-kernels check-debug lint demo bench: export MAKEFLAGS =
+check check-kernels check-debug lint demo bench deb: export MAKEFLAGS =
 
 check:
 	@tests/deps
@@ -215,7 +227,7 @@ bench:
 
 # Downloaded and built kernels and system images survive `clean`.
 clean:
-	rm -rf $(B)/user $(B)/gen $(B)/bin $(B)/tests $(filter-out $(B)/kernels $(B)/vm $(B)/apt,$(wildcard $(B)/*))
+	rm -rf $(B)/user $(B)/gen $(B)/bin $(B)/tests $(filter-out $(B)/kernels $(B)/vm $(B)/apt $(B)/packages,$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)
