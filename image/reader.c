@@ -38,21 +38,13 @@ int reader_damaged(struct context_reader *r, const char *what)
 	return r->error;
 }
 
-int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what)
-{
-	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (%s at byte %llu)",
-			       r->name, what, section_names[CONTEXT_MEMORY],
-			       (unsigned long long)position);
-	return r->error;
-}
-
-static int no_memory(struct context_reader *r)
+int reader_no_memory(struct context_reader *r)
 {
 	r->error = report_errno(-ENOMEM, "%s: cannot read the context file", r->name);
 	return r->error;
 }
 
-static int truncated(struct context_reader *r, const char *where)
+int reader_truncated(struct context_reader *r, const char *where)
 {
 	r->error = report_fail(-EINVAL, "%s: truncated context file: it ends %s byte %llu", r->name,
 			       where, (unsigned long long)r->position);
@@ -67,7 +59,7 @@ static int wait_readable(int fd)
 	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 }
 
-static int read_exactly(struct context_reader *r, void *data, size_t length)
+int reader_exactly(struct context_reader *r, void *data, size_t length)
 {
 	char *to = data;
 
@@ -76,7 +68,7 @@ static int read_exactly(struct context_reader *r, void *data, size_t length)
 		int err = 0;
 
 		if (!n)
-			return truncated(r, "at");
+			return reader_truncated(r, "at");
 		if (n < 0 && errno == EAGAIN)
 			err = wait_readable(r->fd);
 		else if (n < 0 && errno != EINTR)
@@ -94,8 +86,7 @@ static int read_exactly(struct context_reader *r, void *data, size_t length)
 	return 0;
 }
 
-/* Reads into a buffer that grows with the data that arrive, not with `length`. */
-static int read_growing(struct context_reader *r, struct reader_buffer *b, size_t length)
+int reader_growing(struct context_reader *r, struct reader_buffer *b, size_t length)
 {
 	size_t have = 0;
 
@@ -111,13 +102,13 @@ static int read_growing(struct context_reader *r, struct reader_buffer *b, size_
 				capacity = have + GROW_STEP;
 			bigger = realloc(b->data, capacity);
 			if (!bigger)
-				return no_memory(r);
+				return reader_no_memory(r);
 			b->data = bigger;
 			b->capacity = capacity;
 		}
 		if (step > b->capacity - have)
 			step = b->capacity - have;
-		err = read_exactly(r, b->data + have, step);
+		err = reader_exactly(r, b->data + have, step);
 		if (err)
 			return err;
 		have += step;
@@ -136,12 +127,12 @@ static int read_file_head(struct context_reader *r)
 	struct context_head head;
 	int err;
 
-	err = read_exactly(r, &head, sizeof(head.magic));
+	err = reader_exactly(r, &head, sizeof(head.magic));
 	if (!err && memcmp(head.magic, CONTEXT_MAGIC, sizeof(head.magic)))
 		err = report_fail(-EINVAL, "%s: not a context file", r->name);
 	if (!err)
-		err = read_exactly(r, (char *)&head + sizeof(head.magic),
-				   sizeof(head) - sizeof(head.magic));
+		err = reader_exactly(r, (char *)&head + sizeof(head.magic),
+				     sizeof(head) - sizeof(head.magic));
 	if (err)
 		return err;
 	if (head.sum != context_head_sum(&head))
@@ -261,7 +252,7 @@ static int read_head(struct context_reader *r)
 		r->head = r->next_head;
 		r->next_read = false;
 	} else {
-		err = read_exactly(r, &r->head, sizeof(r->head));
+		err = reader_exactly(r, &r->head, sizeof(r->head));
 		if (err)
 			return err;
 	}
@@ -275,7 +266,7 @@ static int read_meta(struct context_reader *r)
 
 	if (section_has_data(r->head.type))
 		padding = section_padding(r->position + length);
-	err = read_growing(r, &r->meta, length + padding);
+	err = reader_growing(r, &r->meta, length + padding);
 	if (err)
 		return err;
 	if (XXH64(r->meta.data, length + padding, 0) != r->head.meta_sum)
@@ -285,11 +276,7 @@ static int read_meta(struct context_reader *r)
 	return 0;
 }
 
-/*
- * After the data: *sum is the checksum that they must have.  The next section's
- * head, which always exists, is read along with the tail.
- */
-static int read_tail(struct context_reader *r, uint64_t *sum)
+int reader_tail(struct context_reader *r, uint64_t *sum)
 {
 	struct {
 		struct section_tail tail;
@@ -298,7 +285,7 @@ static int read_tail(struct context_reader *r, uint64_t *sum)
 	int err;
 
 	r->data_follow = false;
-	err = read_exactly(r, &next, sizeof(next));
+	err = reader_exactly(r, &next, sizeof(next));
 	if (err)
 		return err;
 	if (next.tail.sum != section_tail_sum(&next.tail, r->id, r->head.position))
@@ -309,11 +296,10 @@ static int read_tail(struct context_reader *r, uint64_t *sum)
 	return 0;
 }
 
-/* The same, for data with the checksum `sum`. */
-static int check_tail(struct context_reader *r, uint64_t sum)
+int reader_check_tail(struct context_reader *r, uint64_t sum)
 {
 	uint64_t expected;
-	int err = read_tail(r, &expected);
+	int err = reader_tail(r, &expected);
 
 	if (err || sum == expected)
 		return err;
@@ -388,61 +374,11 @@ static int take_content(struct context_reader *r, struct context_item *item)
 	wrong = r->context ? check_content(r->context, item) : NULL;
 	if (wrong)
 		return reader_damaged(r, wrong);
-	err = read_growing(r, &r->data, item->length);
+	err = reader_growing(r, &r->data, item->length);
 	if (err)
 		return err;
 	item->data = r->data.data;
-	return check_tail(r, XXH64(item->data, item->length, 0));
-}
-
-static int check_runs(struct context_reader *r, const struct context_item *item)
-{
-	uint64_t end = 0, pages = 0;
-	size_t i;
-
-	for (i = 0; i < item->nr_runs; i++) {
-		const struct kcr_run *run = &item->runs[i];
-
-		if (run->address % CONTEXT_PAGE || run->address < end || !run->nr_pages ||
-		    run->nr_pages > CONTEXT_CHUNK_PAGES ||
-		    run->address > UINT64_MAX - run->nr_pages * CONTEXT_PAGE)
-			return reader_damaged(r, "malformed memory runs");
-		end = run->address + run->nr_pages * CONTEXT_PAGE;
-		pages += run->nr_pages;
-	}
-	if (pages != item->nr_pages || pages > CONTEXT_CHUNK_PAGES)
-		return reader_damaged(r, "malformed memory runs");
-	return 0;
-}
-
-static int take_memory(struct context_reader *r, struct context_item *item)
-{
-	const struct memory_meta *meta = (const void *)r->meta.data;
-	const uint64_t stored = r->head.data_length;
-	const char *wrong;
-	int err;
-
-	item->pid = meta->pid;
-	item->nr_runs = meta->nr_runs;
-	item->nr_pages = meta->nr_pages;
-	item->runs = (const struct kcr_run *)(meta + 1);
-	item->compression = r->head.compression;
-	item->length = stored;
-	item->position = r->start;
-	if (r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run))
-		return reader_damaged(r, "malformed memory runs");
-	err = check_runs(r, item);
-	if (err)
-		return err;
-	if (item->compression ? stored >= item->nr_pages * CONTEXT_PAGE :
-				stored != item->nr_pages * CONTEXT_PAGE)
-		return reader_damaged(r, "impossible length");
-	wrong = r->context ? check_memory(r->context, item) : NULL;
-	if (wrong)
-		return reader_damaged(r, wrong);
-	r->pages += item->nr_pages;
-	r->data_follow = true;
-	return 0;
+	return reader_check_tail(r, XXH64(item->data, item->length, 0));
 }
 
 static int take_trailer(struct context_reader *r, struct context_item *item)
@@ -469,18 +405,18 @@ static int skip_data(struct context_reader *r)
 	int err = 0;
 
 	if (!state)
-		return no_memory(r);
+		return reader_no_memory(r);
 	XXH64_reset(state, 0);
 	while (left && !err) {
 		size_t step = left < SKIP_BUFFER ? left : SKIP_BUFFER;
 
-		err = read_growing(r, &r->data, step);
+		err = reader_growing(r, &r->data, step);
 		if (!err)
 			XXH64_update(state, r->data.data, step);
 		left -= step;
 	}
 	if (!err)
-		err = check_tail(r, XXH64_digest(state));
+		err = reader_check_tail(r, XXH64_digest(state));
 	XXH64_freeState(state);
 	return err;
 }
@@ -505,7 +441,7 @@ int reader_next(struct context_reader *r)
 	case CONTEXT_CONTENT:
 		return take_content(r, &r->item) ?: 1;
 	case CONTEXT_MEMORY:
-		return take_memory(r, &r->item) ?: 1;
+		return reader_take_memory(r, &r->item) ?: 1;
 	case CONTEXT_TRAILER:
 		return take_trailer(r, &r->item);
 	default:
@@ -531,63 +467,4 @@ void context_unread(struct context_reader *r)
 int context_reader_fd(const struct context_reader *r)
 {
 	return r->fd;
-}
-
-int context_memory_taken(struct context_reader *r, uint64_t sum)
-{
-	if (r->error)
-		return r->error;
-	if (!r->data_follow || r->head.compression)
-		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
-	r->position += r->head.data_length;
-	return check_tail(r, sum);
-}
-
-int context_memory_missing(struct context_reader *r)
-{
-	return truncated(r, "after");
-}
-
-/* Can the pages of the section be read? */
-static int check_taking(const struct context_reader *r)
-{
-	if (r->error)
-		return r->error;
-	if (!r->data_follow)
-		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
-	return 0;
-}
-
-int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum)
-{
-	int err = check_taking(r);
-
-	if (!err)
-		err = read_exactly(r, buffer, r->head.data_length);
-	return err ? err : read_tail(r, sum);
-}
-
-int context_memory_read(struct context_reader *r, void *buffer)
-{
-	const size_t stored = r->head.data_length;
-	const void *data = buffer;
-	int err = check_taking(r);
-
-	if (err)
-		return err;
-	if (!r->head.compression) {
-		err = read_exactly(r, buffer, stored);
-	} else {
-		err = read_growing(r, &r->data, stored);
-		data = r->data.data;
-	}
-	if (!err)
-		err = check_tail(r, XXH64(data, stored, 0));
-	if (err || !r->head.compression)
-		return err;
-	err = codec_decompress(r->codec, r->head.compression, data, stored, buffer,
-			       r->item.nr_pages * CONTEXT_PAGE);
-	if (err == -ENOMEM)
-		return no_memory(r);
-	return err ? reader_damaged(r, "malformed compression") : 0;
 }

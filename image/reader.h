@@ -36,6 +36,25 @@ struct context_reader {
 
 /* Reads the next section into r->item; result as of context_read(). */
 int reader_next(struct context_reader *r);
+/* ---- for read_memory.c: 0 or -errno, recorded in r->error ---- */
+
+/* The section whose head was read; its pages follow. */
+int reader_take_memory(struct context_reader *r, struct context_item *item);
+/* Reads `length` bytes, not fewer. */
+int reader_exactly(struct context_reader *r, void *data, size_t length);
+/* … into a buffer that grows with the data that arrive, not with `length`. */
+int reader_growing(struct context_reader *r, struct reader_buffer *b, size_t length);
+/*
+ * After the data: *sum is the checksum that they must have.  The next section's
+ * head, which always exists, is read along with the tail.
+ */
+int reader_tail(struct context_reader *r, uint64_t *sum);
+/* The same, for data with the checksum `sum`. */
+int reader_check_tail(struct context_reader *r, uint64_t sum);
+int reader_no_memory(struct context_reader *r);
+/* "it ends WHERE byte N" */
+int reader_truncated(struct context_reader *r, const char *where);
+
 /* Refuses the file: "NAME: damaged context file: WHAT (SECTION at byte N)". */
 int reader_damaged(struct context_reader *r, const char *what);
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory sections of a context file: their runs, and the ways to take their
+ * pages.
+ */
+#include <errno.h>
+
+#include "reader.h"
+#include "report/report.h"
+
+static int check_runs(struct context_reader *r, const struct context_item *item)
+{
+	uint64_t end = 0, pages = 0;
+	size_t i;
+
+	for (i = 0; i < item->nr_runs; i++) {
+		const struct kcr_run *run = &item->runs[i];
+
+		if (run->address % CONTEXT_PAGE || run->address < end || !run->nr_pages ||
+		    run->nr_pages > CONTEXT_CHUNK_PAGES ||
+		    run->address > UINT64_MAX - run->nr_pages * CONTEXT_PAGE)
+			return reader_damaged(r, "malformed memory runs");
+		end = run->address + run->nr_pages * CONTEXT_PAGE;
+		pages += run->nr_pages;
+	}
+	if (pages != item->nr_pages || pages > CONTEXT_CHUNK_PAGES)
+		return reader_damaged(r, "malformed memory runs");
+	return 0;
+}
+
+int reader_take_memory(struct context_reader *r, struct context_item *item)
+{
+	const struct memory_meta *meta = (const void *)r->meta.data;
+	const uint64_t stored = r->head.data_length;
+	const char *wrong;
+	int err;
+
+	item->pid = meta->pid;
+	item->nr_runs = meta->nr_runs;
+	item->nr_pages = meta->nr_pages;
+	item->runs = (const struct kcr_run *)(meta + 1);
+	item->compression = r->head.compression;
+	item->length = stored;
+	item->position = r->start;
+	if (r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run))
+		return reader_damaged(r, "malformed memory runs");
+	err = check_runs(r, item);
+	if (err)
+		return err;
+	if (item->compression ? stored >= item->nr_pages * CONTEXT_PAGE :
+				stored != item->nr_pages * CONTEXT_PAGE)
+		return reader_damaged(r, "impossible length");
+	wrong = r->context ? check_memory(r->context, item) : NULL;
+	if (wrong)
+		return reader_damaged(r, wrong);
+	r->pages += item->nr_pages;
+	r->data_follow = true;
+	return 0;
+}
+
+/* ---- taking the pages ---------------------------------------------------------- */
+
+int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what)
+{
+	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (memory at byte %llu)",
+			       r->name, what, (unsigned long long)position);
+	return r->error;
+}
+
+int context_memory_taken(struct context_reader *r, uint64_t sum)
+{
+	if (r->error)
+		return r->error;
+	if (!r->data_follow || r->head.compression)
+		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
+	r->position += r->head.data_length;
+	return reader_check_tail(r, sum);
+}
+
+int context_memory_missing(struct context_reader *r)
+{
+	return reader_truncated(r, "after");
+}
+
+/* Can the pages of the section be read? */
+static int check_taking(const struct context_reader *r)
+{
+	if (r->error)
+		return r->error;
+	if (!r->data_follow)
+		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
+	return 0;
+}
+
+int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum)
+{
+	int err = check_taking(r);
+
+	if (!err)
+		err = reader_exactly(r, buffer, r->head.data_length);
+	return err ? err : reader_tail(r, sum);
+}
+
+int context_memory_read(struct context_reader *r, void *buffer)
+{
+	const size_t stored = r->head.data_length;
+	const void *data = buffer;
+	int err = check_taking(r);
+
+	if (err)
+		return err;
+	if (!r->head.compression) {
+		err = reader_exactly(r, buffer, stored);
+	} else {
+		err = reader_growing(r, &r->data, stored);
+		data = r->data.data;
+	}
+	if (!err)
+		err = reader_check_tail(r, XXH64(data, stored, 0));
+	if (err || !r->head.compression)
+		return err;
+	err = codec_decompress(r->codec, r->head.compression, data, stored, buffer,
+			       r->item.nr_pages * CONTEXT_PAGE);
+	if (err == -ENOMEM)
+		return reader_no_memory(r);
+	return err ? reader_damaged(r, "malformed compression") : 0;
+}
