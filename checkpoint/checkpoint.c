@@ -140,7 +140,7 @@ static void attempt_end(struct checkpoint *c)
 static int attempt_run(struct checkpoint *c)
 {
 	const struct checkpoint_options *o = c->options;
-	int err = context_writer_new(&c->attempt.writer, c->destination->fd);
+	int err = context_writer_new(&c->attempt.writer, c->destination->fd, 0);
 
 	if (!err)
 		err = describe_host(c);

@@ -4,7 +4,10 @@
  * one pass, so that files, pipes, sockets and /dev/null all work.
  * The format is described in kcr-context(5); the messages in image/proto.
  *
- *	PREAMBLE  FILE*  PROCESS*  CONTENT*  MEMORY*  TRAILER
+ *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (TABLE | MEMORY)*  TRAILER
+ *
+ * An increment holds only the pages that differ from those of older files, its
+ * ancestors; its tables say which file has which page.
  *
  * Functions return 0 or -errno with a message recorded by report_fail().
  */
@@ -34,9 +37,32 @@ enum context_section {
 	CONTEXT_CONTENT = 4,
 	CONTEXT_MEMORY = 5,
 	CONTEXT_TRAILER = 6,
+	CONTEXT_TABLE = 7,
 };
 
+/* Features that a reader must know, in the file head. */
+#define CONTEXT_HAS_TABLES	(1ull << 0)	/* TABLE sections */
+#define CONTEXT_HAS_ANCESTORS	(1ull << 1)	/* it is an increment */
+
+#define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
+
 enum context_compression { CONTEXT_RAW = 0, CONTEXT_LZ4 = 1, CONTEXT_ZSTD = 2 };
+
+/* XXH3, 128 bits, of a page. */
+struct context_hash {
+	uint64_t low, high;
+};
+
+/* What a TABLE section says of the pages of one process, saved here or not. */
+struct context_table {
+	int32_t pid;
+	const struct kcr_run *runs;	/* as in a chunk */
+	size_t nr_runs;
+	uint64_t nr_pages;
+	const struct context_hash *hash;	/* of each page */
+	const uint16_t *owner;		/* … the ancestor that has it, by number from 0;
+					 * the number of ancestors: this file */
+};
 
 /* Pages of one process: what a MEMORY section holds. */
 struct context_chunk {
@@ -49,6 +75,8 @@ struct context_chunk {
 	size_t length;			/* bytes of data */
 	uint64_t sum;			/* XXH64, seed 0, of data */
 	uint64_t position;		/* of the section in its file, for messages */
+	const struct context_table *table;	/* of these pages and others; or NULL */
+	unsigned int member;		/* from a chain: the file's number in it */
 };
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -56,11 +84,12 @@ struct context_chunk {
 struct context_writer;
 
 /*
- * Starts a context file on `fd` (never closed here), at its current offset.
+ * Starts a context file on `fd` (never closed here), at its current offset;
+ * `features`: CONTEXT_HAS_*.
  * After a failed write (-EPIPE, -ENOSPC …) every later call fails alike; a program
  * that writes to pipes or sockets must ignore SIGPIPE.
  */
-int context_writer_new(struct context_writer **out, int fd);
+int context_writer_new(struct context_writer **out, int fd, uint64_t features);
 void context_writer_free(struct context_writer *w);
 
 /* One metadata section: message is a Kcr__Preamble, Kcr__File or Kcr__Process. */
@@ -84,6 +113,9 @@ int context_memory_end(struct context_writer *w, uint64_t sum);
 
 /* Memory that is in a buffer, compressed or not, with its checksum. */
 int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk);
+
+/* What pages there are, in a file that CONTEXT_HAS_TABLES. */
+int context_write_table(struct context_writer *w, const struct context_table *table);
 
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);
@@ -109,6 +141,9 @@ struct context_item {
 	uint64_t nr_pages;
 	enum context_compression compression;
 	uint64_t position;		/* of the section, in bytes */
+	/* TABLE: pid, runs and pages as in MEMORY, and per page: */
+	const struct context_hash *hash;
+	const uint16_t *owner;
 };
 
 /* Checks magic, version and required feature bits.  `name` is for messages. */
@@ -125,6 +160,17 @@ void context_reader_free(struct context_reader *r);
 int context_read(struct context_reader *r, struct context_item *item);
 /* The next context_read() returns the last section again; at most once in a row. */
 void context_unread(struct context_reader *r);
+
+/*
+ * From now on only MEMORY and TABLE sections are returned, and data that the caller
+ * does not take are not read, so not verified either.
+ */
+void context_reader_skim(struct context_reader *r);
+
+/* CONTEXT_HAS_* of the file. */
+uint64_t context_reader_features(const struct context_reader *r);
+/* How a child names this file, all but `name`; after the trailer was read. */
+void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out);
 
 /* Raw pages, read from context_reader_fd() by the module: then verifies their XXH64. */
 int context_reader_fd(const struct context_reader *r);

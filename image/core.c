@@ -299,7 +299,7 @@ static int put_sections(struct core *core, struct context_reader *r)
 
 		if (item.type == CONTEXT_CONTENT)
 			err = put_contents(core, &item);
-		else if (item.pid == core->mm->pid)
+		else if (item.type == CONTEXT_MEMORY && item.pid == core->mm->pid)
 			err = put_pages(core, r, &item);
 		if (err)
 			return err;
@@ -410,6 +410,9 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 
 	if (!core.process)
 		return report_fail(-ESRCH, "there is no process %d in the context file", pid);
+	if (c->preamble->n_ancestor)
+		return report_fail(-EINVAL, "the context file is an increment, which has not all of the "
+				   "memory: make a full image first (cr_info --merge)");
 	if (!core.process->n_thread)
 		return report_fail(-ESRCH, "process %d is a zombie: it has no memory", pid);
 	core.mm = find_mm(c, core.process);

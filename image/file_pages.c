@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "image/page_map.h"
 #include "image/pages.h"
 #include "report/report.h"
 
@@ -17,11 +18,16 @@ static struct context_reader *reader(struct page_source *source)
 
 static int next(struct page_source *source, struct context_chunk *chunk)
 {
+	struct page_map *map = ((struct context_page_source *)source)->map;
 	struct context_item item;
-	int more = context_read(reader(source), &item);
+	int more, err = 0;
 
-	if (more <= 0)
-		return more;
+	while ((more = context_read(reader(source), &item)) > 0 && item.type == CONTEXT_TABLE &&
+	       !err)
+		if (map)
+			err = page_map_add(map, &item);
+	if (err || more <= 0)
+		return err ?: more;
 	if (item.type != CONTEXT_MEMORY)
 		return report_fail(-EINVAL,
 				   "the context file is damaged: its sections are out of order");
@@ -72,8 +78,7 @@ void context_page_source(struct context_page_source *s, struct context_reader *r
 		.damaged = damaged,
 	};
 
-	s->source.ops = &ops;
-	s->reader = r;
+	*s = (struct context_page_source){ .source.ops = &ops, .reader = r };
 }
 
 /* ---- to a file --------------------------------------------------------------------- */
@@ -85,7 +90,9 @@ static struct context_writer *writer(struct page_sink *sink)
 
 static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
-	return context_write_chunk(writer(sink), chunk);
+	int err = chunk->table ? context_write_table(writer(sink), chunk->table) : 0;
+
+	return err || !chunk->nr_pages ? err : context_write_chunk(writer(sink), chunk);
 }
 
 static int begin_write(struct page_sink *sink, const struct context_chunk *chunk)

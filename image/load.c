@@ -36,6 +36,13 @@ static int take_preamble(struct context_reader *r, struct context *c)
 {
 	c->preamble = (Kcr__Preamble *)r->item.message;
 	r->item.message = NULL;
+	r->nr_ancestors = c->preamble->n_ancestor;
+	if (r->nr_ancestors > CONTEXT_MAX_ANCESTORS ||
+	    !r->nr_ancestors != !(r->features & CONTEXT_HAS_ANCESTORS))
+		return reader_damaged(r, "impossible list of ancestors");
+	for (size_t i = 0; i < r->nr_ancestors; i++)
+		if (!*c->preamble->ancestor[i]->name || strchr(c->preamble->ancestor[i]->name, '/'))
+			return reader_damaged(r, "ancestor without a name");
 	if (c->preamble->nr_files > MAX_FILES || c->preamble->nr_processes > MAX_PROCESSES)
 		return reader_damaged(r, "impossible counts");
 	return 0;
@@ -112,8 +119,11 @@ static int take(struct context_reader *r, struct context *c)
 	wrong = check_context(c);
 	if (!wrong && r->item.type == CONTEXT_CONTENT)
 		wrong = check_content(c, &r->item);
-	if (!wrong && r->item.type == CONTEXT_MEMORY)
+	if (!wrong && (r->item.type == CONTEXT_MEMORY || r->item.type == CONTEXT_TABLE))
 		wrong = check_memory(c, &r->item);
+	for (uint64_t i = 0; !wrong && r->item.type == CONTEXT_TABLE && i < r->item.nr_pages; i++)
+		if (r->item.owner[i] > r->nr_ancestors)
+			wrong = "pages of an unknown ancestor";
 	return wrong ? reader_damaged(r, wrong) : 0;
 }
 

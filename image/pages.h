@@ -3,7 +3,7 @@
  * Moves pages from a source (a stopped process, a context file) to a sink (a
  * context file, a rebuilt process), a chunk at a time.  pipeline.c decides how:
  * directly between the module and the file, or through worker threads that
- * compress, decompress and checksum.
+ * compress, decompress, checksum and choose pages.
  *
  * Source and sink are only called by the thread that called pages_move().
  * Functions return 0 or -errno with a message.
@@ -57,16 +57,45 @@ struct page_sink_ops {
 		    uint64_t *sum);
 };
 
+/* Room for the table of a chunk. */
+struct page_table {
+	struct context_table table;	/* runs, hash and owner point below; pages 0: none */
+	struct kcr_run run[CONTEXT_CHUNK_RUNS];
+	struct context_hash hash[CONTEXT_CHUNK_PAGES];
+	uint16_t owner[CONTEXT_CHUNK_PAGES];
+};
+
+/*
+ * Chooses which pages of a chunk go on to the sink.  Called by worker threads, several
+ * at a time.
+ */
+struct page_sieve {
+	const struct page_sieve_ops *ops;
+};
+
+struct page_sieve_ops {
+	/*
+	 * keep[i]: page i of the chunk, whose data are pages, goes on (all do, at first).
+	 * For a sink that writes tables, *table may be filled in: it has room for a
+	 * chunk and the chunk's runs.  0 or -errno, silently.
+	 */
+	int (*sift)(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
+		    struct page_table *table);
+};
+
 enum pages_work {
 	PAGES_ENCODE,		/* from pages to the stored form */
 	PAGES_DECODE,		/* and back; checksums are verified */
+	PAGES_RECODE,		/* from one stored form to another, verified */
 };
 
 struct pages_flow {
 	struct page_source *source;
 	struct page_sink *sink;
 	enum pages_work work;
-	enum context_compression compression;	/* for ENCODE */
+	enum context_compression compression;	/* for ENCODE and RECODE */
+	/* Or NULL.  Chunks that go directly from a file to the module do not pass it. */
+	struct page_sieve *sieve;
 	/* Called after each chunk with its number of pages; or NULL. */
 	void (*progress)(void *arg, uint64_t nr_pages);
 	void *progress_arg;
@@ -80,6 +109,7 @@ int pages_move(const struct pages_flow *flow);
 struct context_page_source {
 	struct page_source source;
 	struct context_reader *reader;
+	struct page_map *map;		/* gets the tables, or NULL */
 };
 
 struct context_page_sink {
@@ -87,7 +117,10 @@ struct context_page_sink {
 	struct context_writer *writer;
 };
 
-/* All MEMORY sections that follow; only the trailer may come after them. */
+/*
+ * All MEMORY sections that follow; only tables may be among them, and the trailer come
+ * after them.
+ */
 void context_page_source(struct context_page_source *s, struct context_reader *reader);
 void context_page_sink(struct context_page_sink *s, struct context_writer *writer);
 

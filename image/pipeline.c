@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The page pipeline.  A ring of slots, each with one chunk: the caller's thread
- * loads them from the source, workers encode or decode them, and the caller's
+ * loads them from the source, workers sift, encode or decode them, and the caller's
  * thread passes the oldest one to the sink when it needs a slot or finishes.  So
  * memory is bounded by the number of slots, and the sink gets the chunks in the
  * order of the source.  The threads are created when a chunk first needs them.
@@ -27,6 +27,8 @@ struct slot {
 	enum slot_state state;
 	struct context_chunk chunk;
 	struct kcr_run run[CONTEXT_CHUNK_RUNS];
+	struct page_table table;
+	bool keep[CONTEXT_CHUNK_PAGES];
 	void *loaded, *worked;		/* CONTEXT_CHUNK_BYTES each */
 	struct codec *codec;
 	int error;
@@ -49,16 +51,17 @@ struct pipeline {
 static int encode(const struct pages_flow *flow, struct slot *slot)
 {
 	struct context_chunk *chunk = &slot->chunk;
+	void *out = chunk->data == slot->worked ? slot->loaded : slot->worked;
 	ssize_t length = 0;
 
-	if (flow->compression != CONTEXT_RAW)
+	if (flow->compression != CONTEXT_RAW && chunk->length)
 		length = codec_compress(slot->codec, flow->compression, chunk->data,
-					chunk->length, slot->worked);
+					chunk->length, out);
 	if (length < 0)
 		return length;
 	if (length) {
 		chunk->compression = flow->compression;
-		chunk->data = slot->worked;
+		chunk->data = out;
 		chunk->length = length;
 	}
 	chunk->sum = XXH64(chunk->data, chunk->length, 0);
@@ -87,9 +90,65 @@ static int decode(struct slot *slot)
 	return err;
 }
 
+/* Moves the pages that are kept together, and adapts the runs. */
+static void compact(struct slot *slot)
+{
+	struct context_chunk *chunk = &slot->chunk;
+	char *pages = (void *)chunk->data;
+	size_t from = 0, to = 0, nr_runs = 0;
+	struct kcr_run old[CONTEXT_CHUNK_RUNS], *last = NULL;
+
+	memcpy(old, slot->run, chunk->nr_runs * sizeof(*old));
+	for (size_t i = 0; i < chunk->nr_runs; i++) {
+		for (uint64_t k = 0; k < old[i].nr_pages; k++, from++) {
+			uint64_t address = old[i].address + k * CONTEXT_PAGE;
+
+			if (!slot->keep[from])
+				continue;
+			if (from != to)
+				memcpy(pages + to * CONTEXT_PAGE, pages + from * CONTEXT_PAGE,
+				       CONTEXT_PAGE);
+			to++;
+			if (!last || last->address + last->nr_pages * CONTEXT_PAGE != address) {
+				last = &slot->run[nr_runs++];
+				*last = (struct kcr_run){ .address = address };
+			}
+			last->nr_pages++;
+		}
+	}
+	chunk->nr_runs = nr_runs;
+	chunk->nr_pages = to;
+	chunk->length = to * CONTEXT_PAGE;
+}
+
+static int sift(const struct pages_flow *flow, struct slot *slot)
+{
+	struct page_table *t = &slot->table;
+	int err;
+
+	memset(slot->keep, true, slot->chunk.nr_pages);
+	t->table = (struct context_table){
+		.pid = slot->chunk.pid, .runs = t->run, .hash = t->hash, .owner = t->owner,
+	};
+	err = flow->sieve->ops->sift(flow->sieve, &slot->chunk, slot->keep, t);
+	if (err)
+		return err;
+	if (t->table.nr_pages)
+		slot->chunk.table = &t->table;
+	if (memchr(slot->keep, false, slot->chunk.nr_pages))
+		compact(slot);
+	return 0;
+}
+
 static void work_at(const struct pages_flow *flow, struct slot *slot)
 {
-	slot->error = flow->work == PAGES_ENCODE ? encode(flow, slot) : decode(slot);
+	int err = flow->work == PAGES_ENCODE ? 0 : decode(slot);
+
+	if (!err && flow->sieve)
+		err = sift(flow, slot);
+	if (!err && flow->work != PAGES_DECODE)
+		err = encode(flow, slot);
+	slot->error = err;
 }
 
 /* The oldest slot that waits for a worker, or NULL. */
@@ -202,13 +261,16 @@ static int store_oldest(struct pipeline *p)
 {
 	struct slot *slot = &p->slot[p->next_store % p->nr_slots];
 	struct page_sink *sink = p->flow->sink;
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&p->lock);
 	while (slot->state != SLOT_DONE)
 		pthread_cond_wait(&p->changed, &p->lock);
 	pthread_mutex_unlock(&p->lock);
-	err = slot->error ? explain(p->flow, slot) : sink->ops->store(sink, &slot->chunk);
+	if (slot->error)
+		err = explain(p->flow, slot);
+	else if (slot->chunk.nr_pages || slot->chunk.table)
+		err = sink->ops->store(sink, &slot->chunk);
 	pthread_mutex_lock(&p->lock);
 	slot->state = SLOT_FREE;
 	p->next_store++;
@@ -281,8 +343,8 @@ static int move(struct pipeline *p, const struct context_chunk *chunk)
 	const struct page_sink_ops *to = flow->sink->ops;
 	int fd = -1;
 
-	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW && from->send &&
-	    to->begin)
+	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW && !flow->sieve &&
+	    from->send && to->begin)
 		return send(flow, chunk);
 	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW && from->begin &&
 	    to->fill)

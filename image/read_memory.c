@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory sections of a context file: their runs, and the ways to take their
- * pages.
+ * pages; and the tables, which say of pages what they are and where.
  */
 #include <errno.h>
 
@@ -28,10 +28,10 @@ static int check_runs(struct context_reader *r, const struct context_item *item)
 	return 0;
 }
 
-int reader_take_memory(struct context_reader *r, struct context_item *item)
+/* What both kinds begin with; `page_bytes` of the meta follow for each page. */
+static int take_runs(struct context_reader *r, struct context_item *item, size_t page_bytes)
 {
 	const struct memory_meta *meta = (const void *)r->meta.data;
-	const uint64_t stored = r->head.data_length;
 	const char *wrong;
 	int err;
 
@@ -39,22 +39,46 @@ int reader_take_memory(struct context_reader *r, struct context_item *item)
 	item->nr_runs = meta->nr_runs;
 	item->nr_pages = meta->nr_pages;
 	item->runs = (const struct kcr_run *)(meta + 1);
-	item->compression = r->head.compression;
-	item->length = stored;
 	item->position = r->start;
-	if (r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run))
+	if (item->nr_pages > CONTEXT_CHUNK_PAGES ||
+	    r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run) +
+					   item->nr_pages * page_bytes)
 		return reader_damaged(r, "malformed memory runs");
 	err = check_runs(r, item);
 	if (err)
 		return err;
+	wrong = r->context ? check_memory(r->context, item) : NULL;
+	return wrong ? reader_damaged(r, wrong) : 0;
+}
+
+int reader_take_memory(struct context_reader *r, struct context_item *item)
+{
+	const uint64_t stored = r->head.data_length;
+	int err = take_runs(r, item, 0);
+
+	if (err)
+		return err;
+	item->compression = r->head.compression;
+	item->length = stored;
 	if (item->compression ? stored >= item->nr_pages * CONTEXT_PAGE :
 				stored != item->nr_pages * CONTEXT_PAGE)
 		return reader_damaged(r, "impossible length");
-	wrong = r->context ? check_memory(r->context, item) : NULL;
-	if (wrong)
-		return reader_damaged(r, wrong);
 	r->pages += item->nr_pages;
 	r->data_follow = true;
+	return 0;
+}
+
+int reader_take_table(struct context_reader *r, struct context_item *item)
+{
+	int err = take_runs(r, item, TABLE_PAGE_BYTES);
+
+	if (err)
+		return err;
+	item->hash = (const struct context_hash *)(item->runs + item->nr_runs);
+	item->owner = (const uint16_t *)(item->hash + item->nr_pages);
+	for (uint64_t i = 0; r->context && i < item->nr_pages; i++)
+		if (item->owner[i] > r->nr_ancestors)
+			return reader_damaged(r, "pages of an unknown ancestor");
 	return 0;
 }
 

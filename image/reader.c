@@ -27,6 +27,7 @@ static const char *const section_names[] = {
 	[CONTEXT_CONTENT] = "content",
 	[CONTEXT_MEMORY] = "memory",
 	[CONTEXT_TRAILER] = "trailer",
+	[CONTEXT_TABLE] = "table",
 };
 
 int reader_damaged(struct context_reader *r, const char *what)
@@ -148,7 +149,10 @@ static int read_file_head(struct context_reader *r)
 				   head.page);
 	if (head.reserved[0] || head.reserved[1])
 		return reader_damaged(r, "reserved bytes in use");
+	if (head.required == CONTEXT_HAS_ANCESTORS)
+		return reader_damaged(r, "an increment without tables");
 	r->id = head.id;
+	r->features = head.required;
 	return 0;
 }
 
@@ -187,22 +191,32 @@ void context_reader_free(struct context_reader *r)
 
 /* ---- heads ----------------------------------------------------------------- */
 
+/* Sections of one rank may alternate; 0: there is no such section in this file. */
+static unsigned int rank(const struct context_reader *r, uint32_t type)
+{
+	static const unsigned int ranks[] = {
+		[CONTEXT_PREAMBLE] = 1, [CONTEXT_FILE] = 2, [CONTEXT_PROCESS] = 3,
+		[CONTEXT_CONTENT] = 4, [CONTEXT_MEMORY] = 4, [CONTEXT_TABLE] = 4,
+		[CONTEXT_TRAILER] = 5,
+	};
+
+	if (type == CONTEXT_TABLE && !(r->features & CONTEXT_HAS_TABLES))
+		return 0;
+	return type < sizeof(ranks) / sizeof(*ranks) ? ranks[type] : 0;
+}
+
 static bool in_order(const struct context_reader *r, uint32_t type)
 {
-	if (type < CONTEXT_PREAMBLE || type > CONTEXT_TRAILER)
-		return false;
 	if (!r->sections || !r->last_type)
 		return type == CONTEXT_PREAMBLE && !r->sections;
-	if (type == CONTEXT_PREAMBLE)
-		return false;
-	/* Contents and memory may alternate. */
-	return type >= r->last_type || section_has_data(type) == section_has_data(r->last_type);
+	return type != CONTEXT_PREAMBLE && rank(r, type) >= rank(r, r->last_type);
 }
 
 static int check_lengths(struct context_reader *r)
 {
 	const struct section_head *h = &r->head;
 	const size_t runs_max = CONTEXT_CHUNK_RUNS * sizeof(struct kcr_run);
+	const size_t pages_max = CONTEXT_CHUNK_PAGES * TABLE_PAGE_BYTES;
 
 	switch (h->type) {
 	case CONTEXT_CONTENT:
@@ -214,6 +228,11 @@ static int check_lengths(struct context_reader *r)
 		if (h->meta_length <= sizeof(struct memory_meta) ||
 		    h->meta_length > sizeof(struct memory_meta) + runs_max ||
 		    !h->data_length || h->data_length > CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
+			return reader_damaged(r, "impossible length");
+		break;
+	case CONTEXT_TABLE:
+		if (h->meta_length <= sizeof(struct memory_meta) || h->data_length ||
+		    h->meta_length > sizeof(struct memory_meta) + runs_max + pages_max)
 			return reader_damaged(r, "impossible length");
 		break;
 	default:
@@ -397,8 +416,8 @@ static int take_trailer(struct context_reader *r, struct context_item *item)
 	return err;
 }
 
-/* Skips pages that were not read, but verifies them. */
-static int skip_data(struct context_reader *r)
+/* Skips data that were not read, but verifies them. */
+static int verify_data(struct context_reader *r)
 {
 	XXH64_state_t *state = XXH64_createState();
 	size_t left = r->head.data_length;
@@ -421,6 +440,35 @@ static int skip_data(struct context_reader *r)
 	return err;
 }
 
+static int skip_data(struct context_reader *r)
+{
+	uint64_t sum;
+
+	if (!r->skim || lseek(r->fd, r->head.data_length, SEEK_CUR) < 0)
+		return verify_data(r);
+	r->position += r->head.data_length;
+	return reader_tail(r, &sum);
+}
+
+/* Head and meta of the next section. */
+static int read_section(struct context_reader *r)
+{
+	int err = r->data_follow ? skip_data(r) : 0;
+
+	if (!err)
+		err = read_head(r);
+	if (!err)
+		err = read_meta(r);
+	return err;
+}
+
+/* In a file that is skimmed: is the section nothing to return? */
+static bool pass_over(struct context_reader *r)
+{
+	r->data_follow = r->skim && r->head.type == CONTEXT_CONTENT;
+	return r->skim && r->head.type <= CONTEXT_CONTENT;
+}
+
 int reader_next(struct context_reader *r)
 {
 	int err = r->error;
@@ -428,20 +476,20 @@ int reader_next(struct context_reader *r)
 	r->item = (struct context_item){ 0 };
 	if (!err && r->last_type == CONTEXT_TRAILER)
 		return 0;
-	if (!err && r->data_follow)
-		err = skip_data(r);
-	if (!err)
-		err = read_head(r);
-	if (!err)
-		err = read_meta(r);
-	if (err)
-		return err;
+	do {
+		if (!err)
+			err = read_section(r);
+		if (err)
+			return err;
+	} while (pass_over(r));
 	r->item.type = r->head.type;
 	switch (r->item.type) {
 	case CONTEXT_CONTENT:
 		return take_content(r, &r->item) ?: 1;
 	case CONTEXT_MEMORY:
 		return reader_take_memory(r, &r->item) ?: 1;
+	case CONTEXT_TABLE:
+		return reader_take_table(r, &r->item) ?: 1;
 	case CONTEXT_TRAILER:
 		return take_trailer(r, &r->item);
 	default:
@@ -467,4 +515,21 @@ void context_unread(struct context_reader *r)
 int context_reader_fd(const struct context_reader *r)
 {
 	return r->fd;
+}
+
+void context_reader_skim(struct context_reader *r)
+{
+	r->skim = true;
+}
+
+uint64_t context_reader_features(const struct context_reader *r)
+{
+	return r->features;
+}
+
+void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out)
+{
+	out->id = r->id;
+	out->trailer_position = r->start;
+	out->trailer_sum = r->head.sum;
 }

@@ -15,6 +15,8 @@ struct context_reader {
 	int error;			/* the first failure: later calls return it too */
 	char *name;
 	uint64_t id;
+	uint64_t features;		/* CONTEXT_HAS_* */
+	bool skim;			/* see context_reader_skim() */
 	uint64_t position;		/* bytes taken from fd */
 	uint64_t sections;		/* heads seen */
 	uint64_t pages;
@@ -31,6 +33,7 @@ struct context_reader {
 	struct reader_buffer data;
 	struct codec *codec;
 	struct context_item item;
+	unsigned int nr_ancestors;	/* set by context_load() */
 	const struct context *context;	/* set by context_load(): checks references */
 };
 
@@ -38,8 +41,9 @@ struct context_reader {
 int reader_next(struct context_reader *r);
 /* ---- for read_memory.c: 0 or -errno, recorded in r->error ---- */
 
-/* The section whose head was read; its pages follow. */
+/* The section whose head was read; a memory section's pages follow. */
 int reader_take_memory(struct context_reader *r, struct context_item *item);
+int reader_take_table(struct context_reader *r, struct context_item *item);
 /* Reads `length` bytes, not fewer. */
 int reader_exactly(struct context_reader *r, void *data, size_t length);
 /* … into a buffer that grows with the data that arrive, not with `length`. */

@@ -4,7 +4,7 @@
  * Private to image/.
  *
  *	file head
- *	section:  head, meta                       (PREAMBLE FILE PROCESS TRAILER)
+ *	section:  head, meta                       (PREAMBLE FILE PROCESS TABLE TRAILER)
  *	section:  head, meta, padding, data, tail  (CONTENT MEMORY)
  *
  * The data start at a multiple of CONTEXT_PAGE from the start of the file.
@@ -27,8 +27,8 @@
 #define CONTEXT_VERSION		1u
 #define CONTEXT_SECTION_MAGIC	0x5352434bu	/* "KCRS" */
 
-/* Required features that this reader knows: none so far. */
-#define CONTEXT_REQUIRED_KNOWN	0ull
+/* Required features that this reader knows. */
+#define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
@@ -70,7 +70,10 @@ struct content_meta {
 	uint64_t offset;
 };
 
-/* Meta of a MEMORY section; struct kcr_run[nr_runs] follows. */
+/*
+ * Meta of a MEMORY or TABLE section; struct kcr_run[nr_runs] follows, and in a TABLE
+ * struct context_hash[nr_pages] and the owners, uint16_t[nr_pages].
+ */
 struct memory_meta {
 	int32_t pid;
 	uint32_t nr_runs;
@@ -83,6 +86,10 @@ static_assert(sizeof(struct section_tail) == 16, "on disk");
 static_assert(sizeof(struct content_meta) == 16, "on disk");
 static_assert(sizeof(struct memory_meta) == 16, "on disk");
 static_assert(sizeof(struct kcr_run) == 16, "on disk");
+static_assert(sizeof(struct context_hash) == 16, "on disk");
+
+/* Bytes of a TABLE's meta for each page. */
+#define TABLE_PAGE_BYTES	(sizeof(struct context_hash) + sizeof(uint16_t))
 
 static inline uint64_t context_head_sum(const struct context_head *head)
 {

@@ -48,7 +48,7 @@ int summary_read(struct context_reader *r, const struct context *c, struct summa
 			m->runs += item.nr_runs;
 			m->pages += item.nr_pages;
 			s.pages += item.nr_pages;
-		} else {
+		} else if (item.type == CONTEXT_CONTENT) {
 			s.content[item.file_id - 1] += item.length;
 		}
 	}
@@ -205,6 +205,12 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 		p->scope < 4 ? scopes[p->scope] : "scope", p->target, p->requester);
 	fprintf(out, "Processes:     %zu, with %zu threads and %zu files\n", c->nr_processes,
 		threads, c->nr_files);
+	for (i = 0; i < p->n_ancestor; i++) {
+		fprintf(out, "%-15s%s %016" PRIx64 " ", i ? "" : "Increment of:",
+			i ? "increment " : "full image", p->ancestor[i]->id);
+		text_put(out, p->ancestor[i]->name);
+		putc('\n', out);
+	}
 	if (summary)
 		fprintf(out, "Memory:        %" PRIu64 " pages (%" PRIu64 " KiB); complete and undamaged\n",
 			summary->pages, summary->pages * 4);

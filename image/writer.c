@@ -163,12 +163,13 @@ static void add_data(struct context_writer *w, struct parts *p, const void *data
 	end_data(w, XXH64(data, w->head.data_length, 0));
 }
 
-int context_writer_new(struct context_writer **out, int fd)
+int context_writer_new(struct context_writer **out, int fd, uint64_t features)
 {
 	struct context_head head = {
 		.magic = CONTEXT_MAGIC,
 		.version = CONTEXT_VERSION,
 		.page = CONTEXT_PAGE,
+		.required = features,
 	};
 	struct parts p = { .count = 0 };
 	struct context_writer *w = calloc(1, sizeof(*w));
@@ -275,9 +276,10 @@ static int count_pages(const struct kcr_run *runs, size_t nr_runs, uint64_t *pag
 	return 0;
 }
 
-/* Head and run table of a memory section; *meta must live until they are written. */
-static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
-			int32_t pid, const struct kcr_run *runs, size_t nr_runs)
+/* Head and runs of a section of this type; *meta must live until they are written. */
+static int begin_runs(struct context_writer *w, struct parts *p, enum context_section type,
+		      struct memory_meta *meta, int32_t pid, const struct kcr_run *runs,
+		      size_t nr_runs)
 {
 	uint64_t pages;
 	int err = begin_check(w, false);
@@ -287,11 +289,20 @@ static int begin_memory(struct context_writer *w, struct parts *p, struct memory
 	if (err)
 		return err;
 	*meta = (struct memory_meta){ .pid = pid, .nr_runs = nr_runs, .nr_pages = pages };
-	w->pages += pages;
-	begin_section(w, p, CONTEXT_MEMORY);
+	begin_section(w, p, type);
 	add_meta(w, p, meta, sizeof(*meta));
 	add_meta(w, p, runs, nr_runs * sizeof(*runs));
 	return 0;
+}
+
+static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
+			int32_t pid, const struct kcr_run *runs, size_t nr_runs)
+{
+	int err = begin_runs(w, p, CONTEXT_MEMORY, meta, pid, runs, nr_runs);
+
+	if (!err)
+		w->pages += meta->nr_pages;
+	return err;
 }
 
 int context_memory_begin(struct context_writer *w, int32_t pid,
@@ -336,6 +347,21 @@ int context_write_chunk(struct context_writer *w, const struct context_chunk *ch
 	end_meta(w, &p, chunk->length);
 	add(&p, chunk->data, chunk->length);
 	end_data(w, chunk->sum);
+	return write_parts(w, &p);
+}
+
+int context_write_table(struct context_writer *w, const struct context_table *table)
+{
+	struct memory_meta meta;
+	struct parts p;
+	int err = begin_runs(w, &p, CONTEXT_TABLE, &meta, table->pid, table->runs,
+			     table->nr_runs);
+
+	if (err)
+		return err;
+	add_meta(w, &p, table->hash, meta.nr_pages * sizeof(*table->hash));
+	add_meta(w, &p, table->owner, meta.nr_pages * sizeof(*table->owner));
+	end_meta(w, &p, 0);
 	return write_parts(w, &p);
 }
 

@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	changes = argv + 1;
 	if (!err)
-		err = context_writer_new(&w, STDOUT_FILENO);
+		err = context_writer_new(&w, STDOUT_FILENO, 0);
 	while (!err && (err = context_read(r, &item)) > 0)
 		err = copy(r, w, &item);
 	if (!err)

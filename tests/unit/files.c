@@ -201,7 +201,7 @@ static void write_contents(struct file_table *t, int fd)
 	kcr__preamble__init(&preamble);
 	preamble.kcr_version = preamble.machine = preamble.kernel_release =
 		preamble.kernel_version = preamble.host = (char *)"test";
-	assert_int_equal(context_writer_new(&w, fd), 0);
+	assert_int_equal(context_writer_new(&w, fd, 0), 0);
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble.base), 0);
 	assert_int_equal(file_table_write_contents(t, w), 0);
 	assert_int_equal(context_writer_finish(w), 0);

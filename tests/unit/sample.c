@@ -328,7 +328,7 @@ static int write_memory(struct context_writer *w)
 int sample_write(const struct sample *s, int fd)
 {
 	struct context_writer *w;
-	int err = context_writer_new(&w, fd);
+	int err = context_writer_new(&w, fd, 0);
 
 	if (err)
 		return err;

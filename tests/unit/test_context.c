@@ -89,7 +89,7 @@ static void pages_are_aligned(void **state)
 	int fd = memory_file();
 
 	(void)state;
-	assert_int_equal(context_writer_new(&w, fd), 0);
+	assert_int_equal(context_writer_new(&w, fd, 0), 0);
 	assert_int_equal(sample_write_metadata(&sample, w), 0);
 	assert_int_equal(context_memory_begin(w, SAMPLE_PID, &run, 1), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR) % CONTEXT_PAGE, 0);
@@ -212,7 +212,7 @@ static void stays_failed(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(context_writer_new(&w, fds[1]), 0);
+	assert_int_equal(context_writer_new(&w, fds[1], 0), 0);
 	close(fds[0]);
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble->base), -EPIPE);
 	assert_int_equal(context_write_content(w, 1, 0, "x", 1), -EPIPE);
@@ -228,7 +228,7 @@ static void misuse(void **state)
 	int fd = memory_file();
 
 	(void)state;
-	assert_int_equal(context_writer_new(&w, fd), 0);
+	assert_int_equal(context_writer_new(&w, fd, 0), 0);
 	assert_int_equal(context_memory_end(w, 0), -EINVAL);
 	assert_int_equal(context_memory_begin(w, 1, &huge, 1), -EINVAL);
 	assert_int_equal(context_memory_begin(w, 1, &run, 0), -EINVAL);

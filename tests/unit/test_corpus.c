@@ -66,7 +66,7 @@ static void make_epoll(struct sample *s, struct kinds *k)
 static int write_metadata(const struct sample *s, int fd)
 {
 	struct context_writer *w;
-	int err = context_writer_new(&w, fd);
+	int err = context_writer_new(&w, fd, 0);
 
 	if (err)
 		return err;

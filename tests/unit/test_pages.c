@@ -188,7 +188,7 @@ static int save(struct memory *m, int fd, enum context_compression how)
 	int err;
 
 	m->source.ops = m->buffers_only ? &loading_ops : &source_ops;
-	assert_int_equal(context_writer_new(&w, fd), 0);
+	assert_int_equal(context_writer_new(&w, fd, 0), 0);
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble.base), 0);
 	context_page_sink(&sink, w);
 	seen_pages = 0;

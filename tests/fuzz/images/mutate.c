@@ -171,7 +171,7 @@ static int write_all(int fd)
 {
 	struct context_writer *writer;
 	size_t i;
-	int err = context_writer_new(&writer, fd);
+	int err = context_writer_new(&writer, fd, 0);
 
 	if (err)
 		return err;

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pages of a chain.  The last file is read once, from front to end (so it may come
+ * through a pipe), and its tables say which pages the older ones have to give: each
+ * page is read and stored once, whatever the length of the chain.  The older files are
+ * skimmed: chunks of which nothing is needed are jumped over, those that are needed as
+ * they are go the direct way, and the sieve takes the pages that are needed of others.
+ */
+#include "image/chain.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+struct chain_pages {
+	struct page_source source;
+	struct page_sieve sieve;
+	const struct chain *chain;
+	struct context_page_source file;	/* that is being read */
+	struct context_reader *opened;		/* its reader, if it is an older one */
+	struct page_map *map;
+	unsigned int member;			/* its number; at first that of the last file */
+	bool first;				/* it is the last file */
+	bool partial;				/* not all pages of this chunk are needed */
+	page_cursor cursor;
+	uint64_t given;				/* pages of this file */
+};
+
+static struct chain_pages *of_source(struct page_source *source)
+{
+	return (struct chain_pages *)source;
+}
+
+static const struct page_source_ops *file_ops(const struct chain_pages *p)
+{
+	return p->file.source.ops;
+}
+
+/* ---- one file after the other ------------------------------------------------------- */
+
+/* Has the file given all that the tables place there? */
+static int check_given(const struct chain_pages *p)
+{
+	uint64_t owned = page_map_owned(p->map, p->member);
+
+	if (p->given == owned)
+		return 0;
+	return report_fail(-EINVAL, "%s: damaged context file: it has %llu of %llu pages that are needed",
+			   p->first ? p->chain->name : p->chain->member[p->member].path,
+			   (unsigned long long)p->given, (unsigned long long)owned);
+}
+
+/* 1, 0: it was the last one, or -errno. */
+static int next_file(struct chain_pages *p)
+{
+	const struct chain_member *m;
+	int err = p->first ? page_map_finish(p->map, p->chain->name) : 0;
+
+	if (!err)
+		err = check_given(p);
+	if (err)
+		return err;
+	context_reader_free(p->opened);
+	p->opened = NULL;
+	p->member = p->first ? 0 : p->member + 1;
+	p->first = false;
+	p->given = 0;
+	if (p->member >= p->chain->count)
+		return 0;
+	m = &p->chain->member[p->member];
+	if (lseek(m->fd, 0, SEEK_SET) < 0)
+		return report_errno(-errno, "%s", m->path);
+	err = context_reader_new(&p->opened, m->fd, m->path);
+	if (err)
+		return err;
+	context_reader_skim(p->opened);
+	context_page_source(&p->file, p->opened);
+	return 1;
+}
+
+static bool is_needed(const struct chain_pages *p, page_cursor *cursor, unsigned int member,
+		      int32_t pid, uint64_t address)
+{
+	size_t page = page_map_find(p->map, cursor, pid, address);
+
+	return page != SIZE_MAX && page_map_owner(p->map, page) == member;
+}
+
+static uint64_t count_needed(struct chain_pages *p, const struct context_chunk *chunk)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < chunk->nr_runs; i++)
+		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++)
+			count += is_needed(p, &p->cursor, p->member, chunk->pid,
+					   chunk->runs[i].address + k * CONTEXT_PAGE);
+	return count;
+}
+
+static int next(struct page_source *source, struct context_chunk *chunk)
+{
+	struct chain_pages *p = of_source(source);
+	uint64_t needed = 0;
+	int more;
+
+	do {
+		more = file_ops(p)->next(&p->file.source, chunk);
+		if (!more) {
+			more = next_file(p);
+			if (more <= 0)
+				return more;
+			continue;
+		}
+		if (more < 0)
+			return more;
+		needed = p->first ? chunk->nr_pages : count_needed(p, chunk);
+	} while (!needed);
+	p->given += needed;
+	p->partial = needed < chunk->nr_pages;
+	chunk->member = p->member;
+	return 1;
+}
+
+static int load(struct page_source *source, const struct context_chunk *chunk, void *buffer,
+		uint64_t *sum)
+{
+	struct chain_pages *p = of_source(source);
+
+	return file_ops(p)->load(&p->file.source, chunk, buffer, sum);
+}
+
+static int begin(struct page_source *source)
+{
+	struct chain_pages *p = of_source(source);
+
+	return p->partial ? -1 : file_ops(p)->begin(&p->file.source);
+}
+
+static int end(struct page_source *source, int result, uint64_t sum)
+{
+	struct chain_pages *p = of_source(source);
+
+	return file_ops(p)->end(&p->file.source, result, sum);
+}
+
+/* The chunk may be of a file that has been left already. */
+static int damaged(struct page_source *source, const struct context_chunk *chunk, const char *what)
+{
+	const struct chain *c = of_source(source)->chain;
+
+	return report_fail(-EINVAL, "%s: damaged context file: %s (memory at byte %llu)",
+			   chunk->member < c->count ? c->member[chunk->member].path : c->name, what,
+			   (unsigned long long)chunk->position);
+}
+
+/* ---- the sieve ---------------------------------------------------------------------- */
+
+static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
+		struct page_table *table)
+{
+	const struct chain_pages *p = (const struct chain_pages *)
+		((char *)sieve - offsetof(struct chain_pages, sieve));
+	page_cursor cursor = 0;
+	size_t page = 0;
+
+	(void)table;
+	if (chunk->member == p->chain->count)
+		return 0;		/* all of the last file; its tables are not complete yet */
+	for (size_t i = 0; i < chunk->nr_runs; i++)
+		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++)
+			keep[page++] = is_needed(p, &cursor, chunk->member, chunk->pid,
+						 chunk->runs[i].address + k * CONTEXT_PAGE);
+	return 0;
+}
+
+static int move_chain(const struct pages_flow *flow, struct context_reader *last,
+		      const struct chain *chain)
+{
+	static const struct page_source_ops source_ops = {
+		.next = next, .load = load, .begin = begin, .end = end, .damaged = damaged,
+	};
+	static const struct page_sieve_ops sieve_ops = { .sift = sift };
+	struct chain_pages p = {
+		.source.ops = &source_ops, .sieve.ops = &sieve_ops, .chain = chain,
+		.member = chain->count, .first = true, .map = page_map_new(false),
+	};
+	struct pages_flow of_chain = *flow;
+	int err;
+
+	if (!p.map)
+		return report_errno(-ENOMEM, "the pages of a chain");
+	context_page_source(&p.file, last);
+	p.file.map = p.map;
+	of_chain.source = &p.source;
+	of_chain.sieve = &p.sieve;
+	err = pages_move(&of_chain);
+	context_reader_free(p.opened);
+	page_map_free(p.map);
+	return err;
+}
+
+int chain_move(const struct pages_flow *flow, struct context_reader *last,
+	       const struct chain *chain)
+{
+	struct pages_flow of_file = *flow;
+	struct context_page_source file;
+
+	if (chain)
+		return move_chain(flow, last, chain);
+	context_page_source(&file, last);
+	of_file.source = &file.source;
+	return pages_move(&of_file);
+}
