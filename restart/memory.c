@@ -4,11 +4,13 @@
  * reads raw pages from the context file into place; pages that had to be
  * decompressed or came from a pipe are copied from a buffer.  No process runs
  * before all of it has been verified.
+ *
+ * The pages of an increment come from its chain (image/chain.h).
  */
 #include "restart/memory.h"
 
 #include "device/device.h"
-#include "image/pages.h"
+#include "image/chain.h"
 #include "resource/file.h"
 
 struct filling {
@@ -59,11 +61,8 @@ int memory_fill(struct rebuild *r, struct context_reader *reader,
 	struct filling f = {
 		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};
-	struct context_page_source source;
 
-	context_page_source(&source, reader);
-	return pages_move(&(struct pages_flow) {
-		.source = &source.source, .sink = &f.sink, .work = PAGES_DECODE,
-		.progress = progress, .progress_arg = &f,
-	});
+	return chain_move(&(struct pages_flow) {
+		.sink = &f.sink, .work = PAGES_DECODE, .progress = progress, .progress_arg = &f,
+	}, reader, options->chain);
 }

@@ -7,8 +7,8 @@
 #include "restart/restart.h"
 
 /*
- * Moves every MEMORY section that follows into its process, and verifies checksums
- * and trailer.  0 or -errno with a message.
+ * Moves every MEMORY section that follows, and of an increment's chain what is needed,
+ * into its process, and verifies checksums and trailer.  0 or -errno with a message.
  */
 int memory_fill(struct rebuild *r, struct context_reader *reader,
 		const struct restart_options *options, struct restart_result *result);

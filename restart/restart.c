@@ -407,6 +407,8 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (!err)
 		err = trust_decide(context_reader_fd(reader), context, options->trust, &rule);
 	if (!err)
+		err = trust_chain(context_reader_fd(reader), options->chain, options->trust);
+	if (!err)
 		err = identity_begin(rule);
 	if (!err)
 		err = report_share();

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "image/chain.h"
 #include "image/context.h"
 
 struct restart_options {
@@ -20,6 +21,7 @@ struct restart_options {
 	bool any_port;		/* replace TCP and UDP ports in use by free ones */
 	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
 	bool trust;		/* --trust: no matter who may have written the file */
+	const struct chain *chain;	/* the older files of an increment; NULL: it is none */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */

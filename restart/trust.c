@@ -207,3 +207,23 @@ int trust_decide(int fd, const struct context *c, bool trust, enum identity_rule
 	*rule = IDENTITY_OWNER;
 	return check_claims(st.st_uid, c);
 }
+
+int trust_chain(int fd, const struct chain *chain, bool trust)
+{
+	struct stat last;
+
+	if (!chain || trust || !identity_is_privileged())
+		return 0;
+	if (fstat(fd, &last))
+		return report_errno(-errno, "the context file");
+	for (size_t i = 0; i < chain->count; i++) {
+		const struct chain_member *m = &chain->member[i];
+
+		if (m->st.st_uid != last.st_uid || m->st.st_mode & 022)
+			return report_fail(-EPERM, "others than user %u may have written %s, which the "
+					   "image needs (it belongs to user %u, its mode is %04o): "
+					   TRUST_WRITER, last.st_uid, m->path, m->st.st_uid,
+					   m->st.st_mode & 07777);
+	}
+	return 0;
+}

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "image/chain.h"
 #include "image/context.h"
 #include "resource/identity.h"
 
@@ -21,5 +22,11 @@ int trust_source(int fd, bool trust);
  * -EPERM, reported: it claims rights that its owner does not have.
  */
 int trust_decide(int fd, const struct context *c, bool trust, enum identity_rule *rule);
+
+/*
+ * May the pages of an image come from these older files?  A privileged caller takes them
+ * only from files of the owner of the image, open at `fd`.  -EPERM, reported.
+ */
+int trust_chain(int fd, const struct chain *chain, bool trust);
 
 #endif /* KCR_RESTART_TRUST_H */

@@ -35,12 +35,13 @@ struct arguments {
 	const char *file;
 	int fd;				/* -F, else -1 */
 	bool json;
+	const char *chain_path;		/* NULL: none */
 	struct restart_options restart;
 };
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
+	OPT_RELOCATE, OPT_CHAIN_PATH, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -63,6 +64,7 @@ static const struct option long_options[] = {
 	{ "omit-always", no_argument, NULL, OPT_OMIT },
 	{ "omit-never", no_argument, NULL, OPT_OMIT },
 	{ "relocate", required_argument, NULL, OPT_RELOCATE },
+	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
@@ -97,6 +99,7 @@ static void usage(FILE *out)
 	      "      --stop, --freeze     leave them stopped (SIGSTOP)\n"
 	      "      --term --abort --kill --cont   send that signal first\n"
 	      "      --relocate OLD=NEW   look for saved paths below OLD under NEW\n"
+	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
@@ -218,6 +221,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_RELOCATE:
 		a->restart.relocate = relocate_path;
 		return relocate_add(value);
+	case OPT_CHAIN_PATH:
+		a->chain_path = value;
+		return 0;
 	case OPT_TRUST:
 		a->restart.trust = true;
 		return 0;
@@ -327,15 +333,22 @@ static void name_source(int fd, char *path, size_t size)
 /* Reads, rebuilds, lets run.  The file is closed in any case. */
 static int restart(const struct arguments *a, int fd, struct restart_result *result)
 {
+	struct restart_options options = a->restart;
 	struct context_reader *reader;
 	struct context *context = NULL;
-	int err = context_reader_new(&reader, fd, a->file ? a->file : "the descriptor given");
+	struct chain *chain = NULL;
+	const char *name = a->file ?: "the descriptor given";
+	int err = context_reader_new(&reader, fd, name);
 
 	if (err)
 		return err;
 	err = context_load(reader, &context);
+	if (!err && context->preamble->n_ancestor)
+		err = chain_open(&chain, context->preamble, name, fd, a->chain_path);
+	options.chain = chain;
 	if (!err)
-		err = restart_run(reader, context, &a->restart, result);
+		err = restart_run(reader, context, &options, result);
+	chain_free(chain);
 	context_free(context);
 	context_reader_free(reader);
 	return err;
