@@ -106,6 +106,8 @@ static int finish(struct checkpoint *c)
 	int err = context_writer_finish(c->attempt.writer);
 
 	c->result->bytes = context_writer_bytes(c->attempt.writer);
+	c->result->nr_unchanged = increment_unchanged(c->increment);
+	c->result->nr_pages -= c->result->nr_unchanged;
 	start = now_ns();
 	if (!err)
 		err = destination_sync(c->destination);
@@ -119,6 +121,7 @@ static int attempt_begin(struct checkpoint *c)
 {
 	c->attempt = (struct attempt){ .job = -1 };
 	c->result->nr_pages = 0;
+	increment_again(c->increment);
 	c->attempt.job = device_open(&c->attempt.info);
 	return c->attempt.job < 0 ? c->attempt.job : 0;
 }
@@ -140,7 +143,8 @@ static void attempt_end(struct checkpoint *c)
 static int attempt_run(struct checkpoint *c)
 {
 	const struct checkpoint_options *o = c->options;
-	int err = context_writer_new(&c->attempt.writer, c->destination->fd, 0);
+	int err = context_writer_new(&c->attempt.writer, c->destination->fd,
+				     increment_features(c->increment));
 
 	if (!err)
 		err = describe_host(c);
@@ -201,6 +205,8 @@ static int commit(struct checkpoint *c)
 
 	if (!err)
 		err = destination_commit(c->destination);
+	if (!err)
+		increment_committed(c->increment);
 	c->result->commit_ns += now_ns() - start;
 	if (!err && c->options->signal)
 		err = stop_release(c, c->options->signal);
@@ -211,6 +217,7 @@ static void clean_up(struct checkpoint *c)
 {
 	attempt_end(c);
 	destination_close(c->destination);
+	increment_free(c->increment);
 	opened_free(c);
 	free(c->excluded.pid);
 	free(c->forward);
@@ -229,7 +236,11 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	if (!err)
 		err = precheck(&c);
 	if (!err)
+		err = increment_open(&c);
+	if (!err)
 		err = destination_open(&c.destination, options);
+	if (!err)
+		err = increment_keep(&c);
 	if (!err && options->begun)
 		options->begun();
 	if (!err)

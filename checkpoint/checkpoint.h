@@ -60,6 +60,9 @@ struct checkpoint_options {
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;
 	enum context_compression compression;
+	bool incremental;		/* save tables, and only what differs from a parent */
+	const char *parent;		/* its file; NULL: the present one at `path`, if any */
+	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
@@ -75,6 +78,7 @@ struct checkpoint_result {
 	size_t nr_processes;		/* zombies included */
 	size_t nr_threads;
 	uint64_t nr_pages;
+	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t bytes;			/* of the context file */
 	uint64_t park_ns;		/* until the last thread was stopped */
 	uint64_t describe_ns;

@@ -345,6 +345,7 @@ int describe_host(struct checkpoint *c)
 	p->has_image_bytes_hint = true;
 	p->xstate_size = c->attempt.info.xstate_size;
 	p->image_bytes_hint = c->expected_bytes;
+	increment_describe(c->increment, p);
 	if (!p->kcr_version || !p->machine || !p->kernel_release || !p->kernel_version || !p->host)
 		return report_errno(-ENOMEM, "context file");
 	return 0;

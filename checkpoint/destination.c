@@ -85,6 +85,14 @@ int destination_open(struct destination **out, const struct checkpoint_options *
 	return options->path ? open_path(out, options) : open_descriptor(out, options);
 }
 
+int destination_set_aside(struct destination *d, const char *name, const struct stat *st)
+{
+	if (!d->ops->set_aside)
+		return report_fail(-EINVAL, "the destination is no file, so it can keep no chain: name "
+				   "the parent (--incremental=FILE)");
+	return d->ops->set_aside(d, name, st);
+}
+
 int destination_explain(const struct destination *d, int err)
 {
 	unsigned long long free_bytes;

@@ -12,6 +12,8 @@
 
 #include "checkpoint/checkpoint.h"
 
+struct stat;
+
 struct destination {
 	const struct destination_ops *ops;
 	int fd;			/* the image is written to it sequentially */
@@ -26,6 +28,8 @@ struct destination_ops {
 	int (*sync)(struct destination *d);
 	/* Makes the file appear under its name. */
 	int (*commit)(struct destination *d);
+	/* See destination_set_aside(); NULL: impossible. */
+	int (*set_aside)(struct destination *d, const char *name, const struct stat *st);
 	/* Removes what was not committed, closes and frees the destination. */
 	void (*close)(struct destination *d);
 	/* The absolute path that it will have, for callbacks; "": none. */
@@ -51,6 +55,12 @@ static inline int destination_commit(struct destination *d)
 {
 	return d->ops->commit(d);
 }
+
+/*
+ * At the commit the file that has the destination's name now, *st, gets another `name`
+ * in the same folder, and it has one of them at any moment.  -EBUSY: it has been replaced.
+ */
+int destination_set_aside(struct destination *d, const char *name, const struct stat *st);
 
 /* NULL is allowed. */
 static inline void destination_close(struct destination *d)

@@ -33,6 +33,8 @@ struct file_destination {
 	enum checkpoint_replace replace;
 	const char *backup;
 	unsigned int keep;	/* files of this name, with older ones; 0: no matter */
+	char *aside;		/* new name of the file `present`, or NULL */
+	struct stat present;
 };
 
 static struct file_destination *file(const struct destination *d)
@@ -214,16 +216,56 @@ static int backup(struct file_destination *d)
 	return backup_from(d, kept.newest + 1);
 }
 
-/* As rename, but -EEXIST if the name is taken. */
-static int rename_new(struct file_destination *d)
+/* As rename in the folder, but -EEXIST if the name is taken. */
+static int rename_new(const struct file_destination *d, const char *from, const char *to)
 {
-	if (!renameat2(d->dir_fd, d->temporary, d->dir_fd, d->name, RENAME_NOREPLACE))
+	if (!renameat2(d->dir_fd, from, d->dir_fd, to, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	if (linkat(d->dir_fd, d->temporary, d->dir_fd, d->name, 0))
+	if (linkat(d->dir_fd, from, d->dir_fd, to, 0))
 		return -errno;
-	return unlinkat(d->dir_fd, d->temporary, 0) ? -errno : 0;
+	return unlinkat(d->dir_fd, from, 0) ? -errno : 0;
+}
+
+/* Does the file that is to be set aside have this name? */
+static bool is_present(const struct file_destination *d, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(d->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == d->present.st_dev && st.st_ino == d->present.st_ino;
+}
+
+/* Gives the existing file its new name; the old one stays if links are possible. */
+static int set_aside(const struct file_destination *d)
+{
+	int err = 0;
+
+	if (!is_present(d, d->name))
+		return report_fail(-EBUSY, "%s/%s has been replaced meanwhile: nothing was saved",
+				   d->directory, d->name);
+	if (!linkat(d->dir_fd, d->name, d->dir_fd, d->aside, 0) || is_present(d, d->aside))
+		return 0;
+	if (errno == EEXIST)
+		err = -EEXIST;
+	else			/* a file system without hard links */
+		err = rename_new(d, d->name, d->aside);
+	return err ? report_errno(err, "cannot rename %s to %s", d->name, d->aside) : 0;
+}
+
+static int plan_aside(struct destination *destination, const char *name, const struct stat *st)
+{
+	struct file_destination *d = file(destination);
+
+	d->present = *st;
+	d->aside = strdup(name);
+	if (!d->aside)
+		return report_errno(-ENOMEM, "destination");
+	if (!is_present(d, d->name))
+		return report_fail(-EBUSY, "%s/%s is being replaced by another checkpoint: try again",
+				   d->directory, d->name);
+	return 0;
 }
 
 static int appear(struct file_destination *d)
@@ -233,7 +275,7 @@ static int appear(struct file_destination *d)
 
 	hold_signals(&old);
 	if (d->replace == CHECKPOINT_NOCLOBBER)
-		err = rename_new(d);
+		err = rename_new(d, d->temporary, d->name);
 	else if (renameat(d->dir_fd, d->temporary, d->dir_fd, d->name))
 		err = -errno;
 	if (!err)
@@ -245,7 +287,7 @@ static int appear(struct file_destination *d)
 static int commit(struct destination *destination)
 {
 	struct file_destination *d = file(destination);
-	int err = backup(d);
+	int err = d->aside ? set_aside(d) : backup(d);
 
 	if (err)
 		return err;
@@ -282,6 +324,7 @@ static void close_file(struct destination *destination)
 	free(d->directory);
 	free(d->name);
 	free(d->temporary);
+	free(d->aside);
 	free(d);
 }
 
@@ -324,6 +367,7 @@ int file_destination_open(struct destination **out, struct place *p,
 	static const struct destination_ops ops = {
 		.rewind = destination_rewind_fd, .sync = destination_sync_fd, .commit = commit,
 		.close = close_file, .path = path, .folder = folder,
+		.set_aside = plan_aside,
 	};
 	struct file_destination *d = calloc(1, sizeof(*d));
 	int err;

@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/destination.h"
+#include "checkpoint/increment.h"
 #include "checkpoint/scope.h"
 #include "resource/resource.h"
 
@@ -71,6 +72,7 @@ struct checkpoint {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
 	uint64_t expected_bytes;	/* of memory: an estimate */
 	struct destination *destination;	/* NULL: not open yet */
+	struct increment *increment;	/* NULL: not wanted */
 
 	struct pid_list excluded;
 	bool omission;			/* a callback has excluded its process */

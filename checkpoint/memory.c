@@ -2,7 +2,7 @@
 /*
  * The pages of the processes, as a source of the page pipeline: finds those to
  * save and gathers them in chunks across mappings.  The module reads them, into
- * the file or into a buffer.
+ * the file or into a buffer.  Of an increment only those go on that have changed.
  */
 #include "checkpoint/internal.h"
 
@@ -174,7 +174,7 @@ int memory_write(struct checkpoint *c, bool early, bool snapshot)
 	context_page_sink(&sink, c->attempt.writer);
 	err = pages_move(&(struct pages_flow) {
 		.source = &pages->source, .sink = &sink.sink, .work = PAGES_ENCODE,
-		.compression = c->options->compression,
+		.compression = c->options->compression, .sieve = increment_sieve(c->increment),
 		.progress = progress, .progress_arg = c,
 	});
 	free(pages);

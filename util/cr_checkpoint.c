@@ -26,6 +26,7 @@ struct arguments {
 	int nr_destinations;
 	char path[64];			/* context.ID */
 	bool quiet, verbose, json;
+	const char *for_increments;	/* an option that needs --incremental, or NULL */
 	struct mpi_job_options job;
 };
 
@@ -36,7 +37,7 @@ enum {
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
-	OPT_JSON, OPT_VERSION,
+	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
 
@@ -80,6 +81,9 @@ static const struct option long_options[] = {
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "incremental", optional_argument, NULL, OPT_INCREMENTAL },
+	{ "changes", required_argument, NULL, OPT_CHANGES },
+	{ "full-every", required_argument, NULL, OPT_FULL_EVERY },
 	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "local", required_argument, NULL, OPT_LOCAL },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -117,6 +121,10 @@ static const char usage_text[] =
 	"      --stop --term --abort --kill --cont   get that signal\n"
 	"How:\n"
 	"      --snapshot           let them run while their memory is written\n"
+	"      --incremental[=PARENT]   only what has changed since the image that FILE is now,\n"
+	"                           which becomes FILE.1, FILE.2 ..., or since PARENT\n"
+	"      --changes=HOW        found by hash, or auto (default)\n"
+	"      --full-every=N       a full image again after N\n"
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       lz4, zstd or none (default)\n"
@@ -230,6 +238,65 @@ static bool parse_choice(int option, struct checkpoint_options *o)
 	return true;
 }
 
+static int parse_changes(const char *value)
+{
+	if (!strcmp(value, "hash") || !strcmp(value, "auto"))
+		return 0;
+	if (!strcmp(value, "dirty"))
+		return report_fail(-EINVAL, "--changes=dirty: the module does not track written pages: "
+				   "use hash");
+	return report_fail(-EINVAL, "--changes takes hash or auto, not \"%s\"", value);
+}
+
+/* Options of increments: 1 (done), 0 (another option) or -errno. */
+static int parse_increment(int option, const char *value, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->checkpoint;
+
+	switch (option) {
+	case OPT_INCREMENTAL:
+		o->incremental = true;
+		o->parent = value;
+		return !value || *value ? 1 : report_fail(-EINVAL, "--incremental= needs the name of "
+							  "a file");
+	case OPT_CHANGES:
+		a->for_increments = "--changes";
+		return parse_changes(value) ?: 1;
+	case OPT_FULL_EVERY:
+		a->for_increments = "--full-every";
+		if (number(value, 1) < 0)
+			return report_fail(-EINVAL, "--full-every needs a number from 1 on, not \"%s\"",
+					   value);
+		o->full_every = number(value, 1);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Options of increments that do not fit together: 0 or -EINVAL with a message. */
+static int check_increment(const struct arguments *a)
+{
+	const struct checkpoint_options *o = &a->checkpoint;
+
+	if (!o->incremental)
+		return a->for_increments ? report_fail(-EINVAL, "%s needs --incremental",
+						       a->for_increments) : 0;
+	if (o->keep)
+		return report_fail(-EINVAL, "--keep removes older files, which increments need: see "
+				   "--full-every");
+	if (o->parent)
+		return o->full_every ? report_fail(-EINVAL, "--full-every is for a chain kept under one "
+						   "name: leave out the parent") : 0;
+	if (o->fd >= 0)
+		return report_fail(-EINVAL, "--incremental to a descriptor needs the name of the parent "
+				   "(--incremental=FILE)");
+	if (o->replace != CHECKPOINT_ATOMIC)
+		return report_fail(-EINVAL, "--incremental keeps the existing file itself: leave out "
+				   "--backup, --clobber and --noclobber, or name the parent");
+	return 0;
+}
+
 static int parse_compression(const char *value, struct checkpoint_options *o)
 {
 	if (!strcmp(value, "lz4"))
@@ -251,7 +318,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 
 	if (parse_scope(option, a) || parse_choice(option, o))
 		return 0;
-	done = parse_destination(option, value, a);
+	done = parse_destination(option, value, a) ?: parse_increment(option, value, a);
 	if (done)
 		return done < 0 ? done : 0;
 	switch (option) {
@@ -342,6 +409,8 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		report_print(-EINVAL);
 		return EINVAL;
 	}
+	if (check_increment(a))
+		return bad_usage();
 	if (!o->path && o->fd < 0) {
 		snprintf(a->path, sizeof(a->path), "context.%ld", target);
 		o->path = a->path;
@@ -439,11 +508,13 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		json_string(a->checkpoint.path);
 		putchar(',');
 	}
-	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"bytes\":%llu,"
+	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
+	       "\"bytes\":%llu,"
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
 	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
 	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
-	       (unsigned long long)r->bytes, milliseconds(r->park_ns),
+	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->bytes,
+	       milliseconds(r->park_ns),
 	       milliseconds(r->describe_ns), milliseconds(r->snapshot_ns),
 	       milliseconds(r->write_ns), milliseconds(r->commit_ns),
 	       milliseconds(r->stopped_ns));
@@ -494,6 +565,9 @@ int main(int argc, char **argv)
 		return fail(&a, err);
 	if (a.json)
 		print_json(&a, &result);
+	if (a.checkpoint.incremental)
+		report_verbose("%llu pages were not saved, as older files have them",
+			       (unsigned long long)result.nr_unchanged);
 	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they were stopped for "
 		       "%.1f ms", result.nr_processes, result.nr_threads,
 		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,

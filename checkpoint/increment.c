@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The parent of an increment: which file it is, whether it can be one, and the
+ * comparison of pages with its tables.  What it says is believed as much as the new
+ * image is, so it must belong to the same user.
+ */
+#include "checkpoint/increment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "checkpoint/internal.h"
+#include "image/chain.h"
+#include "image/place.h"
+#include "proc/proc.h"
+#include "report/report.h"
+
+struct increment {
+	struct page_sieve sieve;
+	const char *path;		/* of the parent, for messages */
+	bool named;			/* by the user; else it has the destination's name */
+	struct place place;
+	int fd;				/* -1: there is no parent */
+	struct stat st;
+	char keep[NAME_MAX + 1];	/* the parent's next name, if it is not `named` */
+	struct context_reader *reader;
+	struct context *context;	/* its description */
+	struct chain *chain;		/* its ancestors */
+	struct page_map *pages;		/* its tables; NULL: the image will be full */
+	Kcr__Ancestor parent, *ancestor[CONTEXT_MAX_ANCESTORS];
+	size_t nr_ancestors;
+	uint64_t unchanged;		/* atomic */
+};
+
+/* ---- finding the parent --------------------------------------------------------------- */
+
+static int open_regular(struct increment *i)
+{
+	int node = openat(i->place.folder, i->place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (node < 0 && errno == ENOENT && !i->named)
+		return 0;
+	if (node < 0 || fstat(node, &i->st)) {
+		int err = report_errno(-errno, "the parent %s", i->path);
+
+		if (node >= 0)
+			close(node);
+		return err;
+	}
+	i->fd = S_ISREG(i->st.st_mode) ? proc_fd_reopen(node, O_RDONLY) : -EINVAL;
+	close(node);
+	if (i->fd >= 0)
+		return 0;
+	return i->fd == -EINVAL ? report_fail(-EINVAL, "%s is no regular file: an increment needs a "
+					      "parent that can be read again", i->path) :
+				  report_errno(i->fd, "the parent %s", i->path);
+}
+
+static int find_parent(struct increment *i, const struct checkpoint_options *o)
+{
+	int err;
+
+	i->named = o->parent;
+	i->path = o->parent ?: o->path;
+	if (!i->path)
+		return report_fail(-EINVAL, "--incremental needs a file (-f), or the name of a parent "
+				   "(--incremental=FILE)");
+	err = place_find(&i->place, i->path, true);
+	return err ? err : open_regular(i);
+}
+
+/* Is this one of the files that the increment will need? */
+static bool is_member(const struct increment *i, const struct stat *st)
+{
+	bool same = st->st_dev == i->st.st_dev && st->st_ino == i->st.st_ino;
+
+	for (size_t k = 0; i->chain && k < i->chain->count; k++)
+		same |= st->st_dev == i->chain->member[k].st.st_dev &&
+			st->st_ino == i->chain->member[k].st.st_ino;
+	return same;
+}
+
+static int check_owner(const struct increment *i)
+{
+	if (i->st.st_uid == geteuid() && !(i->st.st_mode & 022))
+		return 0;
+	return report_fail(-EPERM, "%s can be no parent: others than user %u may have written it (it "
+			   "belongs to user %u, its mode is %04o)", i->path, geteuid(), i->st.st_uid,
+			   i->st.st_mode & 07777);
+}
+
+static int check_parent(const struct increment *i, const struct checkpoint_options *o)
+{
+	const Kcr__Preamble *p = i->context->preamble;
+	struct stat st;
+
+	if (p->target != o->target || p->scope != (uint32_t)o->scope)
+		return report_fail(-EINVAL, "%s was made of another ID (%d) or another scope: %s",
+				   i->path, p->target, i->named ? "name another parent" :
+				   "choose another name with -f, or remove it");
+	if (i->named && o->path && !stat(o->path, &st) && is_member(i, &st))
+		return report_fail(-EINVAL, "%s would replace a file that the increment needs: choose "
+				   "another name with -f", o->path);
+	return 0;
+}
+
+/* Can it have a child, or must the image be full? */
+static int decide(const struct increment *i, const struct checkpoint_options *o, bool *full)
+{
+	size_t ancestors = i->context->preamble->n_ancestor;
+
+	*full = !(context_reader_features(i->reader) & CONTEXT_HAS_TABLES) ||
+		ancestors == CONTEXT_MAX_ANCESTORS ||
+		(o->full_every && ancestors + 1 >= o->full_every);
+	if (!*full || !i->named)
+		return 0;
+	if (ancestors == CONTEXT_MAX_ANCESTORS)
+		return report_fail(-E2BIG, "%s has %zu ancestors, which is the most there may be: merge "
+				   "them (cr_info --merge), or begin a new chain", i->path, ancestors);
+	return report_fail(-EINVAL, "%s can be no parent: it was saved without --incremental and has no "
+			   "tables of its pages", i->path);
+}
+
+/* The name that the parent will have when the new image has its own. */
+static int choose_name(struct increment *i)
+{
+	for (size_t n = i->context->preamble->n_ancestor + 1; n < 1000000; n++) {
+		struct stat st;
+
+		if (snprintf(i->keep, sizeof(i->keep), "%s.%zu", i->place.name, n) >=
+		    (int)sizeof(i->keep))
+			return report_errno(-ENAMETOOLONG, "%s", i->path);
+		/* A killed run may have given it the name already. */
+		if (fstatat(i->place.folder, i->keep, &st, AT_SYMLINK_NOFOLLOW) ||
+		    (st.st_dev == i->st.st_dev && st.st_ino == i->st.st_ino))
+			return 0;
+	}
+	return report_fail(-EEXIST, "too many files named %s.N", i->path);
+}
+
+static int read_tables(struct increment *i)
+{
+	struct context_item item;
+	int more;
+
+	i->pages = page_map_new(true);
+	if (!i->pages)
+		return report_errno(-ENOMEM, "the tables of %s", i->path);
+	context_reader_skim(i->reader);
+	while ((more = context_read(i->reader, &item)) > 0) {
+		int err = item.type == CONTEXT_TABLE ? page_map_add(i->pages, &item) : 0;
+
+		if (err)
+			return err;
+	}
+	return more ? more : page_map_finish(i->pages, i->path);
+}
+
+/* The parent and its ancestors are those of the child. */
+static void list_ancestors(struct increment *i)
+{
+	const Kcr__Preamble *p = i->context->preamble;
+
+	kcr__ancestor__init(&i->parent);
+	context_reader_identity(i->reader, &i->parent);
+	i->parent.name = i->named ? i->place.name : i->keep;
+	for (size_t k = 0; k < p->n_ancestor; k++)
+		i->ancestor[i->nr_ancestors++] = p->ancestor[k];
+	i->ancestor[i->nr_ancestors++] = &i->parent;
+}
+
+static int read_parent(struct increment *i, const struct checkpoint_options *o)
+{
+	bool full;
+	int err = check_owner(i);
+
+	if (!err)
+		err = context_reader_new(&i->reader, i->fd, i->path);
+	if (!err)
+		err = context_load(i->reader, &i->context);
+	if (!err)
+		err = chain_open(&i->chain, i->context->preamble, i->path, i->fd, NULL);
+	if (!err)
+		err = check_parent(i, o);
+	if (!err)
+		err = decide(i, o, &full);
+	if (!err && !i->named)
+		err = choose_name(i);
+	if (err || full)
+		return err;
+	err = read_tables(i);
+	if (!err)
+		list_ancestors(i);
+	return err;
+}
+
+/* ---- comparing pages ------------------------------------------------------------------- */
+
+static struct context_hash hash_page(const void *page)
+{
+	XXH128_hash_t h = XXH3_128bits(page, CONTEXT_PAGE);
+
+	return (struct context_hash){ .low = h.low64, .high = h.high64 };
+}
+
+/* The file that has this page already; our own: none. */
+static unsigned int owner_of(const struct increment *i, page_cursor *cursor, int32_t pid,
+			     uint64_t address, const struct context_hash *hash)
+{
+	const struct context_hash *old;
+	size_t page;
+
+	if (!i->pages)
+		return 0;
+	page = page_map_find(i->pages, cursor, pid, address);
+	if (page == SIZE_MAX)
+		return i->nr_ancestors;
+	old = page_map_hash(i->pages, page);
+	return old->low == hash->low && old->high == hash->high ? page_map_owner(i->pages, page) :
+								  i->nr_ancestors;
+}
+
+static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
+		struct page_table *t)
+{
+	struct increment *i = (struct increment *)sieve;
+	const char *data = chunk->data;
+	page_cursor cursor = 0;
+	uint64_t page = 0, unchanged = 0;
+
+	memcpy(t->run, chunk->runs, chunk->nr_runs * sizeof(*t->run));
+	t->table.nr_runs = chunk->nr_runs;
+	t->table.nr_pages = chunk->nr_pages;
+	for (size_t r = 0; r < chunk->nr_runs; r++) {
+		uint64_t address = chunk->runs[r].address;
+		uint64_t end = address + chunk->runs[r].nr_pages * CONTEXT_PAGE;
+
+		for (; address < end; address += CONTEXT_PAGE, page++) {
+			t->hash[page] = hash_page(data + page * CONTEXT_PAGE);
+			t->owner[page] = owner_of(i, &cursor, chunk->pid, address, &t->hash[page]);
+			keep[page] = t->owner[page] == i->nr_ancestors;
+			unchanged += !keep[page];
+		}
+	}
+	__atomic_fetch_add(&i->unchanged, unchanged, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* ---- the steps of a checkpoint ----------------------------------------------------------- */
+
+int increment_open(struct checkpoint *c)
+{
+	static const struct page_sieve_ops ops = { .sift = sift };
+	struct increment *i;
+	int err;
+
+	if (!c->options->incremental)
+		return 0;
+	i = calloc(1, sizeof(*i));
+	if (!i)
+		return report_errno(-ENOMEM, "--incremental");
+	c->increment = i;
+	i->sieve.ops = &ops;
+	i->fd = i->place.folder = -1;
+	err = find_parent(i, c->options);
+	return err || i->fd < 0 ? err : read_parent(i, c->options);
+}
+
+int increment_keep(struct checkpoint *c)
+{
+	const struct increment *i = c->increment;
+
+	if (!i || i->named || !i->pages)
+		return 0;
+	return destination_set_aside(c->destination, i->keep, &i->st);
+}
+
+/* Removes one name of an old file, if it is that still. */
+static void remove_old(const struct increment *i, const char *name, const struct stat *old)
+{
+	struct stat st;
+
+	if (!fstatat(i->place.folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_dev == old->st_dev && st.st_ino == old->st_ino &&
+	    unlinkat(i->place.folder, name, 0))
+		report_warn("cannot remove %s, which is no longer needed: %s", name, strerror(errno));
+}
+
+void increment_committed(const struct increment *i)
+{
+	if (!i || i->named || i->pages || i->fd < 0)
+		return;
+	for (size_t k = 0; k < i->chain->count; k++)
+		remove_old(i, strrchr(i->chain->member[k].path, '/') + 1, &i->chain->member[k].st);
+	remove_old(i, i->keep, &i->st);
+}
+
+void increment_free(struct increment *i)
+{
+	if (!i)
+		return;
+	page_map_free(i->pages);
+	chain_free(i->chain);
+	context_reader_free(i->reader);
+	context_free(i->context);
+	if (i->fd >= 0)
+		close(i->fd);
+	place_close(&i->place);
+	free(i);
+}
+
+uint64_t increment_features(const struct increment *i)
+{
+	if (!i)
+		return 0;
+	return CONTEXT_HAS_TABLES | (i->pages ? CONTEXT_HAS_ANCESTORS : 0);
+}
+
+void increment_describe(const struct increment *i, Kcr__Preamble *preamble)
+{
+	if (!i)
+		return;
+	preamble->n_ancestor = i->nr_ancestors;
+	preamble->ancestor = (Kcr__Ancestor **)i->ancestor;
+}
+
+struct page_sieve *increment_sieve(struct increment *i)
+{
+	return i ? &i->sieve : NULL;
+}
+
+uint64_t increment_unchanged(const struct increment *i)
+{
+	return i ? __atomic_load_n(&i->unchanged, __ATOMIC_RELAXED) : 0;
+}
+
+void increment_again(struct increment *i)
+{
+	if (i)
+		__atomic_store_n(&i->unchanged, 0, __ATOMIC_RELAXED);
+}

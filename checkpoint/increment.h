@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An increment: the image holds only pages that differ from those of a parent.  A
+ * difference is found by comparing 128-bit hashes, so it does not matter who wrote a
+ * page, and when: it works on every kernel, after a restart and for any copy of a
+ * process.  A page that is absent (it would be zero, or that of a file) is absent from
+ * the tables, too, and costs nothing.
+ *
+ * Without a parent of its own choice the tool keeps a chain under one name: NAME is
+ * always the newest image, and what it was before gets the next name of NAME.1, NAME.2 …
+ */
+#ifndef KCR_CHECKPOINT_INCREMENT_H
+#define KCR_CHECKPOINT_INCREMENT_H
+
+#include "image/pages.h"
+
+struct checkpoint;
+struct increment;
+
+/*
+ * If an increment is wanted: finds the parent and reads its tables, and looks whether
+ * the older files are there, before anything is stopped.  c->increment stays NULL if none
+ * is wanted.  0 or -errno with a message.
+ */
+int increment_open(struct checkpoint *c);
+/* Once the destination is open: its present file will be kept.  0 or -errno with a message. */
+int increment_keep(struct checkpoint *c);
+/* When the image has its name: removes a chain that a full image has replaced. */
+void increment_committed(const struct increment *i);
+void increment_free(struct increment *i);
+
+/* NULL is allowed from here on: no increment is wanted. */
+
+/* CONTEXT_HAS_* of the image. */
+uint64_t increment_features(const struct increment *i);
+/* The image's ancestors; what they point to lives as long as `i`. */
+void increment_describe(const struct increment *i, Kcr__Preamble *preamble);
+/* Drops the pages that the parent has, and makes the tables; or NULL. */
+struct page_sieve *increment_sieve(struct increment *i);
+/* Pages that were dropped so far. */
+uint64_t increment_unchanged(const struct increment *i);
+/* A new attempt begins: none was. */
+void increment_again(struct increment *i);
+
+#endif /* KCR_CHECKPOINT_INCREMENT_H */
