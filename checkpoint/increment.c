@@ -177,7 +177,7 @@ static void list_ancestors(struct increment *i)
 
 static int read_parent(struct increment *i, const struct checkpoint_options *o)
 {
-	bool full;
+	bool full = false;
 	int err = check_owner(i);
 
 	if (!err)

@@ -135,7 +135,7 @@ static int sift(const struct pages_flow *flow, struct slot *slot)
 		return err;
 	if (t->table.nr_pages)
 		slot->chunk.table = &t->table;
-	if (memchr(slot->keep, false, slot->chunk.nr_pages))
+	if (memchr(slot->keep, 0, slot->chunk.nr_pages))
 		compact(slot);
 	return 0;
 }
