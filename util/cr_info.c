@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint/destination.h"
 #include "image/context.h"
+#include "image/merge.h"
 #include "image/view.h"
 #include "job/snapshot.h"
 #include "proc/proc.h"
@@ -18,12 +20,16 @@
 
 #define EXIT_USAGE	255
 
-enum { OPTION_VERSION = 256, OPTION_JSON, OPTION_CORE, OPTION_VERIFY };
+enum {
+	OPTION_VERSION = 256, OPTION_JSON, OPTION_CORE, OPTION_VERIFY, OPTION_MERGE,
+	OPTION_CHAIN_PATH,
+};
 
 struct options {
 	const char *file;
 	const char *output;
-	bool all, json, verify, core;
+	const char *chain_path;
+	bool all, json, verify, core, merge;
 	int32_t pid;
 };
 
@@ -34,9 +40,12 @@ static const char usage[] =
 	"  -a, --all          also all threads with their registers, memory areas and\n"
 	"                     descriptors\n"
 	"      --json         everything but the memory itself, for programs\n"
-	"      --verify       read the whole file and check it\n"
+	"      --verify       read the whole file and check it, and the older files that\n"
+	"                     an increment needs\n"
 	"      --core=PID     write that process as an ELF core for a debugger\n"
-	"  -o, --output=FILE  name of the core (core.PID)\n"
+	"      --merge        write one full image of an increment and its older files\n"
+	"      --chain-path=DIR   the older files may also be there\n"
+	"  -o, --output=FILE  name of the core (core.PID), or of the full image\n"
 	"  -?, -h, --help     show this\n"
 	"      --version      show the version\n\n"
 	"Exit status: 0; 255 wrong usage; 1 internal error; else the low byte of\n"
@@ -67,6 +76,8 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "json", no_argument, NULL, OPTION_JSON },
 		{ "verify", no_argument, NULL, OPTION_VERIFY },
 		{ "core", required_argument, NULL, OPTION_CORE },
+		{ "merge", no_argument, NULL, OPTION_MERGE },
+		{ "chain-path", required_argument, NULL, OPTION_CHAIN_PATH },
 		{ "output", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, OPTION_VERSION },
@@ -92,6 +103,12 @@ static int parse(int argc, char **argv, struct options *o)
 				return usage_error();
 			}
 			break;
+		case OPTION_MERGE:
+			o->merge = true;
+			break;
+		case OPTION_CHAIN_PATH:
+			o->chain_path = optarg;
+			break;
 		case 'o':
 			o->output = optarg;
 			break;
@@ -108,8 +125,13 @@ static int parse(int argc, char **argv, struct options *o)
 			return 0;
 		}
 	}
-	if (argc - optind != 1 || (o->output && !o->core) || (o->core && (o->json || o->all))) {
-		fputs("cr_info: one FILE, and either a listing or a core\n", stderr);
+	if (argc - optind != 1 || (o->output && !o->core && !o->merge) ||
+	    o->core + o->merge + (o->json || o->all) > 1) {
+		fputs("cr_info: one FILE, and a listing, a core or a merge\n", stderr);
+		return usage_error();
+	}
+	if (o->merge && (!o->output || !strcmp(argv[optind], "-"))) {
+		fputs("cr_info: --merge needs a FILE and the name of the full image (-o)\n", stderr);
 		return usage_error();
 	}
 	o->file = argv[optind];
@@ -163,11 +185,73 @@ static int open_file(const char *path)
 	return fd;
 }
 
+/* A merge of another user's files would make them ours, and be believed as such. */
+static int check_owner(const char *path, const struct stat *st)
+{
+	if (S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022))
+		return 0;
+	return report_fail(-EPERM, "%s belongs to user %u with mode %04o: only files that nobody but "
+			   "their owner may write are merged, by that user", path, st->st_uid,
+			   st->st_mode & 07777);
+}
+
+static int check_owners(const char *path, int fd, const struct chain *chain)
+{
+	struct stat st;
+	int err = fstat(fd, &st) ? report_errno(-errno, "%s", path) : check_owner(path, &st);
+
+	for (size_t i = 0; !err && chain && i < chain->count; i++)
+		err = check_owner(chain->member[i].path, &chain->member[i].st);
+	return err;
+}
+
+/* The full image has its name when it is complete. */
+static int merge(struct context_reader *r, const struct context *c, const struct chain *chain,
+		 const struct options *o)
+{
+	const struct checkpoint_options how = { .path = o->output, .fd = -1, .sync = true };
+	struct destination *d;
+	int err = check_owners(o->file, context_reader_fd(r), chain);
+
+	if (!err)
+		err = destination_open(&d, &how);
+	if (err)
+		return err;
+	err = merge_write(r, c, chain, CONTEXT_RAW, d->fd);
+	if (!err)
+		err = destination_sync(d);
+	if (!err)
+		err = destination_commit(d);
+	err = destination_explain(d, err);
+	destination_close(d);
+	return err;
+}
+
+static int work(struct context_reader *r, const struct context *c, const struct options *o)
+{
+	struct chain *chain = NULL;
+	char name[32];
+	int err = 0;
+
+	if (c->preamble->n_ancestor && (o->merge || o->verify))
+		err = chain_open(&chain, c->preamble, o->file, context_reader_fd(r), o->chain_path);
+	if (!err && chain && o->verify)
+		err = chain_verify(chain);
+	snprintf(name, sizeof(name), "core.%d", o->pid);
+	if (!err && o->merge)
+		err = merge(r, c, chain, o);
+	else if (!err && o->core)
+		err = core_write(r, c, o->pid, o->output ? o->output : name);
+	else if (!err)
+		err = show(r, c, o);
+	chain_free(chain);
+	return err;
+}
+
 static int run(const struct options *o)
 {
 	struct context_reader *r = NULL;
 	struct context *c = NULL;
-	char name[32];
 	int fd = 0, err;
 
 	if (!o->core && snapshot_is(o->file))
@@ -180,10 +264,8 @@ static int run(const struct options *o)
 	err = context_reader_new(&r, fd, o->file);
 	if (!err)
 		err = context_load(r, &c);
-	snprintf(name, sizeof(name), "core.%d", o->pid);
 	if (!err)
-		err = o->core ? core_write(r, c, o->pid, o->output ? o->output : name) :
-				show(r, c, o);
+		err = work(r, c, o);
 	context_reader_free(r);
 	context_free(c);
 	close(fd);
