@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "image/page_map.h"
 #include "image/section.h"
 #include "image/view.h"
 #include "report/report.h"
@@ -25,7 +26,7 @@ static void seal_file_head(struct context_head *head)
 	memcpy(head->magic, CONTEXT_MAGIC, sizeof(head->magic));
 	head->version = CONTEXT_VERSION;
 	head->page = CONTEXT_PAGE;
-	head->required = 0;
+	head->required &= CONTEXT_REQUIRED_KNOWN;
 	memset(head->reserved, 0, sizeof(head->reserved));
 	head->sum = context_head_sum(head);
 }
@@ -96,9 +97,28 @@ static void show(const struct context *c)
 			free(notes);
 }
 
-static void read_all(struct context_reader *r)
+/* Takes pages, and looks for them in the tables so far. */
+static int take(struct context_reader *r, const struct context_item *item, struct page_map *map)
 {
 	static uint8_t pages[CONTEXT_CHUNK_PAGES * CONTEXT_PAGE];
+	page_cursor cursor = 0;
+	size_t page;
+
+	if (item->type == CONTEXT_TABLE)
+		return page_map_add(map, item) ?: page_map_finish(map, "fuzz");
+	if (item->type != CONTEXT_MEMORY)
+		return 0;
+	for (size_t i = 0; i < item->nr_runs; i++) {
+		page = page_map_find(map, &cursor, item->pid, item->runs[i].address);
+		if (page != SIZE_MAX && page_map_owner(map, page) > CONTEXT_MAX_ANCESTORS)
+			abort();
+	}
+	return context_memory_read(r, pages);
+}
+
+static void read_all(struct context_reader *r)
+{
+	struct page_map *map = page_map_new(true);
 	struct context *c = NULL;
 	struct context_item item;
 	int err = context_load(r, &c);
@@ -106,7 +126,8 @@ static void read_all(struct context_reader *r)
 	if (!err)
 		show(c);
 	while (!err && (err = context_read(r, &item)) > 0)
-		err = item.type == CONTEXT_MEMORY ? context_memory_read(r, pages) : 0;
+		err = take(r, &item, map);
+	page_map_free(map);
 	/* Every refusal must have a message. */
 	if (err && !report_message())
 		abort();

@@ -403,6 +403,10 @@ static int read_item(struct context_reader *r, const struct context_item *item, 
 	}
 	digest_bytes(digest, &item->pid, sizeof(item->pid));
 	digest_bytes(digest, item->runs, item->nr_runs * sizeof(*item->runs));
+	if (item->type == CONTEXT_TABLE) {
+		digest_bytes(digest, item->owner, item->nr_pages * sizeof(*item->owner));
+		return 0;
+	}
 	pages = malloc(item->nr_pages * CONTEXT_PAGE);
 	assert(pages);
 	err = read_pages(r, item, taken, pages);

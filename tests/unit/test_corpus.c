@@ -18,6 +18,7 @@
 
 #include "report/report.h"
 #include "sample.h"
+#include "tests/memory_section.h"
 
 #define CORPUS	"tests/fuzz/context_fuzz.corpus/"
 
@@ -77,6 +78,32 @@ static int write_metadata(const struct sample *s, int fd)
 	return err;
 }
 
+/* An increment: one page of its own, one of its ancestor. */
+static int write_increment(const struct sample *s, int fd)
+{
+	static const uint8_t page[CONTEXT_PAGE] = { 1 };
+	const struct kcr_run run[] = { { SAMPLE_HEAP, 1 }, { SAMPLE_HEAP + 2 * CONTEXT_PAGE, 1 } };
+	const struct context_table table = {
+		.pid = SAMPLE_PID, .runs = run, .nr_runs = 2,
+		.hash = (const struct context_hash[]){ { 1, 2 }, { 3, 4 } },
+		.owner = (const uint16_t[]){ 0, 1 },
+	};
+	struct context_writer *w;
+	int err = context_writer_new(&w, fd, CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS);
+
+	if (err)
+		return err;
+	err = sample_write_metadata(s, w);
+	if (!err)
+		err = context_write_table(w, &table);
+	if (!err)
+		err = section_write(w, SAMPLE_PID, &run[1], 1, page, CONTEXT_RAW);
+	if (!err)
+		err = context_writer_finish(w);
+	context_writer_free(w);
+	return err;
+}
+
 static int write_seed(const char *path, const struct sample *s,
 		      int (*write_sample)(const struct sample *, int))
 {
@@ -92,12 +119,19 @@ static int write_seed(const char *path, const struct sample *s,
 
 static int update(void)
 {
+	Kcr__Ancestor ancestor = KCR__ANCESTOR__INIT, *ancestors[] = { &ancestor };
 	struct sample s;
 	struct kinds kinds;
 	int err;
 
+	ancestor.name = "parent";
 	sample_make(&s);
 	err = write_seed(CORPUS "whole", &s, sample_write);
+	s.preamble.n_ancestor = 1;
+	s.preamble.ancestor = ancestors;
+	if (!err)
+		err = write_seed(CORPUS "increment", &s, write_increment);
+	s.preamble.n_ancestor = 0;
 	make_socket(&s, &kinds);
 	make_epoll(&s, &kinds);
 	if (!err)
@@ -126,6 +160,7 @@ static void accepted(void **state)
 	(void)state;
 	expect_accepted(CORPUS "whole");
 	expect_accepted(CORPUS "metadata");
+	expect_accepted(CORPUS "increment");
 }
 
 int main(int argc, char **argv)
