@@ -62,6 +62,7 @@ struct checkpoint_options {
 	enum context_compression compression;
 	bool incremental;		/* save tables, and only what differs from a parent */
 	const char *parent;		/* its file; NULL: the present one at `path`, if any */
+	const char *chain_path;		/* the parent's older files may also be there; or NULL */
 	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */

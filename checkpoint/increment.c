@@ -185,7 +185,7 @@ static int read_parent(struct increment *i, const struct checkpoint_options *o)
 	if (!err)
 		err = context_load(i->reader, &i->context);
 	if (!err)
-		err = chain_open(&i->chain, i->context->preamble, i->path, i->fd, NULL);
+		err = chain_open(&i->chain, i->context->preamble, i->path, i->fd, o->chain_path);
 	if (!err)
 		err = check_parent(i, o);
 	if (!err)

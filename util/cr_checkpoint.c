@@ -37,7 +37,7 @@ enum {
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
-	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_JSON, OPT_VERSION,
+	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
 
@@ -84,6 +84,7 @@ static const struct option long_options[] = {
 	{ "incremental", optional_argument, NULL, OPT_INCREMENTAL },
 	{ "changes", required_argument, NULL, OPT_CHANGES },
 	{ "full-every", required_argument, NULL, OPT_FULL_EVERY },
+	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "local", required_argument, NULL, OPT_LOCAL },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -125,6 +126,7 @@ static const char usage_text[] =
 	"                           which becomes FILE.1, FILE.2 ..., or since PARENT\n"
 	"      --changes=HOW        found by hash, or auto (default)\n"
 	"      --full-every=N       a full image again after N\n"
+	"      --chain-path=DIR     the older files of PARENT may also be there\n"
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       lz4, zstd or none (default)\n"
@@ -269,6 +271,10 @@ static int parse_increment(int option, const char *value, struct arguments *a)
 					   value);
 		o->full_every = number(value, 1);
 		return 1;
+	case OPT_CHAIN_PATH:
+		a->for_increments = "--chain-path";
+		o->chain_path = value;
+		return 1;
 	default:
 		return 0;
 	}
@@ -282,6 +288,9 @@ static int check_increment(const struct arguments *a)
 	if (!o->incremental)
 		return a->for_increments ? report_fail(-EINVAL, "%s needs --incremental",
 						       a->for_increments) : 0;
+	if (o->chain_path && !o->parent)
+		return report_fail(-EINVAL, "--chain-path is for a parent that is named: a chain under "
+				   "one name is in its folder");
 	if (o->keep)
 		return report_fail(-EINVAL, "--keep removes older files, which increments need: see "
 				   "--full-every");
