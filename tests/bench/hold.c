@@ -2,7 +2,8 @@
 /*
  * Holds memory for the benchmarks: `hold MIB` fills that much with bytes that
  * do not compress; `hold --sparse GIB PAGES` maps much and touches little.
- * Prints "ready", then sleeps.
+ * Prints "ready", then sleeps.  `hold MIB PERCENT` changes that share of its pages,
+ * here and there, for every byte on its standard input, and prints "ready" again.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,22 @@ static void fill(uint64_t *at, size_t length)
 	}
 }
 
+static void change(uint64_t *at, size_t length, unsigned long percent)
+{
+	static uint64_t round;
+
+	round++;
+	for (size_t page = 0; page < length / 4096; page++)
+		if ((page + round) * 37 % 100 < percent)
+			at[page * 512 + round % 512] += round;
+}
+
+static void say_ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "--sparse")) {
@@ -46,16 +63,22 @@ int main(int argc, char **argv)
 
 		for (size_t i = 0; i < pages; i++)
 			at[length / pages * i] = 1;
-	} else if (argc == 2) {
+		say_ready();
+	} else if (argc == 2 || argc == 3) {
 		size_t length = strtoul(argv[1], NULL, 10) << 20;
+		uint64_t *at = map(length);
+		char byte;
 
-		fill(map(length), length);
+		fill(at, length);
+		say_ready();
+		while (argc == 3 && read(STDIN_FILENO, &byte, 1) == 1) {
+			change(at, length, strtoul(argv[2], NULL, 10));
+			say_ready();
+		}
 	} else {
-		fputs("usage: hold MIB | hold --sparse GIB PAGES\n", stderr);
+		fputs("usage: hold MIB [PERCENT] | hold --sparse GIB PAGES\n", stderr);
 		return 2;
 	}
-	puts("ready");
-	fflush(stdout);
 	for (;;)
 		pause();
 }
