@@ -17,6 +17,7 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
 
@@ -230,8 +231,12 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		save_udp(t, probe, s);
 	if (!err)
 		inet_bind_save(probe, s);
-	return err ?: socket_options_save(t, probe, s->family, s->type, s->protocol,
-					  &s->option, &s->n_option);
+	if (!err)
+		err = socket_options_save(t, probe, s->family, s->type, s->protocol, &s->option,
+					  &s->n_option);
+	if (!err && s->protocol == IPPROTO_UDP)
+		err = multicast_save(probe, s->family, &s->option, &s->n_option);
+	return err;
 }
 
 const struct file_kind file_kind_inet_socket = {

@@ -21,6 +21,7 @@
 
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/multicast.h"
 #include "resource/socket_filter.h"
 
 #ifndef SO_BUF_LOCK
@@ -208,11 +209,12 @@ void socket_force_buffer(int fd, int name, int size)
 
 static bool set_option(int fd, const Kcr__SocketOption *o)
 {
-	bool raised = identity_raise(false), done;
+	bool raised = identity_raise(false);
+	int err = setsockopt(fd, o->level, o->name, o->value.data, o->value.len) ? errno : 0;
 
-	done = !setsockopt(fd, o->level, o->name, o->value.data, o->value.len);
 	identity_lower(raised);
-	return done;
+	errno = err;
+	return !err;
 }
 
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
@@ -229,7 +231,12 @@ void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
 			}
 			continue;
 		}
-		if (!socket_filter_is(o) && !set_option(fd, o))
+		if (socket_filter_is(o) || set_option(fd, o))
+			continue;
+		if (multicast_is(o))
+			report_warn("a socket cannot join a multicast group again: %s",
+				    strerror(errno));
+		else
 			report_verbose("an option of a socket (%d, %d) cannot be set", o->level,
 				       o->name);
 	}

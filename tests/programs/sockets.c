@@ -397,6 +397,46 @@ static void fd_udp_shut(void)
 	CHECK(send(fd[1], "x", 1, MSG_NOSIGNAL) == -1);
 }
 
+/* ---- multicast ---- */
+
+/* The filter of a membership: the number of sources, -1: it is no member. */
+static int count_sources(int fd, int level, const struct sockaddr_storage *group, uint32_t *mode)
+{
+	struct group_filter f = { .gf_interface = 1, .gf_group = *group, .gf_numsrc = 1 };
+	socklen_t length = sizeof(f);
+
+	if (getsockopt(fd, level, MCAST_MSFILTER, &f, &length))
+		return -1;
+	*mode = f.gf_fmode;
+	return f.gf_numsrc;
+}
+
+/* Groups that were joined on the loopback interface: all of it, and one source only. */
+static void fd_multicast(void)
+{
+	struct group_req all = { .gr_interface = 1 }, six = { .gr_interface = 1 };
+	struct group_source_req one = { .gsr_interface = 1 };
+	struct sockaddr_in *a = (void *)&all.gr_group, *b = (void *)&one.gsr_group;
+	struct sockaddr_in *from = (void *)&one.gsr_source;
+	struct sockaddr_in6 *c = (void *)&six.gr_group;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
+	uint32_t mode;
+
+	*a = *b = *from = (struct sockaddr_in){ .sin_family = AF_INET };
+	a->sin_addr.s_addr = inet_addr("239.1.2.3");
+	b->sin_addr.s_addr = inet_addr("239.1.2.4");
+	from->sin_addr.s_addr = inet_addr("127.0.0.9");
+	c->sin6_family = AF_INET6;
+	NEED(inet_pton(AF_INET6, "ff02::1234", &c->sin6_addr) == 1);
+	NEED(!setsockopt(fd, IPPROTO_IP, MCAST_JOIN_GROUP, &all, sizeof(all)));
+	NEED(!setsockopt(fd, IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, &one, sizeof(one)));
+	NEED(!setsockopt(fd6, IPPROTO_IPV6, MCAST_JOIN_GROUP, &six, sizeof(six)));
+	checkpoint_here();
+	CHECK(count_sources(fd, IPPROTO_IP, &all.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
+	CHECK(count_sources(fd, IPPROTO_IP, &one.gsr_group, &mode) == 1 && mode == MCAST_INCLUDE);
+	CHECK(count_sources(fd6, IPPROTO_IPV6, &six.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
+}
+
 static const struct check checks[] = {
 	{ "tcp", fd_tcp },
 	{ "tcp_port", fd_tcp_port },
@@ -407,6 +447,7 @@ static const struct check checks[] = {
 	{ "owner", fd_owner },
 	{ "filter", fd_filter },
 	{ "udp_shut", fd_udp_shut },
+	{ "multicast", fd_multicast },
 	{ }
 };
 
