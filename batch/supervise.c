@@ -51,9 +51,9 @@ static uint64_t end_of_allocation(const struct options *o, uint64_t now)
 	if (left < 0 && s && s->seconds_left)
 		left = s->seconds_left();
 	if (left < 0) {
-		log_event(LOG_FAILURE, "warning: %s does not say when the allocation ends, so there is "
-			  "no save before that: give its length with --time",
-			  s ? s->title : "no scheduler is there, which");
+		log_event(LOG_FAILURE, "warning: %s%s when the allocation ends, so there is no save "
+			  "before that: give its length with --time", s ? s->title : "there is no "
+			  "scheduler to ask", s ? " does not say" : "");
 		return SCHEDULE_NEVER;
 	}
 	return now + time_of_last_save(left, o->before_end_s) * SECOND;
