@@ -157,7 +157,7 @@ static void move(uint32_t from, uint32_t count)
 	set(from, count, ABSENT);
 }
 
-static void run(void);
+static void live(void);
 
 static void fork_one(void)
 {
@@ -175,8 +175,7 @@ static void fork_one(void)
 		if (!child) {
 			self = m;
 			m->pid = getpid();
-			run();
-			look_at_all();
+			live();
 			m->pid = 0;
 			_exit(check_failures);
 		}
@@ -222,6 +221,17 @@ static void run(void)
 	}
 }
 
+/* Until its children have ended, as orphans would leave the tree. */
+static void live(void)
+{
+	int status;
+
+	run();
+	while (wait(&status) > 0)
+		CHECK(!status);
+	look_at_all();
+}
+
 static void make_file(void)
 {
 	uint64_t page[PAGE / sizeof(uint64_t)];
@@ -236,8 +246,6 @@ static void make_file(void)
 
 int main(int argc, char **argv)
 {
-	int status;
-
 	check_begin(argc, argv);
 	NEED(argc == 4 || argc == 5);
 	pause_ms = argc > 4 ? atol(argv[4]) : 0;
@@ -251,9 +259,6 @@ int main(int argc, char **argv)
 	make_file();
 	write_pages(0, PAGES);
 	check_ready();
-	run();
-	while (wait(&status) > 0)
-		CHECK(!status);
-	look_at_all();
+	live();
 	return check_failures ? 1 : 0;
 }
