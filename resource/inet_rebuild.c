@@ -80,7 +80,8 @@ int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port)
 	socklen_t length = to_address(&s->local, &a);
 	int fd, err;
 
-	if (s->type != SOCK_STREAM || s->remote.len || !length || !*port_of(&a))
+	if (s->type != SOCK_STREAM || s->remote.len || s->peer_file_id || s->peer_outside ||
+	    s->pending || !length || !*port_of(&a))
 		return 0;
 	fd = new_socket(s);
 	if (fd < 0)
