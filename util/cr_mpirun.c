@@ -34,13 +34,14 @@ static bool is_known(void)
 
 int main(int argc, char **argv)
 {
-	char **command = calloc(argc + 4, sizeof(*command));
+	char **command;
 	int count = 0;
 
-	if (!command)
-		return ENOMEM;
 	if (!is_known())
 		return 126;
+	command = calloc(argc + 4, sizeof(*command));
+	if (!command)
+		return ENOMEM;
 	command[count++] = "mpirun";
 	command[count++] = "--mca";
 	command[count++] = "schizo_cr_enable";
