@@ -172,7 +172,8 @@ static int save_peer(struct file_table *t, const struct file_probe *probe,
 		     const struct unix_state *state, Kcr__UnixSocket *u)
 {
 	u->has_connected = true;
-	u->connected = state->state == TCP_ESTABLISHED;
+	/* Before 5.15 (83301b5367a9) a connected datagram socket has another state. */
+	u->connected = state->state == TCP_ESTABLISHED || (u->type == SOCK_DGRAM && state->peer);
 	u->has_peer_file_id = true;
 	if (state->peer)
 		u->peer_file_id = file_table_find_inode(t, probe->st.st_dev, state->peer);
