@@ -69,6 +69,63 @@ static bool parse_pid(const char *text, int32_t *pid)
 }
 
 /* -1: go on; else the exit status. */
+static int take_option(int c, char **argv, struct options *o)
+{
+	switch (c) {
+	case 'a':
+		o->all = true;
+		return -1;
+	case OPTION_JSON:
+		o->json = true;
+		return -1;
+	case OPTION_VERIFY:
+		o->verify = true;
+		return -1;
+	case OPTION_CORE:
+		o->core = true;
+		if (parse_pid(optarg, &o->pid))
+			return -1;
+		fprintf(stderr, "cr_info: %s is not a process ID\n", optarg);
+		return usage_error();
+	case OPTION_MERGE:
+		o->merge = true;
+		return -1;
+	case OPTION_CHAIN_PATH:
+		o->chain_path = optarg;
+		return -1;
+	case 'o':
+		o->output = optarg;
+		return -1;
+	case OPTION_VERSION:
+		puts("cr_info (KCR) " KCR_VERSION);
+		return 0;
+	case '?':
+		/* Also the answer to a wrong option. */
+		if (strcmp(argv[optind - 1], "-?"))
+			return usage_error();
+		/* fall through */
+	default:
+		fputs(usage, stdout);
+		return 0;
+	}
+}
+
+/* Likewise. */
+static int check(int nr_files, const char *file, const struct options *o)
+{
+	if (nr_files != 1 || (o->output && !o->core && !o->merge) ||
+	    o->core + o->merge + (o->json || o->all) > 1) {
+		fputs("cr_info: one FILE, and a listing, a core or a merge\n", stderr);
+		return usage_error();
+	}
+	if (o->merge && (!o->output || !strcmp(file, "-"))) {
+		fputs("cr_info: --merge needs a FILE and the name of the full image (-o)\n", stderr);
+		return usage_error();
+	}
+	return -1;
+}
+
+/* Likewise. */
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
@@ -83,59 +140,15 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ 0 },
 	};
-	int c;
+	int c, code;
 
 	while ((c = getopt_long(argc, argv, "ao:h?", options, NULL)) != -1) {
-		switch (c) {
-		case 'a':
-			o->all = true;
-			break;
-		case OPTION_JSON:
-			o->json = true;
-			break;
-		case OPTION_VERIFY:
-			o->verify = true;
-			break;
-		case OPTION_CORE:
-			o->core = true;
-			if (!parse_pid(optarg, &o->pid)) {
-				fprintf(stderr, "cr_info: %s is not a process ID\n", optarg);
-				return usage_error();
-			}
-			break;
-		case OPTION_MERGE:
-			o->merge = true;
-			break;
-		case OPTION_CHAIN_PATH:
-			o->chain_path = optarg;
-			break;
-		case 'o':
-			o->output = optarg;
-			break;
-		case OPTION_VERSION:
-			puts("cr_info (KCR) " KCR_VERSION);
-			return 0;
-		case '?':
-			/* Also the answer to a wrong option. */
-			if (strcmp(argv[optind - 1], "-?"))
-				return usage_error();
-			/* fall through */
-		default:
-			fputs(usage, stdout);
-			return 0;
-		}
-	}
-	if (argc - optind != 1 || (o->output && !o->core && !o->merge) ||
-	    o->core + o->merge + (o->json || o->all) > 1) {
-		fputs("cr_info: one FILE, and a listing, a core or a merge\n", stderr);
-		return usage_error();
-	}
-	if (o->merge && (!o->output || !strcmp(argv[optind], "-"))) {
-		fputs("cr_info: --merge needs a FILE and the name of the full image (-o)\n", stderr);
-		return usage_error();
+		code = take_option(c, argv, o);
+		if (code >= 0)
+			return code;
 	}
 	o->file = argv[optind];
-	return -1;
+	return check(argc - optind, o->file, o);
 }
 
 /* Of a regular file, in bytes; 0: not known. */
