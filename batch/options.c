@@ -3,7 +3,6 @@
 #include "batch/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "batch/folder.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
+#include "util/usage.h"
 
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
@@ -259,7 +259,7 @@ int options_parse(int argc, char **argv, struct options *o)
 
 	set_defaults(o);
 	while ((option = getopt_long(argc, argv, "+?hd:qv", long_options, NULL)) != -1) {
-		if (option == 'h' || (option == '?' && !optopt && !strcmp(argv[optind - 1], "-?"))) {
+		if (usage_is_wanted(option, argv)) {
 			fputs(usage_text, stdout);
 			return 0;
 		}

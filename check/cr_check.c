@@ -2,7 +2,6 @@
 /* cr_check: does KCR work here, and if not, why?  See cr_check(1); check.h is next. */
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "check/check.h"
 #include "report/report.h"
+#include "util/usage.h"
 
 #define EXIT_USAGE	255
 
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 			puts("cr_check (KCR) " KCR_VERSION);
 			return 0;
 		}
-		if (option == 'h' || (option == '?' && !optopt && !strcmp(argv[optind - 1], "-?")))
+		if (usage_is_wanted(option, argv))
 			return usage(stdout);
 		if (option == '?')
 			return usage(stderr);

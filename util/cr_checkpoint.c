@@ -4,7 +4,6 @@
  * outcome only; the work is done in checkpoint/.  See cr_checkpoint(1).
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "util/mpi_job.h"
 #include "util/progress.h"
 #include "util/status.h"
+#include "util/usage.h"
 
 #define EXIT_USAGE	255
 
@@ -433,7 +433,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 	int option;
 
 	while ((option = getopt_long(argc, argv, "?hTpgscf:F:S:t:qv", long_options, NULL)) != -1) {
-		if (option == 'h' || (option == '?' && !optopt && !strcmp(argv[optind - 1], "-?"))) {
+		if (usage_is_wanted(option, argv)) {
 			fputs(usage_text, stdout);
 			return 0;
 		}

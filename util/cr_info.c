@@ -2,7 +2,6 @@
 /* cr_info: shows a context file.  See cr_info(1) and image/view.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "util/mpi_job.h"
+#include "util/usage.h"
 
 #define EXIT_USAGE	255
 
@@ -99,12 +99,9 @@ static int take_option(int c, char **argv, struct options *o)
 	case OPTION_VERSION:
 		puts("cr_info (KCR) " KCR_VERSION);
 		return 0;
-	case '?':
-		/* Also the answer to a wrong option. */
-		if (strcmp(argv[optind - 1], "-?"))
-			return usage_error();
-		/* fall through */
 	default:
+		if (!usage_is_wanted(c, argv))
+			return usage_error();
 		fputs(usage, stdout);
 		return 0;
 	}

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,6 +27,7 @@
 #include "util/mpi_job.h"
 #include "util/relocate.h"
 #include "util/status.h"
+#include "util/usage.h"
 
 #define EXIT_USAGE	255
 
@@ -243,7 +243,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 	int option;
 
 	while ((option = getopt_long(argc, argv, "?hqvf:F:S:", long_options, NULL)) != -1) {
-		if (option == 'h' || (option == '?' && optopt == 0 && !strcmp(argv[optind - 1], "-?"))) {
+		if (usage_is_wanted(option, argv)) {
 			usage(stdout);
 			return 0;
 		}

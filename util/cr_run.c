@@ -4,7 +4,6 @@
  * cr_run(1), libcr/run/ and libcr/omit/.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "libdir.h"
 #include "proc/proc.h"
 #include "report/report.h"
+#include "util/usage.h"
 
 #define EXIT_USAGE	255
 #define VARIABLE	"LD_PRELOAD"
@@ -62,12 +62,9 @@ static int parse(int argc, char **argv, const char **library)
 		case OPTION_VERSION:
 			puts("cr_run (KCR) " KCR_VERSION);
 			return 0;
-		case '?':
-			/* Also the answer to a wrong option. */
-			if (strcmp(argv[optind - 1], "-?"))
-				return usage_error();
-			/* fall through */
 		default:
+			if (!usage_is_wanted(c, argv))
+				return usage_error();
 			fputs(usage, stdout);
 			return 0;
 		}
