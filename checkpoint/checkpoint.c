@@ -240,7 +240,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	if (!err)
 		err = destination_open(&c.destination, options);
 	if (!err)
-		err = increment_keep(&c);
+		err = increment_set_aside(&c);
 	if (!err && options->begun)
 		options->begun();
 	if (!err)

@@ -28,7 +28,7 @@ struct increment {
 	struct place place;
 	int fd;				/* -1: there is no parent */
 	struct stat st;
-	char keep[NAME_MAX + 1];	/* the parent's next name, if it is not `named` */
+	char aside[NAME_MAX + 1];	/* the parent's next name, if it is not `named` */
 	struct context_reader *reader;
 	struct context *context;	/* its description */
 	struct chain *chain;		/* its ancestors */
@@ -133,11 +133,11 @@ static int choose_name(struct increment *i)
 	for (size_t n = i->context->preamble->n_ancestor + 1; n < 1000000; n++) {
 		struct stat st;
 
-		if (snprintf(i->keep, sizeof(i->keep), "%s.%zu", i->place.name, n) >=
-		    (int)sizeof(i->keep))
+		if (snprintf(i->aside, sizeof(i->aside), "%s.%zu", i->place.name, n) >=
+		    (int)sizeof(i->aside))
 			return report_errno(-ENAMETOOLONG, "%s", i->path);
 		/* A killed run may have given it the name already. */
-		if (fstatat(i->place.folder, i->keep, &st, AT_SYMLINK_NOFOLLOW) ||
+		if (fstatat(i->place.folder, i->aside, &st, AT_SYMLINK_NOFOLLOW) ||
 		    (st.st_dev == i->st.st_dev && st.st_ino == i->st.st_ino))
 			return 0;
 	}
@@ -169,7 +169,7 @@ static void list_ancestors(struct increment *i)
 
 	kcr__ancestor__init(&i->parent);
 	context_reader_identity(i->reader, &i->parent);
-	i->parent.name = i->named ? i->place.name : i->keep;
+	i->parent.name = i->named ? i->place.name : i->aside;
 	for (size_t k = 0; k < p->n_ancestor; k++)
 		i->ancestor[i->nr_ancestors++] = p->ancestor[k];
 	i->ancestor[i->nr_ancestors++] = &i->parent;
@@ -272,13 +272,13 @@ int increment_open(struct checkpoint *c)
 	return err || i->fd < 0 ? err : read_parent(i, c->options);
 }
 
-int increment_keep(struct checkpoint *c)
+int increment_set_aside(struct checkpoint *c)
 {
 	const struct increment *i = c->increment;
 
 	if (!i || i->named || !i->pages)
 		return 0;
-	return destination_set_aside(c->destination, i->keep, &i->st);
+	return destination_set_aside(c->destination, i->aside, &i->st);
 }
 
 /* Removes one name of an old file, if it is that still. */
@@ -298,7 +298,7 @@ void increment_committed(const struct increment *i)
 		return;
 	for (size_t k = 0; k < i->chain->count; k++)
 		remove_old(i, strrchr(i->chain->member[k].path, '/') + 1, &i->chain->member[k].st);
-	remove_old(i, i->keep, &i->st);
+	remove_old(i, i->aside, &i->st);
 }
 
 void increment_free(struct increment *i)

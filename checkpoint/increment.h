@@ -23,8 +23,8 @@ struct increment;
  * is wanted.  0 or -errno with a message.
  */
 int increment_open(struct checkpoint *c);
-/* Once the destination is open: its present file will be kept.  0 or -errno with a message. */
-int increment_keep(struct checkpoint *c);
+/* Once the destination is open: its present file will get another name.  0 or -errno with a message. */
+int increment_set_aside(struct checkpoint *c);
 /* When the image has its name: removes a chain that a full image has replaced. */
 void increment_committed(const struct increment *i);
 void increment_free(struct increment *i);
