@@ -20,14 +20,15 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 {
 	struct page_map *map = ((struct context_page_source *)source)->map;
 	struct context_item item;
-	int more, err = 0;
+	int more, err;
 
-	while ((more = context_read(reader(source), &item)) > 0 && item.type == CONTEXT_TABLE &&
-	       !err)
-		if (map)
-			err = page_map_add(map, &item);
-	if (err || more <= 0)
-		return err ?: more;
+	while ((more = context_read(reader(source), &item)) > 0 && item.type == CONTEXT_TABLE) {
+		err = map ? page_map_add(map, &item) : 0;
+		if (err)
+			return err;
+	}
+	if (more <= 0)
+		return more;
 	if (item.type != CONTEXT_MEMORY)
 		return report_fail(-EINVAL,
 				   "the context file is damaged: its sections are out of order");

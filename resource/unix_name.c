@@ -193,9 +193,9 @@ static int bind_unlinked(struct rebuild *r, const Kcr__File *file, int fd,
 	if (!err) {
 		root = identity_raise(false);
 		node = open_node(fd, path, root);
+		err = node < 0 ? -errno : rebuild_put_content(r, file->id, node);
 		identity_lower(root);
 		unlink_node(a);
-		err = node < 0 ? -errno : rebuild_put_content(r, file->id, node);
 	}
 	if (made)
 		remove_folders(path, made - 1);
