@@ -14,6 +14,7 @@
 
 #include <linux/kcr.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 static const struct { unsigned int minor; const char *path; } devices[] = {
@@ -61,9 +62,46 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	device = file_new_kind(file, KCR__FILE__KIND_DEVICE, sizeof(*device));
 	if (!device)
 		return -ENOMEM;
-	device->path = file_string(probe_is_deleted(probe) ? usual : probe->link);
+	device->has_deleted = device->deleted = probe_is_deleted(probe);
+	device->path = probe_path(probe, device->deleted);
 	device->rdev = probe->st.st_rdev;
+	if (device->deleted) {
+		device->has_mode = device->has_uid = device->has_gid = true;
+		device->mode = probe->st.st_mode & 07777;
+		device->uid = probe->st.st_uid;
+		device->gid = probe->st.st_gid;
+	}
 	return device->path ? 0 : -ENOMEM;
+}
+
+/*
+ * Makes a deleted node for a moment, as it was: only root can, and only the harmless
+ * devices above are ever made.
+ */
+static int open_deleted(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__Device *device = file->device;
+	char name[NAME_MAX + 1];
+	int folder = rebuild_open_folder(r, device->path, name), node = -1, fd;
+	bool made = folder >= 0 && !mknodat(folder, name, S_IFCHR | 0600, device->rdev);
+	struct stat st;
+
+	if (made) {
+		node = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		unlinkat(folder, name, 0);
+	}
+	if (folder >= 0)
+		close(folder);
+	if (node < 0)
+		return -ENOENT;
+	fd = proc_fd_reopen(node, rebuild_open_flags(file) & ~O_NOFOLLOW);
+	/* Users may have replaced it: what has another name is not ours. */
+	if (fd >= 0 && !fstat(node, &st) && S_ISCHR(st.st_mode) && !st.st_nlink) {
+		rebuild_own(node, device->uid, device->gid, device->path);
+		rebuild_set_mode(node, device->mode & 0777);
+	}
+	close(node);
+	return fd;
 }
 
 static int open_device(struct rebuild *r, const Kcr__File *file)
@@ -74,8 +112,11 @@ static int open_device(struct rebuild *r, const Kcr__File *file)
 
 	if (!usual)
 		return rebuild_error(file, -EINVAL, "not a device that is ever saved");
-	fd = rebuild_open_node(r, file->device->path, rebuild_open_flags(file), &st, S_IFCHR);
-	if (fd >= 0 && st.st_rdev != file->device->rdev) {
+	if (file->device->deleted)
+		fd = open_deleted(r, file);
+	else
+		fd = rebuild_open_node(r, file->device->path, rebuild_open_flags(file), &st, S_IFCHR);
+	if (fd >= 0 && (fstat(fd, &st) || st.st_rdev != file->device->rdev)) {
 		close(fd);
 		fd = -ENODEV;
 	}

@@ -143,7 +143,7 @@ const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
 /* Sets the owner of a new file (also with O_PATH); reports it if that is not permitted. */
 void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name);
-/* Sets its mode, which may need privilege after rebuild_own().  0 or -errno. */
+/* Sets its mode (also with O_PATH), which may need privilege after rebuild_own().  0 or -errno. */
 int rebuild_set_mode(int fd, mode_t mode);
 
 /* ---- rights (file_rights.c) ----------------------------------------------------- */

@@ -281,7 +281,8 @@ void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name)
 int rebuild_set_mode(int fd, mode_t mode)
 {
 	bool raised = identity_raise(false);
-	int err = fchmod(fd, mode) ? -errno : 0;
+	char path[PROC_PATH];
+	int err = chmod(proc_fd_path(path, fd), mode) ? -errno : 0;
 
 	identity_lower(raised);
 	return err;

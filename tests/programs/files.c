@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "check.h"
@@ -150,6 +151,28 @@ static void fd_devices(void)
 	CHECK(write(full, bytes, 64) < 0 && errno == ENOSPC);
 	CHECK(read(random, bytes, 8) == 8 && read(urandom, bytes, 64) == 64);
 	CHECK(fcntl(random, F_GETFL) & O_NONBLOCK);
+}
+
+/* ---- device_nodes ---- */
+
+/* Nodes of such a device with other names than the usual one; one is deleted. */
+static void fd_device_nodes(void)
+{
+	int fd[2];
+	struct stat st, now;
+
+	for (int i = 0; i < 2; i++) {
+		NEED(!mknod(i ? "gone" : "node", S_IFCHR | 0600, makedev(1, 5)));
+		NEED(!chmod(i ? "gone" : "node", 0646) && !chown(i ? "gone" : "node", 1000, 1001));
+		fd[i] = open(i ? "gone" : "node", O_RDWR);
+		NEED(fd[i] >= 0);
+	}
+	NEED(!unlink("gone"));
+	checkpoint_here();
+	CHECK(!stat("node", &st) && !fstat(fd[0], &now) && st.st_ino == now.st_ino);
+	CHECK(!fstat(fd[1], &now) && now.st_rdev == makedev(1, 5) && !now.st_nlink);
+	CHECK((now.st_mode & 07777) == 0646 && now.st_uid == 1000 && now.st_gid == 1001);
+	CHECK(access("gone", F_OK) && !unlink("node"));
 }
 
 /* ---- shared ---- */
@@ -354,6 +377,7 @@ static const struct check checks[] = {
 	{ "deleted", fd_deleted },
 	{ "directory", fd_directory },
 	{ "devices", fd_devices },
+	{ "device_nodes", fd_device_nodes },
 	{ "shared", fd_shared },
 	{ "locks", fd_locks },
 	{ "lease", fd_lease },
