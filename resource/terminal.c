@@ -4,13 +4,15 @@
  * terminal of cr_restart or, if that has none, standard input, output and
  * error of cr_restart for file descriptors 0, 1, 2 and a terminal that
  * has hung up for others.  A pseudo-terminal with its master in the tree is
- * created again, with the same number if that is free.
+ * created again, with the same number if that is free.  A line (serial, console) that
+ * is not the program's own terminal is a device like others: it is opened by its name.
  */
 #include "resource/file.h"
 
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,17 +46,24 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* The number of a pseudo-terminal, -1: not one.  /dev/tty stands for another one. */
+/* The terminal itself: /dev/tty and /dev/console stand for another one. */
+static dev_t device_of(const struct file_probe *probe)
+{
+	unsigned int dev;
+
+	if (major(probe->st.st_rdev) == 5 && !ioctl(probe->fd, TIOCGDEV, &dev))
+		return dev;
+	return probe->st.st_rdev;
+}
+
+/* The number of a pseudo-terminal, -1: not one. */
 static int pty_index(const struct file_probe *probe)
 {
-	dev_t dev = probe->st.st_rdev;
 	unsigned int index;
 
 	if (is_master(&probe->st))
 		return ioctl(probe->fd, TIOCGPTN, &index) ? -1 : (int)index;
-	if (dev == makedev(5, 0) && !ioctl(probe->fd, TIOCGDEV, &index))
-		dev = index;
-	return terminal_pty_index(dev);
+	return terminal_pty_index(device_of(probe));
 }
 
 /* A side of the pseudo-terminal with this number in the table; NULL: none. */
@@ -69,21 +78,48 @@ static const struct file_probe *find_side(const struct file_table *t, int index,
 	return NULL;
 }
 
-/* Saves its queue, with the first file of each side, if both are in the table. */
+/*
+ * Saves its queue, with the first file of each side, if both are in the table.  What was
+ * written to a slave that nobody has open any more is still read from the master.
+ */
 static int save_queue(const struct file_table *t, const struct file_probe *probe, int index,
 		      Kcr__Terminal *terminal)
 {
 	const struct file_probe *master = find_side(t, index, true);
 	const struct file_probe *slave = find_side(t, index, false);
-	int err;
+	int again = -1, err;
 
-	if (!master || !slave || file_table_is_dry(t) ||
-	    probe != (terminal->pty_master ? master : slave))
+	if (!master || file_table_is_dry(t) || probe != (terminal->pty_master ? master : slave))
 		return 0;
-	err = terminal_queue_save(master->fd, slave->fd, terminal->pty_master,
+	if (!slave && terminal->slave_closed)
+		again = ioctl(master->fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (!slave && again < 0)
+		return 0;
+	err = terminal_queue_save(master->fd, slave ? slave->fd : again, terminal->pty_master,
 				  &terminal->contents);
 	terminal->has_contents = terminal->contents.len;
+	if (again >= 0)
+		close(again);
 	return err ? file_save_error(probe, err, "cannot save its queue") : 0;
+}
+
+/* Owner and mode of the slave's node, and whether the slave has hung up. */
+static void save_node(const struct file_probe *probe, Kcr__Terminal *terminal)
+{
+	struct pollfd hang_up = { .fd = probe->fd };
+	int node = ioctl(probe->fd, TIOCGPTPEER, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (node >= 0 && !fstat(node, &st)) {
+		terminal->has_mode = terminal->has_uid = terminal->has_gid = true;
+		terminal->mode = st.st_mode & 07777;
+		terminal->uid = st.st_uid;
+		terminal->gid = st.st_gid;
+	}
+	if (node >= 0)
+		close(node);
+	terminal->has_slave_closed = terminal->slave_closed =
+		poll(&hang_up, 1, 0) > 0 && hang_up.revents & POLLHUP;
 }
 
 /* Is the program in the foreground, so that the terminal's modes are its own? */
@@ -93,7 +129,7 @@ static void save_job_control(const struct file_probe *probe, Kcr__Terminal *term
 
 	if (proc_read(probe->pid, "stat", stat, sizeof(stat)) < 0)
 		return;
-	if (stat_number(stat, 7) == (int64_t)probe->st.st_rdev ||
+	if (stat_number(stat, 7) == (int64_t)device_of(probe) ||
 	    probe->st.st_rdev == makedev(5, 0)) {
 		terminal->has_controlling = terminal->controlling = true;
 		terminal->has_foreground = true;
@@ -140,7 +176,14 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	/* Slaves of a master inside; if they are outside they hang up. */
 	terminal->has_pty_inside = terminal->pty_inside =
 		terminal->pty_master || find_side(t, index, true);
+	if (terminal->pty_master)
+		save_node(probe, terminal);
 	save_job_control(probe, terminal);
+	if (!terminal->pty_master && !terminal->controlling &&
+	    terminal_pty_index(probe->st.st_rdev) < 0) {
+		terminal->has_rdev = true;
+		terminal->rdev = probe->st.st_rdev;
+	}
 	return save_modes(probe, terminal) ?: save_queue(t, probe, index, terminal);
 }
 
@@ -223,12 +266,14 @@ static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 /* Refills the queues, once all settings are restored. */
 static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 {
-	int slave = -1, err = 0;
+	int slave = -1, again = -1, err = 0;
 
 	for (size_t i = 0; i < r->context->nr_files && slave < 0; i++)
 		if (same_pty(file, r->context->file[i]) &&
 		    !r->context->file[i]->terminal->pty_master)
 			slave = r->file_fd[i];
+	if (slave < 0 && file->terminal->slave_closed)
+		slave = again = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	for (size_t i = 0; i < r->context->nr_files && slave >= 0 && !err; i++) {
 		const Kcr__File *f = r->context->file[i];
 
@@ -236,7 +281,25 @@ static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 			err = terminal_queue_fill(master, slave, f->terminal->pty_master,
 						  &f->terminal->contents);
 	}
+	if (again >= 0)			/* the master's readers find that it has hung up */
+		close(again);
 	return err ? rebuild_error(file, err, "cannot fill it") : 0;
+}
+
+/* Owner and mode of the slave's node: mesg(1), and who else may write to it. */
+static void set_node(const Kcr__File *file, int master)
+{
+	const Kcr__Terminal *terminal = file->terminal;
+	int node = terminal->has_mode ? ioctl(master, TIOCGPTPEER, O_PATH | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (node < 0)
+		return;
+	if (!fstat(node, &st) && (st.st_uid != terminal->uid || st.st_gid != terminal->gid))
+		rebuild_own(node, terminal->uid, terminal->gid, terminal->path);
+	if (rebuild_set_mode(node, terminal->mode & 0777))
+		report_verbose("cannot set the mode of %s", terminal->path);
+	close(node);
 }
 
 static int open_inside(struct rebuild *r, const Kcr__File *file)
@@ -261,6 +324,8 @@ static int open_inside(struct rebuild *r, const Kcr__File *file)
 		err = set_modes(file, master);
 	if (!err)
 		err = fill_queues(r, file, master);
+	if (!err)
+		set_node(file, master);
 	if (!err && packets)	/* last: its reader would see all these changes */
 		ioctl(master, TIOCPKT, &on);
 	if (!err && file->terminal->locked)
@@ -299,11 +364,53 @@ static void set_users_modes(const Kcr__File *file, int fd)
 	sigaction(SIGTTOU, &old, NULL);
 }
 
+/* Consoles are shared: their modes are left as they are. */
+static bool is_console(dev_t line)
+{
+	return major(line) == 5 || (major(line) == 4 && minor(line) < 64);
+}
+
+/* A line by its name; without O_NONBLOCK it could wait for a carrier. */
+static int open_line(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__Terminal *terminal = file->terminal;
+	struct stat st;
+	int fd = rebuild_open_node(r, terminal->path, rebuild_open_flags(file) | O_NONBLOCK, &st,
+				   S_IFCHR), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (st.st_rdev != terminal->rdev)
+		err = -ENODEV;
+	else if (!is_console(terminal->rdev))
+		err = set_modes(file, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return rebuild_put(r, file->id, fd);
+}
+
+static bool is_standard(const struct rebuild *r, const Kcr__File *file)
+{
+	return rebuild_has_number(r, file->id, 0) || rebuild_has_number(r, file->id, 1) ||
+	       rebuild_has_number(r, file->id, 2);
+}
+
 static int open_outside(struct rebuild *r, const Kcr__File *file)
 {
 	int flags = (file->flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY | O_CLOEXEC;
-	int fd = -1;
+	int fd = file->terminal->has_rdev ? open_line(r, file) : -1;
 
+	if (fd == 0)
+		return 0;
+	if (file->terminal->has_rdev) {
+		report_clear();
+		report_warn("%s cannot be opened again (%s): %s", file->terminal->path,
+			    strerror(-fd), is_standard(r, file) ?
+			    "the program gets cr_restart's terminal" : "it comes back hung up");
+		fd = is_standard(r, file) ? -1 : open_hung_up(file);
+	}
 	if (!strcmp(file->terminal->path, "/dev/tty"))
 		fd = open("/dev/tty", flags);
 	for (int i = 0; i < 3 && fd < 0; i++)

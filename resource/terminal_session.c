@@ -31,23 +31,23 @@ static int terminal_save(const struct process_probe *probe, Kcr__Process *p)
 	return 0;
 }
 
-/* Is this file a slave of the terminal that the leader of a session had? */
+/* Is this file the terminal that the leader of a session had, or the master of it? */
 static bool is_terminal_of(const Kcr__Process *p, const Kcr__File *file)
 {
 	const Kcr__Terminal *terminal = file->terminal;
 
-	if (file->kind_case != KCR__FILE__KIND_TERMINAL || !terminal->pty_inside ||
-	    terminal->pty_master)
+	if (file->kind_case != KCR__FILE__KIND_TERMINAL || !terminal->pty_inside)
 		return false;
 	if (!p->has_tty_device)		/* not in older context files */
-		return process_has_number(p, file->id, -1);
+		return !terminal->pty_master && process_has_number(p, file->id, -1);
 	return terminal->has_pty_index &&
 	       (int)terminal->pty_index == terminal_pty_index(p->tty_device);
 }
 
 /*
  * The terminal of the session that p leads, whichever process has it open; -1: it has
- * none, or not one from the image.  The kernel requires a readable descriptor.
+ * none, or not one from the image.  The kernel requires a readable descriptor, and takes
+ * that of the master as well: a session keeps its terminal when nobody has it open.
  */
 static int inner_terminal(const struct rebuild *r, const Kcr__Process *p)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Pseudo-terminals of which both ends are inside.
- */
+/* Pseudo-terminals of which both ends are inside; lines to devices. */
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <termios.h>
 
@@ -133,8 +132,84 @@ static void fd_pty_tree(void)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+/* ---- pty_closed ---- */
+
+static int without_descriptor(int slave, int up, int down)
+{
+	char byte;
+
+	NEED(setsid() > 0 && !ioctl(slave, TIOCSCTTY, 0));
+	NEED(write(slave, "bye", 3) == 3 && !close(slave) && write(up, "", 1) == 1);
+	check_wait();
+	CHECK(read(down, &byte, 1) == 1);
+	check_terminal(getpid(), getpid());
+	return check_end();
+}
+
+/*
+ * A session keeps its terminal when nobody has it open; what was written to it is
+ * still read from the master, which then hangs up.
+ */
+static void fd_pty_closed(void)
+{
+	int slave, up[2], down[2], status, master = open_pair(&slave);
+	char text[8];
+	pid_t pid;
+
+	NEED(!pipe(up) && !pipe(down));
+	pid = fork();
+	if (!pid) {
+		close(master);
+		_exit(without_descriptor(slave, up[1], down[0]));
+	}
+	close(slave);
+	NEED(read(up[0], text, 1) == 1);
+	checkpoint_here();
+	CHECK(read(master, text, 8) == 3 && !memcmp(text, "bye", 3));
+	CHECK(read(master, text, 8) == -1 && errno == EIO);
+	CHECK(write(down[1], "", 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* ---- pty_node ---- */
+
+/* Owner and mode of the slave's node, as mesg(1) and login(1) set them. */
+static void fd_pty_node(void)
+{
+	int slave, master = open_pair(&slave);
+	struct stat st;
+
+	NEED(!fchown(slave, 1000, 1001) && !fchmod(slave, 0622));
+	checkpoint_here();
+	CHECK(!fstat(slave, &st) && st.st_uid == 1000 && st.st_gid == 1001);
+	CHECK((st.st_mode & 07777) == 0622);
+	CHECK(!stat(ptsname(master), &st) && st.st_uid == 1000);
+}
+
+/* ---- line ---- */
+
+/* A terminal that is not the program's own, under two names. */
+static void fd_line(void)
+{
+	int usual = open("/dev/console", O_RDWR | O_NOCTTY | O_NONBLOCK), other;
+	struct stat st, now;
+
+	NEED(!mknod("line", S_IFCHR | 0600, makedev(5, 1)));
+	other = open("line", O_WRONLY | O_NOCTTY);
+	if (usual < 0 || other < 0)
+		check_skip("there is no console here");
+	checkpoint_here();
+	CHECK(!fstat(usual, &st) && st.st_rdev == makedev(5, 1));
+	CHECK(fcntl(usual, F_GETFL) & O_NONBLOCK && !(fcntl(other, F_GETFL) & O_NONBLOCK));
+	CHECK(!fstat(other, &st) && st.st_rdev == makedev(5, 1));
+	CHECK(!stat("line", &now) && now.st_ino == st.st_ino && !unlink("line"));
+}
+
 static const struct check checks[] = {
 	{ "pty", fd_pty },
+	{ "pty_closed", fd_pty_closed },
+	{ "pty_node", fd_pty_node },
+	{ "line", fd_line },
 	{ "pty_tree", fd_pty_tree },
 	{ }
 };
