@@ -14,6 +14,7 @@ const struct attribute *const attributes[] = {
 	&attribute_name,
 	&attribute_personality,
 	&attribute_sched,
+	&attribute_membarrier,
 	&attribute_credentials,
 	&attribute_prctl,
 	&attribute_terminal,

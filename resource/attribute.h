@@ -16,6 +16,7 @@
 
 extern const struct attribute attribute_credentials;
 extern const struct attribute attribute_cwd;
+extern const struct attribute attribute_membarrier;
 extern const struct attribute attribute_name;
 extern const struct attribute attribute_namespace;
 extern const struct attribute attribute_pending;
