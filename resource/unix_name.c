@@ -77,29 +77,37 @@ void unix_name_leave(int here)
 	close(here);
 }
 
-static bool unlink_node(const struct sockaddr_un *a)
+/* 0 or -errno; -EADDRINUSE: it is no socket. */
+static int unlink_node(const struct sockaddr_un *a)
 {
 	char path[sizeof(a->sun_path) + 1] = "";	/* sun_path need not have a NUL */
 	struct stat st;
 
 	memcpy(path, a->sun_path, sizeof(a->sun_path));
-	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !unlink(path);
+	if (lstat(path, &st) || !S_ISSOCK(st.st_mode))
+		return -EADDRINUSE;
+	return unlink(path) ? -errno : 0;
 }
 
-/* Removes a node that the program left behind, but not that of a live socket. */
-static bool remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
+/*
+ * Removes a node that the program left behind, but not that of a live socket:
+ * -EADDRINUSE.  -EACCES, -EPERM: it takes other rights (file_with_rights()).
+ */
+static int remove_stale(const struct sockaddr_un *a, socklen_t length, int type)
 {
-	int fd;
-	bool stale;
+	int fd, err;
 
 	if (!a->sun_path[0])
-		return false;
+		return -EADDRINUSE;
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	stale = fd >= 0 && connect(fd, (const struct sockaddr *)a, length) &&
-		errno == ECONNREFUSED;
-	if (fd >= 0)
-		close(fd);
-	return stale && unlink_node(a);		/* other files refuse connections, too */
+	if (fd < 0)
+		return -EADDRINUSE;
+	err = connect(fd, (const struct sockaddr *)a, length) ? -errno : 0;
+	close(fd);
+	/* Other files refuse connections, too. */
+	if (err == -ECONNREFUSED)
+		return unlink_node(a);
+	return err == -EACCES || err == -EPERM ? err : -EADDRINUSE;
 }
 
 /*
@@ -171,8 +179,11 @@ static int bind_free(int fd, int type, const struct sockaddr_un *a, socklen_t le
 {
 	int err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
 
-	if (err == -EADDRINUSE && remove_stale(a, length, type))
-		err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
+	if (err != -EADDRINUSE)
+		return err;
+	err = remove_stale(a, length, type);
+	if (!err && bind(fd, (const struct sockaddr *)a, length))
+		err = -errno;
 	return err;
 }
 
