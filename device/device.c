@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/refused.h"
@@ -483,4 +485,23 @@ int device_resume(int job, bool hold, unsigned int *nr_threads)
 	if (nr_threads)
 		*nr_threads = resume.nr_threads;
 	return 0;
+}
+
+pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal)
+{
+	struct kcr_clone request = {
+		.size = sizeof(request), .clone_flags = flags, .tid = number,
+		.exit_signal = (uint32_t)exit_signal,
+	};
+	struct clone_args args = {
+		.flags = flags, .exit_signal = (uint64_t)exit_signal,
+		.set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = number != 0,
+	};
+	long pid;
+
+	if (module)
+		pid = ioctl(job, KCR_IOC_CLONE, &request);
+	else
+		pid = syscall(SYS_clone3, &args, sizeof(args));
+	return pid < 0 ? -errno : (pid_t)pid;
 }

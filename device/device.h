@@ -53,6 +53,12 @@ int device_release_clients(int job);
 int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid);
 /* For a rebuilt process to enter: as the ioctl, without a message. */
 int device_wait(int job, pid_t pid, unsigned int timeout_ms);
+/*
+ * As fork(2), with this PID (0: any) and clone(2) flags: the child's PID, 0 in the child, or
+ * -errno without a message.  module: by the job, which then has the child as one of its
+ * processes; otherwise by clone3(2), which needs privileges.
+ */
+pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal);
 /* hold: only the threads that callbacks do not hold; to be called again without it. */
 int device_resume(int job, bool hold, unsigned int *nr_threads);
 

@@ -160,6 +160,11 @@ int identity_begin(enum identity_rule rule)
 	return 0;
 }
 
+bool identity_may_be_anyone(void)
+{
+	return s.rule == IDENTITY_SAVED;
+}
+
 bool identity_may_raise_limits(void)
 {
 	return s.rule != IDENTITY_OWNER;

@@ -25,6 +25,9 @@ bool identity_is_privileged(void);
 /* Sets the rule from here on; remembers the caller's own rights.  -errno, reported. */
 int identity_begin(enum identity_rule rule);
 
+/* May the restart take any user's IDs?  Only for root's image. */
+bool identity_may_be_anyone(void);
+
 /* May limits be raised?  Not for an ordinary user's image. */
 bool identity_may_raise_limits(void);
 

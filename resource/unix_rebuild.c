@@ -68,6 +68,61 @@ static bool is_single(const Kcr__UnixSocket *u)
 	return u->listening || u->pending || u->type == SOCK_DGRAM || !u->connected;
 }
 
+/* For unix_peer_act(): */
+struct socket_step {
+	const Kcr__File *file;
+	int fd[2];
+};
+
+static int listen_again(const struct rebuild *r, void *arg)
+{
+	const struct socket_step *step = arg;
+
+	(void)r;
+	return listen(step->fd[0], step->file->unix_socket->backlog) ? -errno : 0;
+}
+
+/* To the listening socket step->file. */
+static int connect_to(const struct rebuild *r, void *arg)
+{
+	const struct socket_step *step = arg;
+
+	return unix_name_connect(r, step->file, step->fd[0]);
+}
+
+/* Replaces a pair, whose descriptors stay. */
+static int make_pair(const struct rebuild *r, void *arg)
+{
+	const struct socket_step *step = arg;
+	int pair[2], err = 0;
+
+	(void)r;
+	if (socketpair(AF_UNIX, step->file->unix_socket->type | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		if (!err && dup3(pair[i], step->fd[i], O_CLOEXEC) < 0)
+			err = -errno;
+		close(pair[i]);
+	}
+	return err;
+}
+
+/* A pair that was made by the peer of this socket. */
+static int new_pair(const struct rebuild *r, const Kcr__File *file, int pair[2])
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	struct socket_step step = { .file = file };
+	pid_t as;
+
+	if (socketpair(AF_UNIX, u->type | SOCK_CLOEXEC, 0, step.fd))
+		return rebuild_error(file, -errno, "socketpair");
+	if (u->peer)
+		unix_peer_act(r, u->peer, make_pair, &step, &as);
+	pair[0] = step.fd[0];
+	pair[1] = step.fd[1];
+	return 0;
+}
+
 static int open_single(struct rebuild *r, const Kcr__File *file);
 
 /* Others whose name this socket has now, and which had it before. */
@@ -90,7 +145,9 @@ static int open_unlinked(struct rebuild *r, const Kcr__File *file)
 static int open_single(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
+	struct socket_step step = { .file = file };
 	int fd, err;
+	pid_t as;
 
 	if (u->name.len && !u->unlinked) {
 		err = open_unlinked(r, file);
@@ -101,8 +158,12 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 	if (fd < 0)
 		return rebuild_error(file, -errno, "socket");
 	err = unix_name_bind(r, file, fd);
-	if (!err && u->listening && listen(fd, u->backlog))
-		err = rebuild_error(file, -errno, "it cannot listen");
+	step.fd[0] = fd;
+	if (!err && u->listening) {
+		err = unix_peer_act(r, u->peer, listen_again, &step, &as);
+		if (err)
+			rebuild_error(file, err, "it cannot listen");
+	}
 	if (err) {
 		close(fd);
 		return err;
@@ -141,8 +202,9 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 
 	if (put_stdio(r, file))
 		return 0;
-	if (socketpair(AF_UNIX, file->unix_socket->type | SOCK_CLOEXEC, 0, pair))
-		return rebuild_error(file, -errno, "socketpair");
+	err = new_pair(r, file, pair);
+	if (err)
+		return err;
 	if (unix_queue_has_rights(file->unix_socket)) {		/* for unix_socket_deliver() */
 		err = rebuild_put_content(r, file->id, pair[1]);
 	} else {
@@ -158,8 +220,8 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	return put(r, file, pair[0]);
 }
 
-/* Accepts the connection that we have just made; those of strangers are dropped. */
-static int accept_own(int listener)
+/* Accepts the connection that this process has just made; those of strangers are dropped. */
+static int accept_from(int listener, pid_t client)
 {
 	for (;;) {
 		struct ucred peer = {};
@@ -169,7 +231,7 @@ static int accept_own(int listener)
 		if (fd < 0)
 			return -errno;
 		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
-		    peer.pid == getpid())
+		    peer.pid == client)
 			return fd;
 		close(fd);
 	}
@@ -179,7 +241,9 @@ static int accept_own(int listener)
 static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 			      const Kcr__File *server, const Kcr__File *listener)
 {
+	struct socket_step step = { .file = listener };
 	int fd, err = 0;
+	pid_t as;
 
 	if (r->file_fd[listener->id - 1] < 0)
 		err = open_single(r, listener);
@@ -187,10 +251,11 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 		err = open_single(r, client);
 	if (err)
 		return err;
-	err = unix_name_connect(r, listener, r->file_fd[client->id - 1]);
+	step.fd[0] = r->file_fd[client->id - 1];
+	err = unix_peer_act(r, server->unix_socket->peer, connect_to, &step, &as);
 	if (err)
 		return rebuild_error(client, err, "it cannot be connected");
-	fd = accept_own(r->file_fd[listener->id - 1]);
+	fd = accept_from(r->file_fd[listener->id - 1], as);
 	if (fd < 0)
 		return rebuild_error(server, fd, "it cannot be accepted");
 	return put(r, server, fd);
@@ -198,10 +263,10 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 
 static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 {
-	int pair[2], err;
+	int pair[2], err = new_pair(r, a, pair);
 
-	if (socketpair(AF_UNIX, a->unix_socket->type | SOCK_CLOEXEC, 0, pair))
-		return rebuild_error(a, -errno, "socketpair");
+	if (err)
+		return err;
 	err = put(r, a, pair[0]);
 	if (err) {
 		close(pair[1]);
@@ -351,6 +416,7 @@ int unix_socket_complete(struct rebuild *r, const Kcr__File *file)
 	const Kcr__File *listener;
 	int err;
 
+	unix_peer_compare(r, file);
 	if (u->type == SOCK_DGRAM)
 		return complete_datagrams(r, file);
 	if (u->listening)

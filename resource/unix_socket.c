@@ -243,6 +243,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		if (!err && (u->connected || u->type == SOCK_DGRAM))
 			err = unix_queue_save(t, probe, u);
 	}
+	err = err ?: unix_peer_save(probe, u);
 	return err ?: socket_options_save(t, probe, AF_UNIX, u->type, 0, &u->option, &u->n_option);
 }
 

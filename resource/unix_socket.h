@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of Unix sockets: unix_socket.c, unix_queue.c, unix_name.c, unix_rebuild.c. */
+/* The parts of Unix sockets: unix_socket.c, unix_queue.c, unix_name.c, unix_peer.c, unix_rebuild.c. */
 #ifndef KCR_RESOURCE_UNIX_SOCKET_H
 #define KCR_RESOURCE_UNIX_SOCKET_H
 
@@ -40,6 +40,21 @@ void unix_name_leave(int here);
 int unix_name_connect(const struct rebuild *r, const Kcr__File *to, int fd);
 /* Likewise to the peer's name that `file` was saved with. */
 int unix_name_connect_outside(const struct rebuild *r, const Kcr__File *file, int fd);
+
+/* ---- who made them (unix_peer.c) ---- */
+
+typedef int (*unix_step)(const struct rebuild *r, void *arg);
+
+int unix_peer_save(const struct file_probe *probe, Kcr__UnixSocket *u);
+/*
+ * A step that the kernel notes the caller of, as the saved peer `who` (NULL: as
+ * ourselves), or, if that cannot be, as ourselves: what the step returns.  It shares our
+ * descriptors, but not our memory.  *as: who made it.
+ */
+int unix_peer_act(const struct rebuild *r, const Kcr__PeerCredentials *who, unix_step step,
+		  void *arg, pid_t *as);
+/* Says so if a complete socket tells another peer than it did. */
+void unix_peer_compare(const struct rebuild *r, const Kcr__File *file);
 
 /* Ends the directions that the saved socket had ended. */
 void unix_socket_shut(const Kcr__File *file, int fd);

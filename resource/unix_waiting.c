@@ -69,14 +69,38 @@ static int connect_nobody(const struct rebuild *r, const Kcr__File *listener)
 	return err;
 }
 
+struct client_step {
+	const Kcr__File *listener;
+	int fd;
+};
+
+static int connect_step(const struct rebuild *r, void *arg)
+{
+	const struct client_step *step = arg;
+
+	return unix_name_connect(r, step->listener, step->fd);
+}
+
+/* Who has connected is not known before it is accepted: a process that has it. */
 static int connect_client(const struct rebuild *r, const Kcr__File *listener,
 			  const Kcr__File *client)
 {
-	int fd = r->file_fd[client->id - 1];
-	int err = unix_name_connect(r, listener, fd);
+	const Kcr__Process *p = rebuild_first_owner(r, client->id);
+	struct client_step step = { .listener = listener, .fd = r->file_fd[client->id - 1] };
+	Kcr__PeerCredentials who = KCR__PEER_CREDENTIALS__INIT;
+	pid_t as;
+	int err;
 
+	if (p && p->credentials) {
+		who.pid = p->pid;
+		who.uid = p->credentials->euid;
+		who.gid = p->credentials->egid;
+		who.n_group = p->credentials->n_group;
+		who.group = p->credentials->group;
+	}
+	err = unix_peer_act(r, who.pid ? &who : NULL, connect_step, &step, &as);
 	if (!err)
-		unix_socket_shut(client, fd);
+		unix_socket_shut(client, step.fd);
 	return err;
 }
 

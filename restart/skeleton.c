@@ -9,12 +9,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "device/device.h"
 #include "device/refused.h"
 #include "report/report.h"
 #include "resource/identity.h"
@@ -80,23 +79,9 @@ static void await(atomic_int *count)
 
 /* ---- forking ------------------------------------------------------------------ */
 
-/* fork() with this PID (0: any): the child's PID, 0 in the child, or -errno. */
 static pid_t fork_as(pid_t number, int exit_signal)
 {
-	struct kcr_clone request = {
-		.size = sizeof(request), .tid = number, .exit_signal = (uint32_t)exit_signal,
-	};
-	struct clone_args args = {
-		.exit_signal = (uint64_t)exit_signal,
-		.set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = number != 0,
-	};
-	long pid;
-
-	if (k.module_clones)
-		pid = ioctl(k.rebuild->job, KCR_IOC_CLONE, &request);
-	else
-		pid = syscall(SYS_clone3, &args, sizeof(args));
-	return pid < 0 ? -errno : (pid_t)pid;
+	return device_fork(k.rebuild->job, k.module_clones, number, 0, exit_signal);
 }
 
 static bool number_is_saved(pid_t number)
