@@ -211,8 +211,12 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 	bool own_mm = true, own_files = true;
 
 	for (size_t i = 0; i < index; i++) {
-		own_mm &= c->attempt.members.process[i].mm_id != m->mm_id;
-		own_files &= c->attempt.members.process[i].files_id != m->files_id;
+		const struct kcr_process *other = &c->attempt.members.process[i];
+
+		if (other->files_id == m->files_id && other->mm_id != m->mm_id)
+			return refuse_shared_table(m->pid, other->pid);
+		own_mm &= other->mm_id != m->mm_id;
+		own_files &= other->files_id != m->files_id;
 	}
 	if (own_files) {
 		int err = describe_descriptors(c, d->files, p->pid, p);

@@ -116,6 +116,8 @@ struct address_space {
 int precheck(struct checkpoint *c);
 /* Refuses processes that can never be saved: init, kernel threads. */
 int check_kind(const struct scope_process *p);
+/* Two processes with one table of descriptors, but not of memory: -EOPNOTSUPP, reported. */
+int refuse_shared_table(pid_t pid, pid_t other);
 /* Excludes a process and warns; `why` ends the message. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);

@@ -194,6 +194,25 @@ static int check_threads(const struct scope_process *p)
 	return err;
 }
 
+int refuse_shared_table(pid_t pid, pid_t other)
+{
+	return report_fail(-EOPNOTSUPP, "process %d shares its table of descriptors with process %d "
+			   "(CLONE_FILES without CLONE_VM), which cannot be saved: let the program "
+			   "use threads, or descriptors of its own", pid, other);
+}
+
+/* Processes of one table are mostly parent and child; all are compared once they are stopped. */
+static int check_table(const struct checkpoint *c, const struct scope_process *p)
+{
+	const struct scope_process *parent = scope_find(&c->attempt.scope, p->ppid);
+
+	if (!parent || parent->zombie || is_excluded(c, parent->pid) ||
+	    !differs(parent->thread, p->thread, KCMP_VM) ||
+	    syscall(SYS_kcmp, parent->thread, p->thread, KCMP_FILES, 0, 0))
+		return 0;
+	return refuse_shared_table(p->pid, parent->pid);
+}
+
 /*
  * PID and time namespaces: what the module and system calls return depends on
  * them, and a process may be in one and create its children in another.
@@ -297,6 +316,8 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 		err = check_attributes(&probe);
 	if (!err)
 		err = check_threads(p);
+	if (!err)
+		err = check_table(c, p);
 	if (!err)
 		err = check_mappings(c, p);
 	if (!err)

@@ -321,7 +321,7 @@ static void settle_children(size_t i)
 
 /*
  * The process with this one's file descriptors: itself, or the one that it shared
- * the table with; then it gets a copy.
+ * the table with; then it gets a copy.  Images of 0.1.0 may have such.
  */
 static const Kcr__Process *files_of(const Kcr__Process *p)
 {
