@@ -8,6 +8,7 @@
  */
 #include "resource/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -20,6 +21,8 @@
 #include "report/report.h"
 #include "resource/build_id.h"
 #include "resource/identity.h"
+
+#define MOST_ENTRIES	65536	/* of a folder that are searched for a name */
 
 static bool match(const struct file_probe *probe)
 {
@@ -66,6 +69,56 @@ static int save_build_id(const struct file_probe *probe, Kcr__RegularFile *regul
 	return file_bytes(&regular->build_id, id, length);
 }
 
+static bool is_other_name(const struct file_probe *probe, int folder, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_ino != probe->st.st_ino && probe->fs.f_type != OVERLAYFS_SUPER_MAGIC)
+		return false;
+	return !fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_ino == probe->st.st_ino && st.st_dev == probe->st.st_dev;
+}
+
+/* Another name of a deleted file in the same folder, as an absolute path; NULL: none. */
+static char *other_name(const struct file_probe *probe, const char *path)
+{
+	int length = strrchr(path, '/') - path + 1, left = MOST_ENTRIES;
+	struct dirent *entry;
+	char folder[PATH_MAX], *found = NULL;
+	DIR *all;
+
+	snprintf(folder, sizeof(folder), "%.*s", length, path);
+	all = opendir(folder);
+	while (all && !found && left-- && (entry = readdir(all)))
+		if (is_other_name(probe, dirfd(all), entry) &&
+		    asprintf(&found, "%s%s", folder, entry->d_name) < 0)
+			found = NULL;
+	if (all)
+		closedir(all);
+	return found;
+}
+
+/*
+ * A deleted file with another name is still that file, not a copy: true, and its path, if
+ * the name is found.
+ */
+static bool is_still_there(const struct file_table *t, const struct file_probe *probe, char **path)
+{
+	char *other;
+
+	if (!S_ISREG(probe->st.st_mode) || !probe->st.st_nlink || probe->flags & O_PATH)
+		return false;
+	other = other_name(probe, *path);
+	if (!other && !file_table_is_dry(t))
+		report_warn("process %d: %s was deleted and has another name in another folder: "
+			    "a restart makes a copy of it", probe->pid, *path);
+	if (!other)
+		return false;
+	free(*path);
+	*path = other;
+	return true;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	bool deleted = probe_is_deleted(probe);
@@ -81,6 +134,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	regular->path = probe_path(probe, deleted);
 	if (!regular->path)
 		return -ENOMEM;
+	deleted = deleted && !is_still_there(t, probe, &regular->path);
 	regular->size = st->st_size;
 	regular->mtime_sec = st->st_mtim.tv_sec;
 	regular->mtime_nsec = st->st_mtim.tv_nsec;
