@@ -88,7 +88,8 @@ char *probe_path(const struct file_probe *probe, bool deleted);
 /* ---- locks (file_lock.c) ------------------------------------------------------ */
 
 struct lock_list {			/* POSIX locks found, by process */
-	struct lock_entry { pid_t pid; int number; uint32_t type; int64_t start, len; } *entry;
+	struct lock_entry { pid_t pid; int number; uint32_t type; int64_t start, len;
+			    pid_t owner; } *entry;
 	size_t count;
 };
 
@@ -96,8 +97,10 @@ struct lock_list {			/* POSIX locks found, by process */
 int locks_parse(const char *fdinfo, pid_t pid, int number, Kcr__File *file,
 		struct lock_list *list);
 int locks_of_process(const struct lock_list *list, Kcr__Process *p);
-/* Takes the locks and the lease of an open file again. */
-int locks_rebuild(int fd, const Kcr__File *file);
+/* Takes the locks and the lease of an open file again, except those of locks_install(). */
+int locks_rebuild(const struct rebuild *r, int fd, const Kcr__File *file);
+/* In a process that has it as this descriptor: takes those that are told to be its own. */
+int locks_install(const Kcr__Process *process, int number, const Kcr__File *file);
 void lease_save(const struct file_probe *probe, Kcr__File *file);
 void locks_script(const Kcr__Process *process, struct script *s);
 

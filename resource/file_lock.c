@@ -3,7 +3,8 @@
  * File locks, as /proc/PID/fdinfo shows them.  flock and OFD locks belong
  * to the open file and are restored with it; POSIX locks belong to a process
  * and are restored by its script, after its last close() of the file.
- * Leases belong to the open file as well.
+ * Leases belong to the open file as well.  /proc/locks names the process that took a
+ * lock: if that is in the image and has the file, it takes it again.
  */
 #include "resource/file.h"
 
@@ -65,6 +66,8 @@ static int add_flock(Kcr__File *file, const struct lock_entry *lock)
 		return report_errno(-ENOMEM, "saving locks");
 	kcr__flock__init(file->flock);
 	file->flock->type = lock->type == F_WRLCK ? LOCK_EX : LOCK_SH;
+	file->flock->has_pid = true;
+	file->flock->pid = lock->owner;
 	return 0;
 }
 
@@ -74,7 +77,8 @@ static bool parse_line(const char *line, char class[8], struct lock_entry *lock)
 	char type[8], end[24];
 	long long start;
 
-	if (sscanf(line, "%*[^:]: %7s %*s %7s %*s %*s %lld %23s", class, type, &start, end) != 4)
+	if (sscanf(line, "%*[^:]: %7s %*s %7s %d %*s %lld %23s", class, type, &lock->owner, &start,
+		   end) != 5)
 		return false;		/* also "1: -> …": a waiter */
 	lock->type = !strcmp(type, "WRITE") ? F_WRLCK : F_RDLCK;
 	lock->start = start;
@@ -100,6 +104,10 @@ int locks_parse(const char *fdinfo, pid_t pid, int number, Kcr__File *file,
 			err = add_flock(file, &lock);
 		else if (file && !strcmp(class, "OFDLCK"))
 			err = add_ofd(file, &lock);
+		else if (file && file->has_lease && !strcmp(class, "LEASE")) {
+			file->has_lease_pid = true;
+			file->lease_pid = lock.owner;
+		}
 	}
 	return err;
 }
@@ -142,7 +150,7 @@ void lease_save(const struct file_probe *probe, Kcr__File *file)
 
 static int lease_rebuild(int fd, const Kcr__File *file)
 {
-	if (!file->has_lease || !fcntl(fd, F_SETLEASE, file->lease))
+	if (!fcntl(fd, F_SETLEASE, file->lease))
 		return 0;
 	if (errno == EAGAIN)
 		return rebuild_error(file, -EBUSY, "another process has it open, which its lease "
@@ -150,14 +158,33 @@ static int lease_rebuild(int fd, const Kcr__File *file)
 	return rebuild_error(file, -errno, "cannot take its lease");
 }
 
-int locks_rebuild(int fd, const Kcr__File *file)
+static int flock_rebuild(int fd, const Kcr__File *file)
 {
-	if (file->flock && flock(fd, file->flock->type | LOCK_NB)) {
-		if (errno == EWOULDBLOCK)
-			return rebuild_error(file, -EBUSY, "another process has locked it");
-		return rebuild_error(file, -errno, "cannot lock it");
-	}
-	for (size_t i = 0; i < file->n_ofd_lock; i++) {
+	if (!flock(fd, file->flock->type | LOCK_NB))
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return rebuild_error(file, -EBUSY, "another process has locked it");
+	return rebuild_error(file, -errno, "cannot lock it");
+}
+
+/*
+ * Is this process in the image, and can it take a lock of the file itself?  One in the
+ * memory of another gets its descriptors by script.
+ */
+static bool takes_itself(const struct rebuild *r, pid_t pid, const Kcr__File *file)
+{
+	const Kcr__Process *p = pid ? context_process(r->context, pid) : NULL;
+
+	return p && p->mm && process_has_number(p, file->id, -1);
+}
+
+int locks_rebuild(const struct rebuild *r, int fd, const Kcr__File *file)
+{
+	int err = 0;
+
+	if (file->flock && !takes_itself(r, file->flock->pid, file))
+		err = flock_rebuild(fd, file);
+	for (size_t i = 0; i < file->n_ofd_lock && !err; i++) {
 		const Kcr__RangeLock *l = file->ofd_lock[i];
 		struct flock lock = {
 			.l_type = l->type, .l_whence = SEEK_SET,
@@ -170,7 +197,20 @@ int locks_rebuild(int fd, const Kcr__File *file)
 			return rebuild_error(file, -EBUSY, "another process has locked it");
 		return rebuild_error(file, -errno, "cannot lock it");
 	}
-	return lease_rebuild(fd, file);
+	if (!err && file->has_lease && !takes_itself(r, file->lease_pid, file))
+		err = lease_rebuild(fd, file);
+	return err;
+}
+
+int locks_install(const Kcr__Process *process, int number, const Kcr__File *file)
+{
+	int err = 0;
+
+	if (file->flock && file->flock->pid == process->pid)
+		err = flock_rebuild(number, file);
+	if (!err && file->has_lease && file->lease_pid == process->pid)
+		err = lease_rebuild(number, file);
+	return err;
 }
 
 void locks_script(const Kcr__Process *process, struct script *s)

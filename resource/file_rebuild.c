@@ -194,7 +194,7 @@ static int complete_status(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -errno, "cannot set its position");
 	if (file->has_owner_signal && fcntl(fd, F_SETSIG, file->owner_signal))
 		return rebuild_error(file, -errno, "cannot set its signal");
-	return locks_rebuild(fd, file) ?: socket_filter_rebuild(r, file);
+	return locks_rebuild(r, fd, file) ?: socket_filter_rebuild(r, file);
 }
 
 /* An epoll polls the files that it watches: epolls come after all others. */
@@ -365,6 +365,8 @@ static int install_kinds(struct rebuild *r, const Kcr__Process *process,
 			continue;
 		if (kind && kind->install)
 			err = kind->install(r, process, table[i]->fd, file);
+		if (!err)
+			err = locks_install(process, table[i]->fd, file);
 		if (!err && (file->has_owner || file->flags & O_ASYNC) && !(file->flags & O_PATH))
 			err = install_owner(r, process, table[i]->fd, file);
 	}

@@ -245,6 +245,26 @@ static void fd_lease(void)
 	CHECK(breaks_lease(names[1], fd[1]) && broken == SIGUSR1);
 }
 
+/* ---- linked ---- */
+
+/* A deleted file with another name is still that file; one whose name is elsewhere, a copy. */
+static void fd_linked(void)
+{
+	int fd = open("first", O_RDWR | O_CREAT, 0644), far;
+	struct stat st, named;
+	char text[4];
+
+	NEED(fd >= 0 && write(fd, "abc", 3) == 3 && !link("first", "second"));
+	NEED(!unlink("first") && !mkdir("folder", 0700));
+	far = open("far", O_RDWR | O_CREAT, 0644);
+	NEED(far >= 0 && write(far, "def", 3) == 3 && !link("far", "folder/far") && !unlink("far"));
+	checkpoint_here();
+	CHECK(!fstat(fd, &st) && !stat("second", &named) && st.st_ino == named.st_ino);
+	CHECK(lseek(fd, 0, SEEK_CUR) == 3 && pread(fd, text, 4, 0) == 3 && !memcmp(text, "abc", 3));
+	CHECK(pread(far, text, 4, 0) == 3 && !memcmp(text, "def", 3));
+	CHECK(!unlink("second") && !unlink("folder/far") && !rmdir("folder") && access("first", F_OK));
+}
+
 /* ---- locks ---- */
 
 static struct flock lock_range(int type, off_t start, off_t length)
@@ -372,6 +392,49 @@ static void fd_nodes(void)
 	CHECK(!unlink("socket") && !unlink("fifo") && !mq_unlink("/kcr-nodes"));
 }
 
+/* ---- lock_owners ---- */
+
+static bool is_owner(const char *class, pid_t pid)
+{
+	char text[16384], kind[16];
+	const char *line = check_slurp("/proc/locks", text, sizeof(text));
+	int owner;
+
+	for (; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (sscanf(line, "%*[^:]: %15s %*s %*s %d", kind, &owner) == 2 &&
+		    !strcmp(kind, class) && owner == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Locks and a lease of shared files that a child has taken: /proc/locks names it. */
+static void fd_lock_owners(void)
+{
+	int locked = open("locked", O_RDWR | O_CREAT, 0600), leased, up[2], status;
+	pid_t child;
+	char byte;
+
+	close(open("leased", O_CREAT | O_WRONLY, 0600));
+	leased = open("leased", O_RDONLY);
+	NEED(locked >= 0 && leased >= 0 && !pipe(up));
+	child = fork();
+	if (!child) {
+		NEED(!flock(locked, LOCK_EX) && !fcntl(leased, F_SETLEASE, F_RDLCK));
+		NEED(write(up[1], "", 1) == 1);
+		check_wait();
+		_exit(0);
+	}
+	NEED(read(up[0], &byte, 1) == 1 && is_owner("FLOCK", child) && is_owner("LEASE", child));
+	checkpoint_here();
+	CHECK(is_owner("FLOCK", child) && is_owner("LEASE", child));
+	CHECK(!other_may("locked", LOCK_EX, 0, 0, 0));
+	CHECK(fcntl(leased, F_GETLEASE) == F_RDLCK);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(!unlink("locked") && !unlink("leased"));
+}
+
 static const struct check checks[] = {
 	{ "regular", fd_regular },
 	{ "deleted", fd_deleted },
@@ -379,7 +442,9 @@ static const struct check checks[] = {
 	{ "devices", fd_devices },
 	{ "device_nodes", fd_device_nodes },
 	{ "shared", fd_shared },
+	{ "linked", fd_linked },
 	{ "locks", fd_locks },
+	{ "lock_owners", fd_lock_owners },
 	{ "lease", fd_lease },
 	{ "many", fd_many },
 	{ "nodes", fd_nodes },
