@@ -14,6 +14,7 @@
 
 #include "proc/status.h"
 #include "rebuild/script.h"
+#include "report/report.h"
 #include "resource/file.h"
 #include "resource/terminal.h"
 
@@ -71,6 +72,9 @@ int terminal_take(const struct rebuild *r, const Kcr__Process *p)
 {
 	int fd = inner_terminal(r, p);
 
+	if (fd < 0 && p->pid == p->sid && p->has_tty_device)
+		report_warn("process %d led the session of a terminal that is not in the context "
+			    "file, and has no controlling terminal now", p->pid);
 	return fd >= 0 && ioctl(fd, TIOCSCTTY, 0) < 0 ? -errno : 0;
 }
 
