@@ -18,7 +18,9 @@
 
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/changed.h"
 #include "resource/identity.h"
+#include "resource/redirect.h"
 #include "resource/socket_filter.h"
 
 #define STATUS_FLAGS	(O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
@@ -142,6 +144,12 @@ int files_open(struct rebuild *r)
 
 	if (!err)
 		err = prepare(r);
+	if (!err)
+		err = redirect_resolve(r);
+	if (!err && r->strict_files)
+		err = changed_files(r);
+	if (!err)
+		err = redirect_open(r);
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
 
@@ -151,6 +159,8 @@ int files_open(struct rebuild *r)
 			return rebuild_error(c->file[i], -EOPNOTSUPP, "this version cannot");
 		err = file_with_rights(r, c->file[i], kind->open);
 	}
+	if (!err && !r->strict_files)
+		err = changed_files(r);
 	return err;
 }
 

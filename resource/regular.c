@@ -225,7 +225,8 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 		fd = rebuild_open_node(r, regular->path, flags, &st,
 				       flags & O_PATH ? regular->mode & S_IFMT : S_IFREG);
 	if (fd < 0)
-		return rebuild_error(file, fd, "it cannot be opened");
+		return rebuild_error(file, fd, fd == -EACCES && S_ISREG(regular->mode) ?
+				     "it cannot be opened (see --redirect)" : "it cannot be opened");
 	err = check_given(r, fd, regular);
 	if (!err && regular->must_match)
 		err = fstat(fd, &st) ? rebuild_error(file, -errno, "fstat") :

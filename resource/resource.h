@@ -99,12 +99,24 @@ void file_table_close(struct file_table *t);
 
 /* ---- rebuild ---------------------------------------------------------------- */
 
+/* A file to be used instead of what a process has as a descriptor: resource/redirect.h. */
+struct redirect {
+	pid_t pid;			/* as saved; 0: the leader */
+	int fd;
+	const char *file;		/* as open(2) takes it */
+	uint32_t id;			/* the File that is replaced; 0: not found yet */
+};
+
 /* The state of a restart: one per cr_restart, inherited by the processes it forks. */
 struct rebuild {
 	const struct context *context;
 	int job;			/* /dev/kcr */
 	int *file_fd;			/* file_fd[id - 1]: descriptor from high_fd on, -1: none */
 	int *content_fd;		/* where CONTENT goes, -1: not yet or nowhere */
+	pid_t leader;			/* the saved PID of the process that stands for all */
+	struct redirect *redirect;	/* --redirect: nr_redirects of them */
+	size_t nr_redirects;
+	bool strict_files;		/* no ordinary file may have changed */
 	bool restore_ids;		/* processes have their old PIDs */
 	bool any_port;			/* internet sockets need not have their old ports */
 	bool any_cpu;			/* cr_restart is bound to CPUs, for the first thread */
@@ -114,7 +126,8 @@ struct rebuild {
 	/* Set by files_open(), which also makes file_fd and content_fd: */
 	int high_fd;			/* saved descriptors are below this, ours from it on */
 	int stdio[3];			/* high duplicates of cr_restart's own, -1: closed */
-	bool *borrowed;			/* file_fd[i] is one of these: its flags are not ours */
+	bool *borrowed;			/* file_fd[i] is one of these, or the caller's
+					 * (--redirect): its flags are not ours */
 	const Kcr__Credentials **holder; /* holder[id - 1]: whose rights open it; NULL: ours */
 	int dead_pidfd;			/* pidfd of a process that has ended, -1: none yet */
 };

@@ -64,6 +64,19 @@ static int check_programs(const struct context *context, const struct kcr_info *
 	return 0;
 }
 
+static size_t leader_index(const struct context *c)
+{
+	size_t root = 0;
+
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->pid == c->preamble->target)
+			return i;
+	for (size_t i = 0; i < c->nr_processes && c->preamble->n_root; i++)
+		if (c->process[i]->pid == c->preamble->root[0])
+			root = i;
+	return root;
+}
+
 /* Sets up *r; new_pid is shared by all processes. */
 static int prepare(struct rebuild *r, const struct context *c,
 		   const struct restart_options *options)
@@ -74,6 +87,10 @@ static int prepare(struct rebuild *r, const struct context *c,
 	r->restore_ids = options->restore_pid;
 	r->any_port = options->any_port;
 	r->any_cpu = options->any_cpu;
+	r->strict_files = options->strict_files;
+	r->redirect = options->redirect;
+	r->nr_redirects = options->nr_redirects;
+	r->leader = c->nr_processes ? c->process[leader_index(c)]->pid : 0;
 	r->source = options->source ?: "";
 	r->relocate = options->relocate;
 	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));
@@ -203,19 +220,6 @@ static int explain(int err, const struct rebuild *r, const struct restorer_statu
 	}
 	report_errno(err, "a process could not be rebuilt");
 	return report_error() ?: err;	/* 0: killed while it wrote its message */
-}
-
-static size_t leader_index(const struct context *c)
-{
-	size_t root = 0;
-
-	for (size_t i = 0; i < c->nr_processes; i++)
-		if (c->process[i]->pid == c->preamble->target)
-			return i;
-	for (size_t i = 0; i < c->nr_processes && c->preamble->n_root; i++)
-		if (c->process[i]->pid == c->preamble->root[0])
-			root = i;
-	return root;
 }
 
 /* The signal is pending until the threads leave the module, and is the first they get. */

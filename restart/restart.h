@@ -14,6 +14,8 @@
 #include "image/chain.h"
 #include "image/context.h"
 
+struct redirect;
+
 struct restart_options {
 	bool restore_pid;	/* old PIDs and thread IDs */
 	bool restore_pgid;	/* also groups whose leader is not in the file */
@@ -21,6 +23,9 @@ struct restart_options {
 	bool any_port;		/* replace TCP and UDP ports in use by free ones */
 	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
 	bool trust;		/* --trust: no matter who may have written the file */
+	bool strict_files;	/* refuse if an ordinary open file has changed */
+	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
+	size_t nr_redirects;
 	const struct chain *chain;	/* the older files of an increment; NULL: it is none */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */

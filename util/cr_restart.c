@@ -25,6 +25,7 @@
 #include "util/foreground.h"
 #include "util/hooks.h"
 #include "util/mpi_job.h"
+#include "util/redirect.h"
 #include "util/relocate.h"
 #include "util/status.h"
 #include "util/usage.h"
@@ -41,7 +42,7 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_CHAIN_PATH, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -64,6 +65,8 @@ static const struct option long_options[] = {
 	{ "omit-always", no_argument, NULL, OPT_OMIT },
 	{ "omit-never", no_argument, NULL, OPT_OMIT },
 	{ "relocate", required_argument, NULL, OPT_RELOCATE },
+	{ "redirect", required_argument, NULL, OPT_REDIRECT },
+	{ "strict-files", no_argument, NULL, OPT_STRICT },
 	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
@@ -99,6 +102,8 @@ static void usage(FILE *out)
 	      "      --stop, --freeze     leave them stopped (SIGSTOP)\n"
 	      "      --term --abort --kill --cont   send that signal first\n"
 	      "      --relocate OLD=NEW   look for saved paths below OLD under NEW\n"
+	      "      --redirect [PID:]FD=FILE   FILE instead of a regular file\n"
+	      "      --strict-files       fail if an open file has changed\n"
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
@@ -221,6 +226,11 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_RELOCATE:
 		a->restart.relocate = relocate_path;
 		return relocate_add(value);
+	case OPT_REDIRECT:
+		return redirect_add(value);
+	case OPT_STRICT:
+		a->restart.strict_files = true;
+		return 0;
 	case OPT_CHAIN_PATH:
 		a->chain_path = value;
 		return 0;
@@ -342,6 +352,7 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 
 	if (err)
 		return err;
+	options.redirect = redirect_rules(&options.nr_redirects);
 	err = context_load(reader, &context);
 	if (!err && context->preamble->n_ancestor)
 		err = chain_open(&chain, context->preamble, name, fd, a->chain_path);
