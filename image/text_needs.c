@@ -15,7 +15,7 @@ static struct need need_of(const Kcr__File *file)
 	const Kcr__RegularFile *regular = file->regular;
 
 	if (file->kind_case == KCR__FILE__KIND_DIRECTORY)
-		return (struct need){ file->directory->path, false };
+		return (struct need){ file->directory->deleted ? NULL : file->directory->path, false };
 	if (file->kind_case != KCR__FILE__KIND_REGULAR || regular->deleted ||
 	    regular->shared_memory)
 		return (struct need){};
@@ -38,9 +38,12 @@ static struct need *list_needs(const struct context *c, size_t *count)
 		n += need[n].path && need[n].path[0] == '/' &&
 		     strncmp(need[n].path, "/proc/", 6) != 0;
 	}
-	for (i = 0; need && i < c->nr_processes; i++)
-		if (c->process[i]->cwd)
-			need[n++] = (struct need){ c->process[i]->cwd, false };
+	for (i = 0; need && i < c->nr_processes; i++) {
+		const Kcr__Process *p = c->process[i];
+
+		if (p->cwd && !p->cwd_removed)
+			need[n++] = (struct need){ p->cwd, false };
+	}
 	if (need)
 		qsort(need, n, sizeof(*need), compare);
 	*count = n;

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open directories: by path.  A deleted directory cannot be created again
- * invisibly to other programs, so it is refused.
+ * Open directories: by path.  One that had been removed is replaced by another that is
+ * removed.
  */
 #include "resource/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "proc/proc.h"
+#include "report/report.h"
+#include "resource/removed_folder.h"
 
 static bool match(const struct file_probe *probe)
 {
@@ -17,10 +23,11 @@ static bool match(const struct file_probe *probe)
 
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
+	bool deleted = probe_is_deleted(probe);
 	Kcr__Directory *directory;
 
-	if (probe_is_deleted(probe))
-		return file_unsupported(t, "a deleted directory");
+	if (deleted && probe->fs.f_type == PROC_SUPER_MAGIC)
+		return file_unsupported(t, "a directory of a process that has ended");
 	if (own_proc_is_of_thread(probe))
 		return file_unsupported(t, "a directory of /proc of another thread than the first "
 					"of its process");
@@ -29,17 +36,35 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	directory = file_new_kind(file, KCR__FILE__KIND_DIRECTORY, sizeof(*directory));
 	if (!directory)
 		return -ENOMEM;
-	directory->path = file_string(probe->link);
+	directory->path = probe_path(probe, deleted);
+	directory->has_deleted = directory->has_mode = directory->deleted = deleted;
+	directory->mode = probe->st.st_mode & 07777;
 	return directory->path ? 0 : -ENOMEM;
+}
+
+static int open_removed(struct rebuild *r, const Kcr__File *file)
+{
+	int folder = removed_folder_open(r, file->directory->path), fd;
+
+	if (folder < 0)
+		return rebuild_error(file, folder, "a folder cannot be made");
+	fd = proc_fd_reopen(folder, (rebuild_open_flags(file) & ~O_NOFOLLOW) | O_DIRECTORY);
+	if (fd >= 0 && fchmod(folder, file->directory->mode & 01777))
+		report_verbose("a removed folder has another mode than before");
+	close(folder);
+	return fd < 0 ? rebuild_error(file, fd, "it cannot be opened") :
+			rebuild_put(r, file->id, fd);
 }
 
 static int open_directory(struct rebuild *r, const Kcr__File *file)
 {
-	int flags = rebuild_open_flags(file) | O_DIRECTORY;
-	int fd = own_proc_has(r, file->directory->path) ?
-		 own_proc_open(r, file->directory->path, flags) :
-		 rebuild_open_path(r, file->directory->path, flags, 0);
+	int flags = rebuild_open_flags(file) | O_DIRECTORY, fd;
 
+	if (file->directory->deleted)
+		return open_removed(r, file);
+	fd = own_proc_has(r, file->directory->path) ?
+	     own_proc_open(r, file->directory->path, flags) :
+	     rebuild_open_path(r, file->directory->path, flags, 0);
 	if (fd == -EPERM && flags & O_NOATIME)
 		fd = rebuild_open_path(r, file->directory->path, flags & ~O_NOATIME, 0);
 

@@ -18,6 +18,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/identity.h"
+#include "resource/removed_folder.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
 
@@ -142,38 +143,6 @@ static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
 		close(node);
 }
 
-/* Folders of a path that were made for a moment: all that end behind `first`. */
-static void remove_folders(const char *path, size_t first)
-{
-	char folder[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
-
-	for (size_t end = strlen(path); end-- > first;) {
-		if (path[end] != '/')
-			continue;
-		memcpy(folder, path, end);
-		folder[end] = '\0';
-		if (rmdir(folder))
-			return;
-	}
-}
-
-/* Makes those that are missing: where the first of them ends; 0: none. */
-static size_t make_folders(const char *path)
-{
-	char folder[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
-	size_t first = 0;
-
-	for (size_t end = 1; path[end]; end++) {
-		if (path[end] != '/')
-			continue;
-		memcpy(folder, path, end);
-		folder[end] = '\0';
-		if (!mkdir(folder, 0700) && !first)
-			first = end;
-	}
-	return first;
-}
-
 /* What is left of the sockets that were saved is not in the way. */
 static int bind_free(int fd, int type, const struct sockaddr_un *a, socklen_t length)
 {
@@ -198,7 +167,7 @@ static int bind_unlinked(struct rebuild *r, const Kcr__File *file, int fd,
 
 	memcpy(path, a->sun_path, sizeof(a->sun_path));
 	if (err == -ENOENT) {
-		made = make_folders(path);
+		made = removed_folder_make(path);
 		err = bind(fd, (const struct sockaddr *)a, length) ? -errno : 0;
 	}
 	if (!err) {
@@ -208,8 +177,7 @@ static int bind_unlinked(struct rebuild *r, const Kcr__File *file, int fd,
 		identity_lower(root);
 		unlink_node(a);
 	}
-	if (made)
-		remove_folders(path, made - 1);
+	removed_folder_forget(path, made);
 	return err;
 }
 

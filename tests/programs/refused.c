@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has what no checkpoint can take along: the argument is `seccomp` (a filter), `root`
- * (another root folder), `folder` (a working folder that has been removed), or `files`
- * or `fs` (a thread with descriptors or a working folder of its own).
+ * (another root folder), or `files` or `fs` (a thread with descriptors or a working
+ * folder of its own).
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -40,15 +40,13 @@ int main(int argc, char **argv)
 		while (faccessat(root, check_go_file + 1, F_OK, 0))
 			check_sleep_ms(20);
 		return check_end();
-	} else if (strcmp(argv[3], "folder")) {
+	} else {
 		int flag = strcmp(argv[3], "fs") ? CLONE_FILES : CLONE_FS;
 		pthread_t thread;
 
 		NEED(!pthread_create(&thread, NULL, part, (void *)(intptr_t)flag));
 		check_wait();
 		return check_end();
-	} else {
-		NEED(!mkdir("gone", 0700) && !chdir("gone") && !rmdir("../gone"));
 	}
 	check_ready();
 	check_wait();

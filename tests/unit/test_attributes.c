@@ -437,16 +437,8 @@ static void go_to_lost_folder(void *argument)
 
 static void lost_folder(void **state)
 {
-	struct child child = start(go_to_lost_folder, NULL);
-	Kcr__Process *p;
-
 	(void)state;
-	report_clear();
-	assert_int_equal(save_child(child.pid, &p), -EOPNOTSUPP);
-	assert_non_null(strstr(report_message(), "removed"));
-	report_clear();
-	finish(child);
-	kcr__process__free_unpacked(p, NULL);
+	round_trip(go_to_lost_folder);
 }
 
 static void change_root(void *argument)
