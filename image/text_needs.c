@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 /* All of them, sorted, perhaps several times; NULL: no memory. */
 static struct need *list_needs(const struct context *c, size_t *count)
 {
-	struct need *need = malloc((c->nr_files + c->nr_processes + 1) * sizeof(*need));
+	struct need *need = malloc((c->nr_files + 2 * c->nr_processes + 1) * sizeof(*need));
 	size_t n = 0, i;
 
 	for (i = 0; need && i < c->nr_files; i++) {
@@ -43,6 +43,8 @@ static struct need *list_needs(const struct context *c, size_t *count)
 
 		if (p->cwd && !p->cwd_removed)
 			need[n++] = (struct need){ p->cwd, false };
+		if (p->root && strcmp(p->root, "/"))
+			need[n++] = (struct need){ p->root, false };
 	}
 	if (need)
 		qsort(need, n, sizeof(*need), compare);

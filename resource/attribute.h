@@ -23,6 +23,7 @@ extern const struct attribute attribute_pending;
 extern const struct attribute attribute_personality;
 extern const struct attribute attribute_prctl;
 extern const struct attribute attribute_rlimit;
+extern const struct attribute attribute_root;
 extern const struct attribute attribute_sched;
 extern const struct attribute attribute_sigaction;
 extern const struct attribute attribute_terminal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The working folder, the root folder's name and the file mode mask.
+ * The working folder and the file mode mask.
  */
 #include "resource/attribute.h"
 
@@ -76,8 +76,7 @@ static int cwd_save(const struct process_probe *probe, Kcr__Process *p)
 	p->has_cwd_removed = p->has_cwd_mode = p->cwd_removed = folder.removed;
 	p->cwd_mode = folder.mode;
 	p->cwd = strdup(folder.path);
-	p->root = strdup("/");
-	if (!p->cwd || !p->root)
+	if (!p->cwd)
 		return report_errno(-ENOMEM, "process %d: working folder", probe->pid);
 	p->has_umask = true;
 	p->umask = status_number(probe->status, "Umask", 8, 022);

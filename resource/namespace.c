@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespaces and the root folder: a restart takes place in those of
- * cr_restart, so a program with others (a container, a chroot) is refused.
+ * Namespaces: a restart takes place in those of cr_restart, so a program with others
+ * (a container) is refused.
  */
 #include "resource/attribute.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "proc/proc.h"
 #include "report/report.h"
@@ -18,28 +16,12 @@ static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup
 
 /* Ours do not change: read once, before anything is stopped. */
 static char own_name[sizeof(kinds) / sizeof(*kinds)][64];
-static struct stat own_root;
 
 static ssize_t own_namespace(size_t i, const char *name)
 {
 	if (own_name[i][0])
 		return 0;
 	return proc_link(PROC_SELF, name, own_name[i], sizeof(own_name[i]));
-}
-
-static int check_root(const struct process_probe *probe)
-{
-	struct stat theirs;
-	char path[PROC_PATH];
-
-	if (stat(proc_path(path, probe->thread, "root"), &theirs) < 0)
-		return report_errno(-errno, "process %d: cannot see its root folder", probe->pid);
-	if (!own_root.st_ino && stat("/", &own_root) < 0)
-		return report_errno(-errno, "cannot see the root folder");
-	if (theirs.st_dev != own_root.st_dev || theirs.st_ino != own_root.st_ino)
-		return report_fail(-EOPNOTSUPP, "process %d: its root folder is not ours (chroot): "
-				   "such a program cannot be checkpointed", probe->pid);
-	return 0;
 }
 
 static int namespace_check(const struct process_probe *probe)
@@ -61,7 +43,7 @@ static int namespace_check(const struct process_probe *probe)
 			return report_fail(-EOPNOTSUPP, "process %d is in another %s namespace: "
 					   "run cr_checkpoint inside of it", probe->pid, kinds[i]);
 	}
-	return check_root(probe);
+	return 0;
 }
 
 static int namespace_save(const struct process_probe *probe, Kcr__Process *p)

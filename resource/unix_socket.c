@@ -21,6 +21,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/not_accepted.h"
+#include "resource/root_folder.h"
 #include "resource/socket.h"
 #include "resource/unix_diag.h"
 
@@ -132,6 +133,8 @@ static int save_names(struct file_table *t, const struct file_probe *probe,
 	int err = 0;
 
 	if (!getsockname(probe->fd, (struct sockaddr *)&a, &length) && length > NAME_OFFSET) {
+		if (a.sun_path[0] == '/' && root_folder_differs(probe->thread) > 0)
+			return file_unsupported(t, "a Unix socket with a name in another root folder");
 		u->has_name = true;
 		err = file_bytes(&u->name, a.sun_path, length - NAME_OFFSET);
 		if (!err)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Folders that have been removed, as working folder and open.
+ * Folders that have been removed, as working folder and open; another root folder
+ * (chroot(2)).
  */
 #include <dirent.h>
+#include <grp.h>
 #include <limits.h>
 
 #include "check.h"
@@ -76,7 +78,53 @@ static void opened(void)
 	check_is_removed();
 }
 
+/* ---- another root folder ---- */
+
+static void check_inside(void)
+{
+	char now[PATH_MAX];
+
+	CHECK(getcwd(now, sizeof(now)) && !strcmp(now, "/below"));
+	CHECK(!access("../inside", F_OK) && !access("/inside", F_OK));
+	CHECK(access("/usr", F_OK) && errno == ENOENT);
+}
+
+/* The folder `root`, with a descriptor that leads outside, where GO is. */
+static void root(void)
+{
+	int out = open(".", O_RDONLY | O_DIRECTORY), log;
+
+	NEED(!mkdir("root", 0755) && !mkdir("root/below", 0755));
+	NEED(!close(open("root/inside", O_CREAT | O_WRONLY, 0600)));
+	check_ready();
+	NEED(out >= 0 && !chroot("root") && !chdir("/below"));
+	log = open("/log", O_CREAT | O_RDWR, 0600);
+	NEED(log >= 0 && write(log, "before ", 7) == 7 && !mkdirat(out, "set", 0700));
+	while (faccessat(out, "go", F_OK, 0))
+		check_sleep_ms(20);
+	check_inside();
+	CHECK(write(log, "after", 5) == 5);
+	CHECK(!fchdir(out) && !access("root/inside", F_OK));
+}
+
+/* A program that has given up root's rights in there, where GO is. */
+static void root_user(void)
+{
+	uid_t user = atoi(check_argument);
+
+	NEED(!mkdir("root", 0755) && !mkdir("root/below", 0755));
+	NEED(!close(open("root/inside", O_CREAT | O_WRONLY, 0644)) && !chmod("root/inside", 0644));
+	NEED(!chroot("root") && !chdir("/below") && !setgroups(0, NULL));
+	NEED(!setresgid(user, user, user) && !setresuid(user, user, user));
+	while (access("/go", F_OK))
+		check_sleep_ms(20);
+	check_inside();
+	CHECK(getuid() == user);
+}
+
 static const struct check checks[] = {
+	{ "root", root },
+	{ "root_user", root_user },
 	{ "removed", removed },
 	{ "renamed", renamed },
 	{ "opened", opened },

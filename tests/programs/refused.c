@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has what no checkpoint can take along: the argument is `seccomp` (a filter), `root`
- * (another root folder), or `files` or `fs` (a thread with descriptors or a working
- * folder of its own).
+ * Has what no checkpoint can take along: the argument is `seccomp` (a filter), or
+ * `files` or `fs` (a thread with descriptors or a working folder of its own).
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -32,14 +31,6 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "seccomp")) {
 		NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 		NEED(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
-	} else if (!strcmp(argv[3], "root")) {
-		int root = open("/", O_RDONLY);
-
-		check_ready();
-		NEED(root >= 0 && !chroot("/usr"));
-		while (faccessat(root, check_go_file + 1, F_OK, 0))
-			check_sleep_ms(20);
-		return check_end();
 	} else {
 		int flag = strcmp(argv[3], "fs") ? CLONE_FILES : CLONE_FS;
 		pthread_t thread;

@@ -441,29 +441,6 @@ static void lost_folder(void **state)
 	round_trip(go_to_lost_folder);
 }
 
-static void change_root(void *argument)
-{
-	(void)argument;
-	need(chroot("/usr") == 0);
-}
-
-static void other_root(void **state)
-{
-	struct child child;
-	Kcr__Process *p;
-
-	(void)state;
-	if (geteuid())
-		skip();
-	child = start(change_root, NULL);
-	report_clear();
-	assert_int_equal(save_child(child.pid, &p), -EOPNOTSUPP);
-	assert_non_null(strstr(report_message(), "chroot"));
-	report_clear();
-	finish(child);
-	kcr__process__free_unpacked(p, NULL);
-}
-
 /* Rebuilds, then looks at itself. */
 static void rebuild_and_look(void *argument)
 {
@@ -553,7 +530,6 @@ int main(void)
 		cmocka_unit_test(privileged_credentials),
 		cmocka_unit_test(no_raise),
 		cmocka_unit_test(lost_folder),
-		cmocka_unit_test(other_root),
 		cmocka_unit_test(signals_and_timers),
 		cmocka_unit_test(shadow_stack),
 	};
