@@ -173,8 +173,8 @@ static bool differs(pid_t thread, pid_t tid, int what)
 }
 
 /*
- * Threads can unshare file descriptors and working directory (unshare(2)).  An exiting
- * thread has neither, but drops its mm before them, so the mm is compared last.
+ * Threads can unshare file descriptors (unshare(2)).  An exiting thread has none, but drops
+ * its mm before them, so the mm is compared last.
  */
 static int check_threads(const struct scope_process *p)
 {
@@ -184,11 +184,9 @@ static int check_threads(const struct scope_process *p)
 
 	while (!err && (tid = proc_next(threads)) >= 0)
 		if (tid != p->pid && tid != p->thread &&
-		    (differs(p->thread, tid, KCMP_FILES) || differs(p->thread, tid, KCMP_FS)) &&
-		    !differs(p->thread, tid, KCMP_VM))
-			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors or a "
-					  "working folder of its own, which cannot be saved",
-					  p->pid, tid);
+		    differs(p->thread, tid, KCMP_FILES) && !differs(p->thread, tid, KCMP_VM))
+			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors of its "
+					  "own, which cannot be saved", p->pid, tid);
 	if (threads)
 		closedir(threads);
 	return err;

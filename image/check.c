@@ -138,6 +138,22 @@ static const char *check_pending(size_t count, const ProtobufCBinaryData *pendin
 	return NULL;
 }
 
+/* System calls take -1 as "leave this ID unchanged". */
+static const char *check_credentials(const Kcr__Credentials *c)
+{
+	const uint32_t id[] = { c->uid, c->euid, c->suid, c->fsuid, c->gid, c->egid, c->sgid,
+				c->fsgid };
+	size_t i;
+
+	for (i = 0; i < sizeof(id) / sizeof(*id); i++)
+		if (id[i] == UINT32_MAX)
+			return "impossible user or group";
+	for (i = 0; i < c->n_group; i++)
+		if (c->group[i] == UINT32_MAX)
+			return "impossible user or group";
+	return NULL;
+}
+
 static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *preamble)
 {
 	if (!valid_pid(thread->tid))
@@ -150,7 +166,8 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 	if (thread->sched && thread->sched->has_affinity &&
 	    thread->sched->affinity.len > AFFINITY_MAX)
 		return "thread with an impossible affinity";
-	return check_pending(thread->n_pending, thread->pending) ?:
+	return (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:
+	       check_pending(thread->n_pending, thread->pending) ?:
 	       check_xstate(&thread->xstate, preamble);
 }
 
@@ -212,22 +229,6 @@ static const char *check_timers(const Kcr__Process *p)
 		    (timer->kind == KCR_TIMER_ITIMER && timer->id > 2))
 			return "timer of an unknown kind";
 	}
-	return NULL;
-}
-
-/* System calls take -1 as "leave this ID unchanged". */
-static const char *check_credentials(const Kcr__Credentials *c)
-{
-	const uint32_t id[] = { c->uid, c->euid, c->suid, c->fsuid, c->gid, c->egid, c->sgid,
-				c->fsgid };
-	size_t i;
-
-	for (i = 0; i < sizeof(id) / sizeof(*id); i++)
-		if (id[i] == UINT32_MAX)
-			return "impossible user or group";
-	for (i = 0; i < c->n_group; i++)
-		if (c->group[i] == UINT32_MAX)
-			return "impossible user or group";
 	return NULL;
 }
 

@@ -10,6 +10,7 @@
 const struct attribute *const attributes[] = {
 	&attribute_namespace,
 	&attribute_cwd,
+	&attribute_thread_folder,
 	&attribute_root,
 	&attribute_sigaction,
 	&attribute_name,

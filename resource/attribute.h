@@ -27,6 +27,7 @@ extern const struct attribute attribute_root;
 extern const struct attribute attribute_sched;
 extern const struct attribute attribute_sigaction;
 extern const struct attribute attribute_terminal;
+extern const struct attribute attribute_thread_folder;
 extern const struct attribute attribute_timer;
 
 /* Writes text to /proc/self/NAME; 0 or -errno. */

@@ -104,9 +104,11 @@ static int credentials_save_thread(const struct process_probe *probe, Kcr__Threa
 
 	if (!status)
 		return -EIO;
-	if (!same_credentials(status, probe->status))
-		return report_fail(-EOPNOTSUPP, "process %d: its thread %d has credentials of its own",
-				   probe->pid, t->tid);
+	if (same_credentials(status, probe->status))
+		return 0;
+	t->credentials = read_credentials(status);
+	if (!t->credentials)
+		return report_fail(-EIO, "thread %d: cannot read its credentials", t->tid);
 	return 0;
 }
 
@@ -154,15 +156,24 @@ static bool same_caps(const Kcr__Credentials *a, const Kcr__Credentials *b)
 	       a->cap_effective == b->cap_effective && a->cap_ambient == b->cap_ambient;
 }
 
-static uint32_t saved_securebits(const Kcr__Process *p)
+/* Those of a thread; of one whose own are not saved, as it has ended: of the first one. */
+static uint32_t saved_securebits(const Kcr__Process *p, const Kcr__Thread *t)
 {
-	return p->n_thread && p->thread[0]->has_securebits ? p->thread[0]->securebits : 0;
+	const Kcr__Thread *from = !t->has_securebits && p->n_thread ? p->thread[0] : t;
+
+	return from->has_securebits ? from->securebits : 0;
 }
 
-/* Describes what the caller may not set; NULL: nothing. */
-static const char *forbidden(const Kcr__Process *p, const Kcr__Credentials *own)
+static const Kcr__Credentials *credentials_of(const Kcr__Process *p, const Kcr__Thread *t)
 {
-	const Kcr__Credentials *c = p->credentials;
+	return t->credentials ?: p->credentials;
+}
+
+/* Describes what the caller may not give to a thread; NULL: nothing. */
+static const char *forbidden(const Kcr__Process *p, const Kcr__Thread *t,
+			     const Kcr__Credentials *own)
+{
+	const Kcr__Credentials *c = credentials_of(p, t);
 
 	if (!same_uids(c, own) && !have_capability(CAP_SETUID) &&
 	    !(one_of(c->uid, own->uid, own->euid, own->suid) &&
@@ -179,16 +190,30 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Credentials *own)
 	if ((c->cap_permitted & ~own->cap_permitted) ||
 	    (c->cap_inheritable & ~(own->cap_inheritable | own->cap_permitted)))
 		return "has capabilities that you do not have";
-	if ((own->cap_bounding & ~c->cap_bounding || saved_securebits(p) != own->securebits) &&
+	if ((own->cap_bounding & ~c->cap_bounding || saved_securebits(p, t) != own->securebits) &&
 	    !have_capability(CAP_SETPCAP))
 		return "has restricted its capabilities further";
 	return NULL;
 }
 
+/* May the caller restore all threads?  0, or -EPERM, reported. */
+static int check_threads(const Kcr__Process *p, const Kcr__Credentials *own)
+{
+	for (size_t i = 0; i < p->n_thread; i++) {
+		const char *why = forbidden(p, p->thread[i], own);
+
+		if (why)
+			return report_fail(-EPERM, "process %d (user %u) %s: restart it as that user "
+					   "or as root", p->pid,
+					   credentials_of(p, p->thread[i])->euid, why);
+	}
+	return 0;
+}
+
 static int credentials_rebuild(struct rebuild *r, const Kcr__Process *p)
 {
 	Kcr__Credentials *own;
-	const char *why;
+	int err;
 
 	(void)r;
 	if (!p->credentials)
@@ -196,18 +221,15 @@ static int credentials_rebuild(struct rebuild *r, const Kcr__Process *p)
 	own = own_credentials();
 	if (!own)
 		return report_fail(-EIO, "cannot read my own credentials");
-	why = forbidden(p, own);
-	if (!why && p->credentials->cap_bounding & ~own->cap_bounding)
+	err = check_threads(p, own);
+	if (!err && p->credentials->cap_bounding & ~own->cap_bounding)
 		report_warn("process %d: its capability bounding set cannot be as large as it was",
 			    p->pid);
-	if (!why && own->no_new_privs && !p->credentials->no_new_privs)
+	if (!err && own->no_new_privs && !p->credentials->no_new_privs)
 		report_warn("process %d: it cannot gain privileges by exec any more, as you cannot",
 			    p->pid);
 	kcr__credentials__free_unpacked(own, NULL);
-	if (why)
-		return report_fail(-EPERM, "process %d (user %u) %s: restart it as that user or as root",
-				   p->pid, p->credentials->euid, why);
-	return 0;
+	return err;
 }
 
 static void script_ids(const Kcr__Credentials *c, const Kcr__Credentials *own, struct script *s)
@@ -257,10 +279,9 @@ static void script_ambient(struct script *s, uint64_t wanted, uint64_t now)
  * following steps need.  Without CAP_SETPCAP the IDs cannot change in a way
  * that affects capabilities, and the bits are left alone.
  */
-static void script_credentials(const Kcr__Process *p, const Kcr__Credentials *own,
-			       struct script *s)
+static void script_credentials(const Kcr__Credentials *c, uint32_t securebits,
+			       const Kcr__Credentials *own, struct script *s)
 {
-	const Kcr__Credentials *c = p->credentials;
 	bool ids = !same_uids(c, own) || !same_gids(c, own) || !same_groups(c, own);
 	bool master = have_capability(CAP_SETPCAP);
 	uint32_t bits = own->securebits;
@@ -285,9 +306,9 @@ static void script_credentials(const Kcr__Process *p, const Kcr__Credentials *ow
 			script_ambient(s, 0, own->cap_ambient);
 		}
 	}
-	if (bits != saved_securebits(p))
-		script_call(s, "prctl(PR_SET_SECUREBITS)", SYS_prctl, PR_SET_SECUREBITS,
-			    saved_securebits(p), 0, 0, 0, 0);
+	if (bits != securebits)
+		script_call(s, "prctl(PR_SET_SECUREBITS)", SYS_prctl, PR_SET_SECUREBITS, securebits,
+			    0, 0, 0, 0);
 	if (ids || !same_caps(c, own))
 		script_capset(s, c->cap_effective, c->cap_permitted, c->cap_inheritable);
 	if (c->no_new_privs && !own->no_new_privs)
@@ -302,14 +323,13 @@ static int credentials_script_thread(struct rebuild *r, const Kcr__Process *p,
 	static Kcr__Credentials *own;
 
 	(void)r;
-	(void)t;
 	if (!p->credentials)
 		return 0;
 	if (!own)
 		own = own_credentials();
 	if (!own)
 		return report_fail(-EIO, "cannot read my own credentials");
-	script_credentials(p, own, s);
+	script_credentials(credentials_of(p, t), saved_securebits(p, t), own, s);
 	return 0;
 }
 

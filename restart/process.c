@@ -20,6 +20,7 @@
 #include "arch/thread.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
+#include "resource/thread_folder.h"
 #include "restart/hole.h"
 #include "restart/address_space.h"
 #include "restart/thread.h"
@@ -271,6 +272,20 @@ static int script_child(struct builder *b, struct script *s, int32_t saved_tid, 
 	return b->blob.error;
 }
 
+static int make_thread(struct builder *b, const Kcr__Process *p, const Kcr__Thread *t,
+		       uint64_t script, struct script *s)
+{
+	uint64_t flags = THREAD_FLAGS;
+	int err;
+
+	if (!thread_folder_has(t))
+		return script_child(b, s, t->tid, script, flags, 0);
+	thread_folder_enter(p, t, s);
+	err = script_child(b, s, t->tid, script, flags & ~CLONE_FS, 0);
+	thread_folder_leave(p, s);
+	return err;
+}
+
 static int make_threads(struct builder *b, const Kcr__Process *p, struct script *s)
 {
 	int err = 0;
@@ -279,7 +294,7 @@ static int make_threads(struct builder *b, const Kcr__Process *p, struct script 
 		uint64_t script = other_thread(b, p, p->thread[i], &err);
 
 		if (!err)
-			err = script_child(b, s, p->thread[i]->tid, script, THREAD_FLAGS, 0);
+			err = make_thread(b, p, p->thread[i], script, s);
 	}
 	return err;
 }
@@ -363,6 +378,14 @@ static void sharer_files(struct builder *b, const Kcr__Process *q, struct script
 	}
 }
 
+static bool has_own_folders(const Kcr__Process *p)
+{
+	for (size_t i = 0; i < p->n_thread; i++)
+		if (thread_folder_has(p->thread[i]))
+			return true;
+	return false;
+}
+
 static bool wants_death_signal(const Kcr__Process *p)
 {
 	for (size_t i = 0; i < p->n_thread; i++)
@@ -412,6 +435,7 @@ static int make_sharers(struct builder *b, struct script *s)
 		if (!shares_memory(p, q))
 			continue;
 		if (q->ppid != p->pid || !b->how->rebuild->restore_ids || !b->how->module_clones ||
+		    has_own_folders(q) ||
 		    (p->has_leader_exit_code && wants_death_signal(q)))
 			return refuse_sharer(p, q);
 		own = script_new(&b->blob);

@@ -131,6 +131,8 @@ uint64_t thread_script_size(const Kcr__Thread *t)
 
 	for (size_t i = 0; i < t->n_pending; i++)
 		size += t->pending[i].len + sizeof(struct restorer_op) + 64;
+	if (t->credentials)
+		size += t->credentials->n_group * sizeof(*t->credentials->group);
 	/* Operations of this file and the attributes, with data and labels. */
 	return size + 64 * (sizeof(struct restorer_op) + 64);
 }

@@ -107,9 +107,8 @@ static uid_t foreign_user(const struct owner *o, const Kcr__Credentials *c)
 	return o->uid;
 }
 
-static int check_groups(const struct owner *o, const Kcr__Process *p)
+static int check_groups(const struct owner *o, const Kcr__Process *p, const Kcr__Credentials *c)
 {
-	const Kcr__Credentials *c = p->credentials;
 	const gid_t own[] = { c->gid, c->egid, c->sgid, c->fsgid };
 	const size_t nr_own = sizeof(own) / sizeof(*own);
 
@@ -123,10 +122,10 @@ static int check_groups(const struct owner *o, const Kcr__Process *p)
 	return 0;
 }
 
-static int check_process_of(const struct owner *o, const Kcr__Process *p)
+/* What it claims as a whole, or for one of its threads. */
+static int check_rights(const struct owner *o, const Kcr__Process *p, const Kcr__Credentials *c,
+			uint32_t securebits)
 {
-	const Kcr__Credentials *c = p->credentials;
-	uint32_t securebits = p->n_thread ? p->thread[0]->securebits : 0;
 	uid_t user = foreign_user(o, c);
 
 	if (user != o->uid)
@@ -136,7 +135,17 @@ static int check_process_of(const struct owner *o, const Kcr__Process *p)
 	    c->cap_inheritable & ~o->inheritable || (securebits && securebits != o->securebits))
 		return report_fail(-EPERM, "the image belongs to user %u, and its process %d has "
 				   "capabilities or securebits: " TRUST_WRITER, o->uid, p->pid);
-	return check_groups(o, p);
+	return check_groups(o, p, c);
+}
+
+static int check_process_of(const struct owner *o, const Kcr__Process *p)
+{
+	int err = check_rights(o, p, p->credentials, 0);
+
+	for (size_t i = 0; i < p->n_thread && !err; i++)
+		err = check_rights(o, p, p->thread[i]->credentials ?: p->credentials,
+				   p->thread[i]->securebits);
+	return err;
 }
 
 static int check_claims(uid_t uid, const struct context *c)

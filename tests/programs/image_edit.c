@@ -5,6 +5,7 @@
  *	uid=N gid=N	all user or group ids		group=N	 one more group
  *	caps=HEX	permitted and effective		securebits=N
  *	credentials=	no record of them		soft=N	 limit of open files, hard as well
+ *	own=N		user ids of the first thread, which get a record of its own
  *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
  */
 #include <errno.h>
@@ -56,12 +57,31 @@ static void edit_credentials(Kcr__Credentials *c)
 	}
 }
 
+/* The first thread gets the process's credentials as its own, with another user. */
+static void edit_first_thread(Kcr__Process *p, const char *user)
+{
+	size_t length = kcr__credentials__get_packed_size(p->credentials);
+	uint8_t *packed = malloc(length);
+	Kcr__Credentials *c;
+
+	kcr__credentials__pack(p->credentials, packed);
+	c = kcr__credentials__unpack(NULL, length, packed);
+	free(packed);
+	set(&c->uid, user);
+	set(&c->euid, user);
+	set(&c->suid, user);
+	set(&c->fsuid, user);
+	p->thread[0]->credentials = c;
+}
+
 static void edit_process(Kcr__Process *p)
 {
 	const char *securebits = change("securebits"), *soft = change("soft");
 
 	if (p->credentials)
 		edit_credentials(p->credentials);
+	if (p->credentials && p->n_thread && change("own"))
+		edit_first_thread(p, change("own"));
 	if (p->credentials && change("credentials")) {
 		kcr__credentials__free_unpacked(p->credentials, NULL);
 		p->credentials = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has what no checkpoint can take along: the argument is `seccomp` (a filter), or
- * `files` or `fs` (a thread with descriptors or a working folder of its own).
+ * `files` (a thread with descriptors of its own).
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,13 +12,13 @@
 
 #include "check.h"
 
-static void *part(void *flag)
+static void *part(void *unused)
 {
-	NEED(!unshare((int)(intptr_t)flag));
+	NEED(!unshare(CLONE_FILES));
 	check_ready();
 	for (;;)
 		pause();
-	return NULL;
+	return unused;
 }
 
 int main(int argc, char **argv)
@@ -32,10 +32,9 @@ int main(int argc, char **argv)
 		NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 		NEED(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
 	} else {
-		int flag = strcmp(argv[3], "fs") ? CLONE_FILES : CLONE_FS;
 		pthread_t thread;
 
-		NEED(!pthread_create(&thread, NULL, part, (void *)(intptr_t)flag));
+		NEED(!pthread_create(&thread, NULL, part, NULL));
 		check_wait();
 		return check_end();
 	}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Threads with a working folder and file mode mask of their own (unshare(CLONE_FS)).  The
+ * leader enters the folder before it creates such a thread, which gets a copy of all this
+ * instead of sharing it, and then leaves it again.
+ */
+#ifndef KCR_RESOURCE_THREAD_FOLDER_H
+#define KCR_RESOURCE_THREAD_FOLDER_H
+
+#include <stdbool.h>
+
+#include "resource/resource.h"
+
+/* Does it need a copy (a clone without CLONE_FS)? */
+bool thread_folder_has(const Kcr__Thread *t);
+
+/* The leader's system calls before and after it creates such a thread. */
+void thread_folder_enter(const Kcr__Process *p, const Kcr__Thread *t, struct script *s);
+void thread_folder_leave(const Kcr__Process *p, struct script *s);
+
+#endif /* KCR_RESOURCE_THREAD_FOLDER_H */
