@@ -3,7 +3,7 @@
  * Netlink sockets (netlink(7)): protocol, port ID, groups, options.
  * Unread messages from the kernel describe the machine at that time, and can only
  * be read by receiving them: as long as there are some, the socket cannot be
- * saved.
+ * saved.  Groups of generic netlink have names (generic_group.h).
  */
 #include "resource/file.h"
 #include "resource/socket.h"
@@ -18,6 +18,7 @@
 
 #include "proc/proc.h"
 #include "report/report.h"
+#include "resource/generic_group.h"
 
 #define GROUP_WORDS	32	/* of 32 groups each: more than any protocol has */
 
@@ -63,6 +64,29 @@ static int save_groups(const struct file_probe *probe, Kcr__NetlinkSocket *s)
 	return 0;
 }
 
+/* Does a line of /proc/net/netfilter/NAME, "QUEUE PORT …", name this port? */
+static bool is_listed(const struct file_probe *probe, const char *name, uint32_t port)
+{
+	FILE *table = proc_stream(probe->thread, name);
+	unsigned int queue, owner;
+	bool listed = false;
+	char line[256];
+
+	while (table && fgets(line, sizeof(line), table))
+		listed |= sscanf(line, "%u %u", &queue, &owner) == 2 && owner == port;
+	if (table)
+		fclose(table);
+	return listed;
+}
+
+/* Packets are on their way to it, and wait for its verdict. */
+static bool has_queue(const struct file_probe *probe, const Kcr__NetlinkSocket *s)
+{
+	return s->protocol == NETLINK_NETFILTER && s->port &&
+	       (is_listed(probe, "net/netfilter/nfnetlink_queue", s->port) ||
+		is_listed(probe, "net/netfilter/nfnetlink_log", s->port));
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__NetlinkSocket *s = file_new_kind(file, KCR__FILE__KIND_NETLINK_SOCKET, sizeof(*s));
@@ -84,7 +108,14 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!file_table_is_dry(t) && is_busy(probe))
 		return file_unsupported(t, "a netlink socket with unread messages");
 	s->port = local.nl_pid;
+	if (has_queue(probe, s))
+		return file_unsupported(t, "a netlink socket that gets packets (NFQUEUE, NFLOG)");
 	err = save_groups(probe, s);
+	if (!err && s->protocol == NETLINK_GENERIC) {
+		err = generic_group_save(s);
+		if (err)
+			return file_save_error(probe, err, "cannot find out what its groups are");
+	}
 	return err ?: socket_options_save(t, probe, AF_NETLINK, s->type, s->protocol, &s->option,
 					  &s->n_option);
 }
@@ -103,6 +134,41 @@ static int bind_port(int fd, uint32_t port)
 	       0 : -errno;
 }
 
+/* What a group is called here; a generic one that is not known by name keeps its number. */
+static int find_group(const Kcr__File *file, uint32_t *number)
+{
+	const Kcr__NetlinkSocket *s = file->netlink_socket;
+
+	for (size_t i = 0; i < s->n_generic_group; i++) {
+		const Kcr__NetlinkGroup *group = s->generic_group[i];
+		uint32_t family;
+		int err;
+
+		if (group->number != *number)
+			continue;
+		err = generic_group_find(group, number, &family);
+		if (err)
+			return rebuild_error(file, err, "the group %s of generic netlink's %s",
+					     group->name, group->family);
+		if (family != group->family_id)
+			report_warn("generic netlink's %s has the number %u here and had %u: the "
+				    "program may go on using that", group->family, family,
+				    group->family_id);
+		break;
+	}
+	return 0;
+}
+
+static int join(const Kcr__File *file, int fd, uint32_t group)
+{
+	int err = find_group(file, &group);
+
+	if (err)
+		return err;
+	return setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) ?
+	       rebuild_error(file, -errno, "cannot join group %u", group) : 0;
+}
+
 static int set_up(const Kcr__File *file, int fd)
 {
 	const Kcr__NetlinkSocket *s = file->netlink_socket;
@@ -110,12 +176,11 @@ static int set_up(const Kcr__File *file, int fd)
 
 	if (err)
 		return rebuild_error(file, err, "bind");
-	for (size_t i = 0; i < s->n_group; i++)
-		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &s->group[i],
-			       sizeof(s->group[i])))
-			return rebuild_error(file, -errno, "cannot join group %u", s->group[i]);
-	socket_options_set(fd, s->option, s->n_option);
-	return 0;
+	for (size_t i = 0; i < s->n_group && !err; i++)
+		err = join(file, fd, s->group[i]);
+	if (!err)
+		socket_options_set(fd, s->option, s->n_option);
+	return err;
 }
 
 static int open_netlink(struct rebuild *r, const Kcr__File *file)

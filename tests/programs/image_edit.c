@@ -6,6 +6,8 @@
  *	caps=HEX	permitted and effective		securebits=N
  *	credentials=	no record of them		soft=N	 limit of open files, hard as well
  *	own=N		user ids of the first thread, which get a record of its own
+ *	netlink_group=N	number of a generic netlink group, and of its family
+ *	netlink_family=TEXT	name of that family
  *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
  */
 #include <errno.h>
@@ -97,8 +99,25 @@ static void edit_process(Kcr__Process *p)
 			p->limit[i]->soft = p->limit[i]->hard = strtoull(soft, NULL, 0);
 }
 
+static void edit_generic_group(Kcr__NetlinkSocket *s)
+{
+	const char *number = change("netlink_group"), *family = change("netlink_family");
+	Kcr__NetlinkGroup *group = s->generic_group[0];
+
+	set(&s->group[0], number);
+	set(&group->number, number);
+	set(&group->family_id, number);
+	if (family) {
+		free(group->family);
+		group->family = strdup(family);
+	}
+}
+
 static void edit_file(Kcr__File *file)
 {
+	if (file->kind_case == KCR__FILE__KIND_NETLINK_SOCKET &&
+	    file->netlink_socket->n_generic_group)
+		edit_generic_group(file->netlink_socket);
 	for (char **each = changes; *each; each++) {
 		char *path = strncmp(*each, "path:", 5) ? NULL : *each + 5;
 		char *new = path ? strchr(path, '=') : NULL;
