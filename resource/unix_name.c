@@ -210,6 +210,19 @@ int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd)
 	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
 }
 
+int unix_name_borrow(const ProtobufCBinaryData *name, int fd)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	size_t length = name->len < sizeof(a.sun_path) ? name->len : sizeof(a.sun_path);
+
+	memcpy(a.sun_path, name->data, length);
+	if (bind(fd, (struct sockaddr *)&a, NAME_OFFSET + length))
+		return -errno;
+	if (a.sun_path[0])
+		unlink_node(&a);
+	return 0;
+}
+
 /* ---- reaching ---------------------------------------------------------------------- */
 
 int unix_name_enter(const struct rebuild *r, const Kcr__File *file, struct sockaddr_un *a,

@@ -32,14 +32,23 @@ struct peeked {
 	int fd[PASSED_MAX];		/* descriptors that came with it, ours */
 	size_t nr_fds;
 	bool truncated;			/* … and those that we could not take */
+	struct ucred from;
+	bool has_from;			/* only if the receiver has SO_PASSCRED */
 };
 
 static void take_passed(struct msghdr *m, struct peeked *p)
 {
 	p->nr_fds = 0;
+	p->has_from = false;
 	p->truncated = m->msg_flags & MSG_CTRUNC;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&p->from, CMSG_DATA(c), sizeof(p->from));
+			p->has_from = true;
+		}
+		if (c->cmsg_type != SCM_RIGHTS)
 			continue;
 		p->nr_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(p->fd, CMSG_DATA(c), p->nr_fds * sizeof(int));
@@ -119,6 +128,18 @@ static int add_passed(struct file_table *t, const struct file_probe *probe, Kcr_
 	return err;
 }
 
+static int add_from(Kcr__UnixMessage *m, const struct ucred *from)
+{
+	m->from = malloc(sizeof(*m->from));
+	if (!m->from)
+		return report_errno(-ENOMEM, "saving a socket");
+	kcr__peer_credentials__init(m->from);
+	m->from->pid = from->pid;
+	m->from->uid = from->uid;
+	m->from->gid = from->gid;
+	return 0;
+}
+
 static int add_message(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
 		       struct peeked *p)
 {
@@ -140,6 +161,8 @@ static int add_message(struct file_table *t, const struct file_probe *probe, Kcr
 		m->has_sender = true;
 		err = file_bytes(&m->sender, p->sender.sun_path, p->sender_length - head);
 	}
+	if (!err && p->has_from)
+		err = add_from(m, &p->from);
 	return err ?: add_passed(t, probe, m, p);
 }
 
@@ -335,10 +358,22 @@ int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file)
 	return err;
 }
 
-/* The descriptors of a message; those restored as closed are left out. */
-static void put_rights(const struct rebuild *r, const Kcr__UnixMessage *m, struct msghdr *message)
+/* Who is said to send it: the process that sends it now, with the saved IDs. */
+static struct cmsghdr *put_from(const Kcr__UnixMessage *m, struct msghdr *message)
 {
-	struct cmsghdr *c = message->msg_control;
+	struct ucred from = { .pid = getpid(), .uid = m->from->uid, .gid = m->from->gid };
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_CREDENTIALS;
+	c->cmsg_len = CMSG_LEN(sizeof(from));
+	memcpy(CMSG_DATA(c), &from, sizeof(from));
+	return CMSG_NXTHDR(message, c);
+}
+
+/* The descriptors of a message; those restored as closed are left out.  Returns their size. */
+static size_t put_rights(const struct rebuild *r, const Kcr__UnixMessage *m, struct cmsghdr *c)
+{
 	int *fd = (int *)CMSG_DATA(c);
 	size_t count = 0;
 
@@ -348,19 +383,58 @@ static void put_rights(const struct rebuild *r, const Kcr__UnixMessage *m, struc
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(count * sizeof(*fd));
-	message->msg_controllen = count ? CMSG_SPACE(count * sizeof(*fd)) : 0;
+	return count ? CMSG_SPACE(count * sizeof(*fd)) : 0;
+}
+
+/* For unix_peer_act(): */
+struct send_step {
+	const Kcr__File *file;
+	const Kcr__UnixMessage *m;
+	const struct sockaddr_un *to;
+	socklen_t length;
+	int fd;
+};
+
+static int send_one(const struct rebuild *r, const struct send_step *step, bool tells_from)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int)) +
+					      CMSG_SPACE(sizeof(struct ucred))] = {};
+	struct iovec v = { step->m->data.data, step->m->data.len };
+	struct msghdr message = {
+		.msg_name = (void *)step->to, .msg_namelen = step->length,
+		.msg_iov = &v, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	size_t length = 0;
+
+	if (tells_from) {
+		c = put_from(step->m, &message);
+		length = CMSG_SPACE(sizeof(struct ucred));
+	}
+	message.msg_controllen = length + put_rights(r, step->m, c);
+	return send_all(step->fd, &message, step->m->data.len, step->file);
+}
+
+/* Without permission to be that user, the message is the caller's. */
+static int send_step(const struct rebuild *r, void *arg)
+{
+	const struct send_step *step = arg;
+	int err = send_one(r, step, true);
+
+	if (err != -EPERM)
+		return err;
+	report_clear();
+	return send_one(r, step, false);
 }
 
 int unix_queue_send(const struct rebuild *r, int fd, const Kcr__UnixMessage *m,
 		    const struct sockaddr_un *to, socklen_t length, const Kcr__File *file)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int))] = {};
-	struct iovec v = { m->data.data, m->data.len };
-	struct msghdr message = {
-		.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &v, .msg_iovlen = 1,
-		.msg_control = control,
-	};
+	struct send_step step = { .file = file, .m = m, .to = to, .length = length, .fd = fd };
+	pid_t as;
 
-	put_rights(r, m, &message);
-	return send_all(fd, &message, m->data.len, file);
+	if (m->from)
+		return unix_peer_act(r, m->from, send_step, &step, &as);
+	return send_one(r, &step, false);
 }

@@ -329,26 +329,42 @@ int unix_socket_open(struct rebuild *r, const Kcr__File *file)
 
 /* ---- completing --------------------------------------------------------------------- */
 
+/* A socket that sends in the place of one that is not in the tree; -errno, reported. */
+static int open_sender(const Kcr__File *file, const Kcr__UnixMessage *m)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return rebuild_error(file, -errno, "socket");
+	err = m->sender.len ? unix_name_borrow(&m->sender, fd) : 0;
+	if (err)
+		report_warn("%s: a datagram that was not read loses the name of its sender, %.*s: %s",
+			    file->description, m->sender.data[0] ? (int)m->sender.len : 0,
+			    (const char *)m->sender.data, strerror(-err));
+	return fd;
+}
+
 /* Datagrams are sent again by their senders, if these are in the tree. */
 static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
-	int nameless = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct sockaddr_un to;
 	socklen_t length;
-	int here = unix_name_enter(r, file, &to, &length);
+	int here = unix_name_enter(r, file, &to, &length), err = 0;
 
-	if (nameless < 0)
-		err = rebuild_error(file, -errno, "socket");
 	for (size_t i = 0; i < u->n_message && !err; i++) {
-		const Kcr__File *sender = find_name(r, &u->message[i]->sender, SOCK_DGRAM, false);
+		const Kcr__UnixMessage *m = u->message[i];
+		const Kcr__File *sender = find_name(r, &m->sender, SOCK_DGRAM, false);
 		int fd = sender ? r->file_fd[sender->id - 1] : -1;
+		bool ours = fd < 0;
 
-		err = unix_queue_send(r, fd >= 0 ? fd : nameless, u->message[i], &to, length, file);
+		if (ours)
+			fd = open_sender(file, m);
+		err = fd < 0 ? fd : unix_queue_send(r, fd, m, &to, length, file);
+		if (ours && fd >= 0)
+			close(fd);
 	}
 	unix_name_leave(here);
-	if (nameless >= 0)
-		close(nameless);
 	return err;
 }
 

@@ -30,6 +30,12 @@ int unix_queue_send(const struct rebuild *r, int fd, const Kcr__UnixMessage *m, 
 /* -errno, reported. */
 int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd);
 /*
+ * Gives `fd` a name that no other has, and removes its node: datagrams that it sends tell the
+ * name all the same.  A relative path counts from the working folder.  0 or -errno, without
+ * a message.
+ */
+int unix_name_borrow(const ProtobufCBinaryData *name, int fd);
+/*
  * The address by which a socket of the tree is reached now.  A relative one counts from the
  * program's working folder: the result is for unix_name_leave().
  */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -203,7 +204,74 @@ static void reuseport(void)
 		CHECK(has_address(udp[i], "127.0.0.1", 4243));
 }
 
+/* ---- senders ---- */
+
+static const char *const senders[] = { "\0abstract", "removed", "" };
+
+static void send_as(int i, const struct sockaddr_un *to)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	size_t length = i == 0 ? 9 : strlen(senders[i]);
+
+	memcpy(name.sun_path, senders[i], length);
+	NEED(fd >= 0 && (!length || !bind(fd, (struct sockaddr *)&name,
+					  offsetof(struct sockaddr_un, sun_path) + length)));
+	NEED(sendto(fd, "x", 1, 0, (const struct sockaddr *)to, sizeof(*to)) == 1);
+	close(fd);
+	NEED(!length || !name.sun_path[0] || !unlink(name.sun_path));
+}
+
+/* Who is said to have sent the next datagram, by which name? */
+static struct ucred receive(int fd, struct sockaddr_un *name, size_t *length)
+{
+	char control[CMSG_SPACE(sizeof(struct ucred))], byte;
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_name = name,
+			    .msg_namelen = sizeof(*name), .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct ucred from = {};
+
+	CHECK(recvmsg(fd, &m, MSG_DONTWAIT) == 1);
+	*length = m.msg_namelen;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&from, CMSG_DATA(c), sizeof(from));
+	return from;
+}
+
+/* Datagrams of senders that are gone: their names, and their IDs (SO_PASSCRED). */
+static void unread_senders(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "receiver" }, name;
+	int receiver = bind_unix("receiver", SOCK_DGRAM), on = 1, status;
+	struct ucred from;
+	size_t length;
+	pid_t child;
+
+	NEED(!chmod("receiver", 0777) && !chmod(".", 0777));
+	NEED(!setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
+	child = fork();
+	if (!child) {
+		NEED(!setgid(1001) && !setuid(1000));
+		for (int i = 0; i < 3; i++)
+			send_as(i, &to);
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && !status);
+	checkpoint_here();
+	for (int i = 0; i < 3; i++) {
+		from = receive(receiver, &name, &length);
+		CHECK(from.pid == child && from.uid == 1000 && from.gid == 1001);
+		CHECK(!senders[i][0] || !strncmp(name.sun_path, senders[i], 8));
+		CHECK(i || (length == 11 && !memcmp(name.sun_path, senders[0], 9)));
+		CHECK(i < 2 || length <= offsetof(struct sockaddr_un, sun_path));
+	}
+	CHECK(access("removed", F_OK) && !unlink("receiver"));
+}
+
 static const struct check checks[] = {
+	{ "senders", unread_senders },
 	{ "same_name", same_name },
 	{ "removed_name", removed_name },
 	{ "removed_folder", removed_folder },
