@@ -10,6 +10,7 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/identity.h"
 
 /* The file behind a descriptor of a process, which may share another one's table; 0: none. */
 static uint32_t find_file(const struct context *c, const Kcr__Process *p, int fd)
@@ -102,15 +103,35 @@ static int set_position(int fd, const Kcr__File *file, bool writes)
 	return lseek(fd, position, SEEK_SET) < 0 ? -errno : 0;
 }
 
+/*
+ * With the caller's own rights; with the user's for an ordinary user's image, which
+ * chooses whether the file is opened for reading, too.
+ */
+static int open_file(const struct rebuild *r, const Kcr__File *file, const char *path, int flags)
+{
+	int fd, err = file_enter(r, file);
+	bool raised;
+
+	if (err)
+		return err;
+	raised = identity_raise(false);
+	fd = open(path, flags, 0666);
+	if (fd < 0)
+		fd = -errno;
+	identity_lower(raised);
+	identity_leave();
+	return fd < 0 ? report_errno(fd, "--redirect: %s cannot be opened", path) : fd;
+}
+
 static int open_instead(struct rebuild *r, const struct redirect *rule)
 {
 	const Kcr__File *file = context_file(r->context, rule->id);
 	int flags = rebuild_open_flags(file) & ~(O_NOFOLLOW | O_NOATIME);
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
-	int fd = open(rule->file, flags | (writes ? O_CREAT : 0), 0666), err;
+	int fd = open_file(r, file, rule->file, flags | (writes ? O_CREAT : 0)), err;
 
 	if (fd < 0)
-		return report_errno(-errno, "--redirect: %s cannot be opened", rule->file);
+		return fd;
 	err = set_position(fd, file, writes);
 	if (err) {
 		close(fd);

@@ -20,8 +20,9 @@ int redirect_resolve(struct rebuild *r);
 bool redirect_has(const struct rebuild *r, uint32_t id);
 
 /*
- * Opens the new files with the caller's own rights, for what the old ones were open for,
- * and creates those that are to be written to.  -errno, reported.
+ * Opens the new files for what the old ones were open for, and creates those that are to
+ * be written to: with the caller's own rights, except for an ordinary user's image.
+ * -errno, reported.
  */
 int redirect_open(struct rebuild *r);
 
