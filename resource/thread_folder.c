@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads with a working folder of their own.  See thread_folder.h.  With a root folder of
- * its own, or in a removed folder, a thread is refused.
+ * Threads and processes in the same memory with working folders of their own.  See
+ * thread_folder.h.  With a root folder of its own, or in a removed folder, one is refused.
  */
 #include "resource/thread_folder.h"
 
@@ -36,12 +36,12 @@ static int save_folder(const struct process_probe *probe, Kcr__Thread *t)
 {
 	const char *status = probe_thread_status(probe, t->tid);
 	char target[PATH_MAX], path[PROC_PATH];
-	struct stat own, theirs, named;
+	struct stat process, theirs, named;
 
-	if (!status || stat(proc_path(path, probe->thread, "root"), &own) ||
+	if (!status || stat(proc_path(path, probe->thread, "root"), &process) ||
 	    stat(proc_path(path, t->tid, "root"), &theirs))
 		return report_fail(-EIO, "thread %d: cannot see its root folder", t->tid);
-	if (own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino)
+	if (process.st_dev != theirs.st_dev || process.st_ino != theirs.st_ino)
 		return unusable(probe, t->tid, "another root folder");
 	if (proc_link(t->tid, "cwd", target, sizeof(target)) < 0 ||
 	    stat(proc_path(path, t->tid, "cwd"), &theirs))
@@ -66,12 +66,19 @@ static int save_thread(const struct process_probe *probe, Kcr__Thread *t)
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* In the process that is being rebuilt: descriptors above the saved ones. */
+struct own_folder {
+	const void *who;		/* a Kcr__Thread, or a Kcr__Process in the same memory */
+	int fd;				/* above the saved descriptors */
+	uint32_t umask;
+};
+
+/* In the process that is being rebuilt. */
 static struct {
-	const Kcr__Process *owner;	/* NULL: no thread needs anything */
-	int *folder;			/* by index of the thread; -1: the process's */
-	int own;			/* the process's */
-} fds;
+	const Kcr__Process *owner;
+	int here;			/* its own folder, if there are others */
+	struct own_folder *list;
+	size_t count;
+} own;
 
 bool thread_folder_has(const Kcr__Thread *t)
 {
@@ -92,60 +99,89 @@ static int open_here(const struct rebuild *r)
 	return high;
 }
 
-static int open_folder(const struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t)
+/* Opens the folder of `who`, whose credentials are c. */
+static int add(const struct rebuild *r, const void *who, pid_t id, const char *cwd, bool at_path,
+	       const Kcr__Credentials *c, uint32_t umask)
 {
-	const char *path = rebuild_path(r, t->cwd);
-	int err = path ? identity_chdir(path, t->credentials ?: p->credentials, t->cwd_at_path) :
-			 -ENOMEM;
+	struct own_folder *larger = realloc(own.list, (own.count + 1) * sizeof(*larger));
+	const char *path = rebuild_path(r, cwd);
+	int fd = -ENOMEM;
 
-	if (!err)
-		err = open_here(r);
-	if (err < 0)
-		report_errno(err, "process %d: cannot enter the working folder %s of its thread %d",
-			     p->pid, path ?: t->cwd, t->tid);
-	rebuild_path_free(path, t->cwd);
-	return err;
+	if (larger)
+		own.list = larger;
+	if (larger && !own.count)	/* the way back */
+		own.here = open_here(r);
+	if (larger && path && own.here >= 0)
+		fd = identity_chdir(path, c, at_path) ?: open_here(r);
+	if (fd >= 0)
+		larger[own.count++] = (struct own_folder){ who, fd, umask };
+	else
+		report_errno(fd, "process %d: cannot enter the working folder %s of %d",
+			     own.owner->pid, path ?: cwd, id);
+	rebuild_path_free(path, cwd);
+	return fd < 0 ? fd : 0;
 }
 
-static int open_all(const struct rebuild *r, const Kcr__Process *p)
+static bool same_text(const char *a, const char *b)
 {
-	int err = 0;
+	return !strcmp(a ?: "", b ?: "");
+}
 
-	fds.own = open_here(r);
-	fds.folder = calloc(p->n_thread, sizeof(*fds.folder));
-	if (fds.own < 0 || !fds.folder)
-		return report_errno(fds.own < 0 ? fds.own : -ENOMEM, "process %d: working folder",
-				    p->pid);
-	for (size_t i = 0; i < p->n_thread && err >= 0; i++)
-		err = fds.folder[i] = p->thread[i]->cwd ? open_folder(r, p, p->thread[i]) : 0;
-	if (err >= 0 && fchdir(fds.own))
-		err = report_errno(-errno, "process %d: working folder", p->pid);
-	return err < 0 ? err : 0;
+/* A process in the memory of p that does not share its folder with it. */
+static int add_sharer(const struct rebuild *r, const Kcr__Process *p, const Kcr__Process *q)
+{
+	if (q == p || q->state == KCR__PROCESS__STATE__ZOMBIE || q->mm || q->mm_id != p->mm_id ||
+	    q->fs_id == p->fs_id || !q->cwd)
+		return 0;
+	if (q->cwd_removed || !same_text(q->root, p->root))
+		return report_fail(-EOPNOTSUPP, "process %d shares its memory with process %d, but not "
+				   "its root folder, or is in a removed one: that cannot be restarted",
+				   q->pid, p->pid);
+	return add(r, q, q->pid, q->cwd, q->cwd_at_path, q->credentials, q->umask);
 }
 
 static int rebuild(struct rebuild *r, const Kcr__Process *p)
 {
-	for (size_t i = 0; i < p->n_thread; i++) {
-		if (!p->thread[i]->cwd)
-			continue;
-		fds.owner = p;
-		return open_all(r, p);
+	int err = 0;
+
+	own.owner = p;
+	for (size_t i = 0; i < p->n_thread && !err; i++) {
+		const Kcr__Thread *t = p->thread[i];
+
+		if (t->cwd)
+			err = add(r, t, t->tid, t->cwd, t->cwd_at_path,
+				  t->credentials ?: p->credentials, t->umask);
 	}
-	return 0;
+	for (size_t i = 0; i < r->context->nr_processes && !err; i++)
+		err = add_sharer(r, p, r->context->process[i]);
+	if (!err && own.count && fchdir(own.here))
+		err = report_errno(-errno, "process %d: working folder", p->pid);
+	return err;
 }
 
-void thread_folder_enter(const Kcr__Process *p, const Kcr__Thread *t, struct script *s)
+static const struct own_folder *find(const Kcr__Process *p, const void *who)
 {
-	for (size_t i = 0; fds.owner == p && i < p->n_thread; i++)
-		if (p->thread[i] == t)
-			script_call(s, "fchdir", SYS_fchdir, fds.folder[i], 0, 0, 0, 0, 0);
-	script_call_try(s, "umask", SYS_umask, t->umask, 0, 0, 0, 0, 0);
+	for (size_t i = 0; own.owner == p && i < own.count; i++)
+		if (own.list[i].who == who)
+			return &own.list[i];
+	return NULL;
 }
 
-void thread_folder_leave(const Kcr__Process *p, struct script *s)
+void thread_folder_enter(const Kcr__Process *p, const void *who, struct script *s)
 {
-	if (fds.owner == p)
-		script_call(s, "fchdir", SYS_fchdir, fds.own, 0, 0, 0, 0, 0);
+	const struct own_folder *f = find(p, who);
+
+	if (!f)
+		return;
+	script_call(s, "fchdir", SYS_fchdir, f->fd, 0, 0, 0, 0, 0);
+	script_call_try(s, "umask", SYS_umask, f->umask, 0, 0, 0, 0, 0);
+}
+
+void thread_folder_leave(const Kcr__Process *p, const void *who, struct script *s)
+{
+	if (!find(p, who))
+		return;
+	script_call(s, "fchdir", SYS_fchdir, own.here, 0, 0, 0, 0, 0);
 	script_call_try(s, "umask", SYS_umask, p->umask, 0, 0, 0, 0, 0);
 }
 

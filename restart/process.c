@@ -275,14 +275,12 @@ static int script_child(struct builder *b, struct script *s, int32_t saved_tid, 
 static int make_thread(struct builder *b, const Kcr__Process *p, const Kcr__Thread *t,
 		       uint64_t script, struct script *s)
 {
-	uint64_t flags = THREAD_FLAGS;
+	uint64_t flags = thread_folder_has(t) ? THREAD_FLAGS & ~CLONE_FS : THREAD_FLAGS;
 	int err;
 
-	if (!thread_folder_has(t))
-		return script_child(b, s, t->tid, script, flags, 0);
 	thread_folder_enter(p, t, s);
-	err = script_child(b, s, t->tid, script, flags & ~CLONE_FS, 0);
-	thread_folder_leave(p, s);
+	err = script_child(b, s, t->tid, script, flags, 0);
+	thread_folder_leave(p, t, s);
 	return err;
 }
 
@@ -443,9 +441,11 @@ static int make_sharers(struct builder *b, struct script *s)
 		if (!err)
 			at = script_finish(own);
 		script_free(own);
+		thread_folder_enter(p, q, s);
 		if (!err)
 			err = at ? script_child(b, s, q->pid, at, flags, q->exit_signal) :
 				   b->blob.error;
+		thread_folder_leave(p, q, s);
 	}
 	return err;
 }

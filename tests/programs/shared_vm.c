@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two processes, not threads, that share their memory (CLONE_VM).
+ * Two processes, not threads, that share their memory (CLONE_VM), but not the working
+ * folder and the file mode mask.
  */
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,10 +15,17 @@ static volatile int there, answer;
 
 static int child(void *argument)
 {
+	char now[PATH_MAX];
+
 	(void)argument;
+	if (chdir("/usr"))
+		return 8;
+	umask(0123);
 	there = 1;
 	while (!answer)
 		usleep(10000);
+	if (!getcwd(now, sizeof(now)) || strcmp(now, "/usr") || umask(0) != 0123)
+		return 9;
 	return answer == 5 ? 6 : 7;
 }
 
