@@ -213,6 +213,10 @@ static int explain(int err, const struct rebuild *r, const struct restorer_statu
 		report_clear();
 		if (result == -EDQUOT)
 			refused_process(status->pid, result);
+		else if (status->result >= 0)	/* no error, but not what was asked for */
+			report_fail(-EIO, "process %d cannot be rebuilt: %s gave %lld instead of what "
+				    "was saved", status->pid, status->label,
+				    (long long)status->result);
 		else if (status->tid)
 			explain_thread(r, status->pid, status->tid, result);
 		report_errno(result == -EEXIST ? -EBUSY : result, "process %d cannot be rebuilt: %s",

@@ -5,6 +5,7 @@
  *	uid=N gid=N	all user or group ids		group=N	 one more group
  *	caps=HEX	permitted and effective		securebits=N
  *	credentials=	no record of them		soft=N	 limit of open files, hard as well
+ *	fsuid=N		the file system user id
  *	own=N		user ids of the first thread, which get a record of its own
  *	netlink_group=N	number of a generic netlink group, and of its family
  *	netlink_family=TEXT	name of that family
@@ -51,6 +52,7 @@ static void edit_credentials(Kcr__Credentials *c)
 		set(uids[i], uid);
 		set(gids[i], gid);
 	}
+	set(&c->fsuid, change("fsuid"));
 	if (caps)
 		c->cap_permitted = c->cap_effective = strtoull(caps, NULL, 16);
 	if (change("group")) {
