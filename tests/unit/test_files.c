@@ -181,6 +181,26 @@ static void make_deleted_folder(void)
 	rmdir(files_path("f"));
 }
 
+static void use_deleted_folder(void)
+{
+	struct stat st;
+
+	must(!fstat(10, &st) && S_ISDIR(st.st_mode) && !st.st_nlink && (st.st_mode & 07777) == 0700);
+	must(openat(10, "new", O_CREAT | O_WRONLY, 0600) == -1 && access(files_path("f"), F_OK));
+}
+
+static void test_deleted_folder(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_deleted_folder,
+					  .use = use_deleted_folder });
+}
+
+static void make_namespace(void)
+{
+	files_at(open("/proc/self/ns/uts", O_RDONLY), 10);
+}
+
 static void use_nothing(void)
 {
 }
@@ -193,9 +213,9 @@ static void use_closed(void)
 static void test_refused(void **state)
 {
 	(void)state;
-	files_cycle(&(struct files_test){ .make = make_deleted_folder, .use = use_nothing,
+	files_cycle(&(struct files_test){ .make = make_namespace, .use = use_nothing,
 					  .expect_save = -EOPNOTSUPP });
-	files_cycle(&(struct files_test){ .make = make_deleted_folder, .use = use_closed,
+	files_cycle(&(struct files_test){ .make = make_namespace, .use = use_closed,
 					  .skip_unsupported = true });
 }
 
@@ -568,6 +588,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regular), cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_deleted_folder),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_mapped), cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_pipes), cmocka_unit_test(test_memory),
