@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,10 +96,30 @@ static int64_t slurm_seconds_left(void)
 	return left;
 }
 
+/*
+ * Has Slurm itself ended this run, other than because its time is over?  As long as the
+ * job's processes are ending, it would requeue also a job that was cancelled, and nobody
+ * could be rid of it; one that it requeues is to run again in any case.
+ */
+static bool slurm_has_ended_run(void)
+{
+	const char *const argv[] = { "squeue", "--noheader", "--format=%T %r", "--states=all",
+				     "--job", id_of("SLURM_JOB_ID"), NULL };
+	char *text = answer_of(argv);
+	bool ended = text && !strstr(text, "TimeLimit") &&
+		(strstr(text, "COMPLETING") || strstr(text, "CANCELLED") || strstr(text, "PENDING"));
+
+	free(text);
+	return ended;
+}
+
 static int slurm_requeue(void)
 {
 	const char *const argv[] = { "scontrol", "requeue", id_of("SLURM_JOB_ID"), NULL };
 
+	if (slurm_has_ended_run())
+		return report_fail(-ECANCELED, "Slurm has ended this run (scancel, scontrol requeue), "
+				   "and decides whether there is another");
 	return ask_requeue(argv);
 }
 

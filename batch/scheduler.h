@@ -18,7 +18,10 @@ struct scheduler {
 	const char *no_task;		/* what that is in other jobs, or NULL: it is not set */
 	/* The seconds until the allocation ends; -1: not known; NULL: it cannot tell. */
 	int64_t (*seconds_left)(void);
-	/* Asks for the job to run again: 0, or -errno with a message; NULL: by the code alone. */
+	/*
+	 * Asks for the job to run again: 0, or -errno with a message (-ECANCELED: the scheduler
+	 * has ended the run, and does what it was asked to); NULL: by the code alone.
+	 */
 	int (*requeue)(void);
 	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code */
 };

@@ -18,7 +18,12 @@ simulate() {
 	chmod +x "commands/$1"
 }
 
-simulate squeue <<< 'echo "$left"'
+simulate squeue <<'TEXT'
+case $* in
+*%T*) echo "${state:-RUNNING None}" ;;
+*) echo "$left" ;;
+esac
+TEXT
 simulate scontrol <<< '[ "$1" = requeue ] && [ ! -e forbidden ] || { echo "Requested operation is presently disabled for job $2"; exit 1; }'
 simulate qrerun <<< 'exit 0'
 simulate qstat <<'TEXT'
