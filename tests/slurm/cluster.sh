@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+# For the cases of area slurm; to be sourced instead of tests/lib.sh.  They share a Slurm of
+# Debian's packages: the case is on the controller, kcr0, and jobs run on kcr1 to kcr4, which
+# are nodes as in tests/mpi/nodes.sh; the first case starts it.  All jobs are those of an
+# ordinary user, where Yama lets processes look at their descendants only.
+export KCR_CLUSTER=/run/kcr-slurm
+if [ -z "${KCR_NODES:-}" ]; then
+	[ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/slurmd ] && [ -x /usr/sbin/munged ] ||
+		{ echo "# SKIP there is no Slurm here"; exit 4; }
+	[ -d /run/kcr-vm ] || { echo "# SKIP it would take over this machine"; exit 4; }
+	export KCR_NODES=$KCR_CLUSTER/nodes
+	if [ ! -e $KCR_CLUSTER/up ]; then
+		mkdir -p $KCR_CLUSTER
+		setsid unshare --net --mount --uts "$KCR_TOP/tests/slurm/start" \
+			< /dev/null > $KCR_CLUSTER/start.out 2>&1 &
+		echo $! > $KCR_CLUSTER/keeper
+		while [ ! -e $KCR_CLUSTER/up ]; do
+			kill -0 $! 2> /dev/null || { cat $KCR_CLUSTER/start.out; exit 1; }
+			sleep 0.2
+		done
+	fi
+	exec nsenter --target "$(< $KCR_CLUSTER/keeper)" --net --mount --uts --wd="$PWD" "$0"
+fi
+. "$KCR_TOP/tests/mpi/nodes.sh"
+. "$KCR_TOP/tests/lib.sh"
+need jq
+for number in 1 2 3 4; do
+	node_pid[number]=$(< "$KCR_NODES/kcr$number")
+done
+trap jobs_end EXIT
+unset TMPDIR
+
+# A folder of the user's, for the jobs; the case is there from now on.
+chmod 711 .
+install -d -m 755 -o user -g user own
+cd own || exit
+
+as_user() { runuser -u user -- env HOME=/home/user "$@"; }
+
+# submit FOLDER SCRIPT [OPTION OF sbatch...]: its ID in $job; its output in FOLDER/out.  The
+# folder has what the script needs.
+submit() {
+	local folder=$1 script=$2
+	shift 2
+	job=$(as_user sbatch --parsable --chdir "$PWD/$folder" --output out --job-name "$folder" \
+		"$@" "$script") || fail "sbatch: $job"
+}
+
+# field JOB NAME: what Slurm says of it, such as JobState, NodeList, Restarts.
+field() { scontrol --oneliner show job "$1" | grep -o " $2=[^ ]*" | head -n 1 | cut -d= -f2; }
+
+# is JOB STATE, runs JOB
+is() { [ "$(field "$1" JobState)" = "$2" ]; }
+runs() { is "$1" RUNNING; }
+
+# all CONDITION JOB...: it is true of each.
+all() {
+	local condition=$1 each
+	shift
+	for each in "$@"; do
+		$condition "$each" || return 1
+	done
+}
+
+# logged FOLDER TEXT [TIMES]: is that in a log of cr_batch there (so often)?
+logged() { [ "$(cat "$1"/kcr/*.log 2> /dev/null | grep -c -- "$2")" -ge "${3:-1}" ]; }
+was_saved() { logged "$1" "saved and requeued\|to go on in the next run"; }
+was_restarted() { logged "$1" "restarted from checkpoint"; }
+
+# nodes_of JOB...: theirs, with commas between them.
+nodes_of() {
+	local each
+	for each in "$@"; do
+		field "$each" NodeList
+	done | sort -u | paste -sd,
+}
+
+# urgent NODES: a job of higher priority takes them over; its ID in $urgent.
+urgent() {
+	urgent=$(as_user sbatch --parsable --partition high --nodes 2 --exclusive --nodelist "$1" \
+		--output /dev/null --wrap "sleep 1000") || fail "sbatch: $urgent"
+}
+
+# leader FOLDER: the PID of the program on its node.
+leader() { cr_batch --status "$1/kcr" --json | jq '.[0].pid'; }
+
+# in_job FOLDER JOB: the program is in the cgroup of that job.
+in_job() {
+	local node
+	node=$(field "$2" NodeList)
+	on "${node#kcr}" grep -q "/job_$2/" "/proc/$(leader "$1")/cgroup"
+}
+
+# completed JOB: with 0; fails if it ended otherwise.
+completed() {
+	case $(field "$1" JobState) in
+	COMPLETED) ;;
+	PENDING | RUNNING | COMPLETING | REQUEUED | CONFIGURING) return 1 ;;
+	*) tell; fail "$(scontrol --oneliner show job "$1")" ;;
+	esac
+}
+
+# What a failure may be due to.
+tell() {
+	squeue --all
+	tail -n 15 $KCR_CLUSTER/log/*
+	tail -n 20 ./*/kcr/*.log ./*/out
+}
+
+# jobs_end: no job is left, for the next case.
+no_job() { [ -z "$(squeue --noheader)" ]; }
+jobs_end() {
+	local status=$?
+	[ $status = 0 ] || tell
+	scancel --user user
+	wait_until no_job
+	exit $status
+}
+
+# counting FOLDER: a program there which counts to 20, in the file `count` and on its output;
+# the step 10 and those that follow wait until `go` exists in the folder above.
+counting() {
+	as_user mkdir -p "$1"
+	cat > "$1/solver" <<'TEXT'
+#!/bin/bash
+exec 8<> <(:)
+for ((i = 1; i <= 20; i++)); do
+	while [ $i -ge 10 ] && [ ! -e ../go ]; do read -r -t 0.05 -u 8; done
+	echo $i >> count
+	echo "step $i"
+done
+TEXT
+	chmod 755 "$1/solver"
+}
+
+# script FOLDER OPTION OF cr_batch...: a job script there, FOLDER/script, which saves on
+# SIGUSR2 as well, and whose program is that of `counting`.
+script() {
+	local folder=$1
+	shift
+	counting "$folder"
+	printf '#!/bin/bash\n#SBATCH --requeue --open-mode=append\nexec cr_batch --save-on=USR2 %s -- ./solver\n' \
+		"$*" > "$folder/script"
+}
+
+# warn SIGNAL JOB: cr_batch alone.
+warn() { as_user scancel --batch --signal "$1" "$2" || fail "scancel: $?"; }
+nine() { says 9 "$1/count"; }
+# counted FOLDER: each step was made once, in order, and each line of output is there.
+counted() {
+	local steps
+	steps=$(seq -s' ' 20)
+	[ "$(paste -sd' ' "$1/count")" = "$steps" ] || fail "$1 counted $(paste -sd' ' "$1/count")"
+	[ "$(sed -n 's/^step //p' "$1/out" | paste -sd' ')" = "$steps" ] || fail "$1 said: $(cat "$1/out")"
+	[ -z "$(find "$1/kcr" -name '*.context*')" ] || fail "$1 left $(ls "$1/kcr")"
+}
