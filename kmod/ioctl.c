@@ -14,6 +14,7 @@
 #include "lookup.h"
 #include "park.h"
 #include "request.h"
+#include "track.h"
 
 /* Who may call, and when (else -EINVAL).  All but SHARED run under job->lock. */
 enum rule {
@@ -29,12 +30,14 @@ static long info(struct kcr_job *job, void *request)
 
 	info->abi = KCR_ABI_VERSION;
 	info->features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
+	if (kcr_track_works())
+		info->features |= KCR_FEATURE_TRACK;
 	info->xstate_size = kcr_xstate_size();
 	return 0;
 }
 
 #define SCAN_FLAGS	(KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE | KCR_SCAN_DIRTY | KCR_SCAN_ALL | \
-			 KCR_SCAN_KEEP_ZERO)
+			 KCR_SCAN_KEEP_ZERO | KCR_SCAN_CHANGES)
 #define ENTER_FLAGS	(KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS)
 
 static const struct command {
@@ -52,9 +55,10 @@ static const struct command {
 	{ { KCR_IOC_SIGACTIONS, 2064, 0 }, PARKED, kcr_ioc_sigactions },
 	{ { KCR_IOC_TIMERS, 24, 0 }, PARKED, kcr_ioc_timers },
 	{ { KCR_IOC_MM, 624, 0 }, PARKED, kcr_ioc_mm },
-	{ { KCR_IOC_VMAS, 40, 0 }, PARKED, kcr_ioc_vmas },
+	{ { KCR_IOC_VMAS, 40, KCR_VMAS_ORIGINS }, PARKED, kcr_ioc_vmas },
 	{ { KCR_IOC_MAPPED_FILE, 24, KCR_FILE_EXE }, SHARED, kcr_ioc_mapped_file },
 	{ { KCR_IOC_DESCRIPTOR, 16, KCR_DESCRIPTOR_CLOEXEC }, OWNER, kcr_ioc_descriptor },
+	{ { KCR_IOC_TRACK, 24, KCR_TRACK_TEST }, PARKED, kcr_ioc_track },
 	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },

@@ -30,6 +30,7 @@ long kcr_ioc_vmas(struct kcr_job *job, void *request);			/* vma.c */
 long kcr_ioc_mapped_file(struct kcr_job *job, void *request);		/* mapped_file.c */
 long kcr_ioc_descriptor(struct kcr_job *job, void *request);		/* descriptor.c */
 long kcr_ioc_scan(struct kcr_job *job, void *request);			/* scan.c */
+long kcr_ioc_track(struct kcr_job *job, void *request);			/* track.c */
 long kcr_ioc_write(struct kcr_job *job, void *request);			/* pages.c */
 long kcr_ioc_read(struct kcr_job *job, void *request);			/* pages.c */
 long kcr_ioc_fill(struct kcr_job *job, void *request);			/* pages.c */

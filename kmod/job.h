@@ -4,7 +4,7 @@
  * Read this first; kmod/ioctl.c has the commands that it takes, kmod/job.c its
  * beginning and end; kmod/member.c adds processes, kmod/park.c stops them,
  * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c copies
- * memory, kmod/snapshot.c copies address spaces, kmod/notify.c notifies clients
+ * memory, kmod/track.c tracks changes of it, kmod/snapshot.c copies address spaces, kmod/notify.c notifies clients
  * (kmod/client.c), kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
  * kmod/policy.c decides who may, kmod/account.c how much.
  *

@@ -31,6 +31,7 @@ HAS_SIZE(kcr_vmas, 40);
 HAS_SIZE(kcr_mapped_file, 24);
 HAS_SIZE(kcr_descriptor, 16);
 HAS_SIZE(kcr_scan, 64);
+HAS_SIZE(kcr_track, 24);
 HAS_SIZE(kcr_pages, 56);
 HAS_SIZE(kcr_snapshot, 16);
 HAS_SIZE(kcr_release, 24);

@@ -20,6 +20,7 @@
 #include "lookup.h"
 #include "park.h"
 #include "policy.h"
+#include "track.h"
 
 static int kcr_open(struct inode *inode, struct file *file)
 {
@@ -126,6 +127,7 @@ static void __exit kcr_exit(void)
 	misc_deregister(&kcr_device);
 	kcr_parked_cancel_all();
 	kcr_job_wait_none();
+	kcr_track_exit();
 	kcr_fork_exit();
 	kcr_member_exit();
 	/* A work that dropped the last job may still be executing our code. */

@@ -36,10 +36,12 @@ struct scan {
 	bool anon_only;		/* private file mapping */
 	bool drop_zero;
 	bool dirty_only;
+	bool changes;		/* say which pages are unchanged … */
+	bool huge_changes;	/* … in huge pages, too */
 	unsigned long next;	/* set when there is no more room */
 };
 
-/* False: no room for the page. */
+/* `address` plus KCR_RUN_*.  False: no room for the page. */
 static bool add_page(struct scan *s, unsigned long address)
 {
 	struct kcr_run *run = s->nr_runs ? &s->runs[s->nr_runs - 1] : NULL;
@@ -57,7 +59,7 @@ static bool add_page(struct scan *s, unsigned long address)
 	s->nr_pages++;
 	return true;
 full:
-	s->next = address;
+	s->next = address & PAGE_MASK;
 	return false;
 }
 
@@ -91,6 +93,22 @@ static bool is_worth(struct scan *s, unsigned long pfn)
 	return !s->drop_zero || !page_is_zero(page);
 }
 
+/*
+ * Not written to since the soft-dirty bits were cleared.  This bit alone is not enough:
+ * it is also clear in the entry of a new page that a debugger has written to where the
+ * program may not, and of what KSM makes; but these are not marked as dirty.  A writable
+ * entry would have been written to unseen.
+ */
+static bool pte_is_unchanged(const struct scan *s, pte_t pte)
+{
+	return s->changes && pte_dirty(pte) && !pte_soft_dirty(pte) && !pte_write(pte);
+}
+
+static bool pmd_is_unchanged(const struct scan *s, pmd_t pmd)
+{
+	return s->huge_changes && pmd_dirty(pmd) && !pmd_soft_dirty(pmd) && !pmd_write(pmd);
+}
+
 static bool scan_pte(struct scan *s, unsigned long address, pte_t pte)
 {
 	if (pte_none(pte))
@@ -106,6 +124,8 @@ static bool scan_pte(struct scan *s, unsigned long address, pte_t pte)
 		return true;
 	if (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))
 		return true;
+	if (pte_is_unchanged(s, pte) && !pte_special(pte))
+		return add_page(s, address | KCR_RUN_UNCHANGED);
 	return !is_worth(s, pte_pfn(pte)) || add_page(s, address);
 }
 
@@ -174,6 +194,8 @@ static bool scan_pmd(struct scan *s, pmd_t *pmd, unsigned long address,
 	spin_lock(lock);
 	if (pmd_val(READ_ONCE(*pmd)) != pmd_val(seen))
 		*again = true;
+	else if (huge && pmd_is_unchanged(s, seen))
+		room = add_all(s, address | KCR_RUN_UNCHANGED, end);
 	else if (is_dirty_pmd(s, seen))
 		room = scan_huge(s, pmd_pfn(seen) + ((address & ~PMD_MASK) >> PAGE_SHIFT),
 				 huge, address, end);
@@ -263,6 +285,17 @@ static void take_all(struct scan *s, unsigned long address, unsigned long end)
 	s->next = address + s->nr_pages * PAGE_SIZE;
 }
 
+/*
+ * Can soft-dirty bits be believed here?  A new mapping's cannot: the kernel does not watch
+ * them.  KSM loses them, and memory that is not this process's alone is written to by others.
+ */
+static bool has_changes(struct vm_area_struct *vma)
+{
+	return KCR_HAVE_SOFT_DIRTY && vma_is_anonymous(vma) &&
+	       !(vma->vm_flags & (VM_SOFTDIRTY | VM_MERGEABLE | VM_HUGETLB | VM_MAYSHARE |
+				  KCR_VM_UFFD));
+}
+
 /* mmap_lock held. */
 static int scan_vma(struct scan *s, const struct kcr_scan *req)
 {
@@ -281,6 +314,8 @@ static int scan_vma(struct scan *s, const struct kcr_scan *req)
 	/* New since the bits were cleared, or of a kind that is never cleared. */
 	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
 		s->dirty_only = false;
+	s->changes = s->changes && has_changes(vma);
+	s->huge_changes = s->huge_changes && s->changes;
 	if (vma->vm_flags & VM_HUGETLB && vma->vm_flags & VM_MAYSHARE)
 		s->tables = vma->vm_file->f_mapping;
 	return scan_range(s, req->start, req->end);
@@ -312,6 +347,7 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	struct kcr_scan *req = request;
 	struct scan s = {};
 	int err = check_request(req);
+	bool pinned;
 
 	if (err)
 		return err;
@@ -325,6 +361,10 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);
 	if (IS_ERR(s.mm))
 		return PTR_ERR(s.mm);
+	/* Who has pinned a page writes to it unseen, long after. */
+	pinned = kcr_mm_has_pinned(kcr_job_find(job, req->pid)->mm);
+	s.changes = req->flags & KCR_SCAN_CHANGES && (KCR_HAVE_PINNED_KEEP_DIRTY || !pinned);
+	s.huge_changes = s.changes && !pinned;
 	s.runs = kvmalloc_array(s.max_runs, sizeof(*s.runs), GFP_KERNEL_ACCOUNT);
 	err = s.runs ? scan_mm(&s, req) : -ENOMEM;
 	mmput(s.mm);

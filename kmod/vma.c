@@ -33,6 +33,7 @@ struct vma_table {
 	u64 len_strings;
 	struct file *last_file;	/* neighbours often map the same file … */
 	u32 last_path;		/* … whose path is here */
+	bool origins;		/* KCR_VMAS_ORIGINS */
 };
 
 static const struct {
@@ -160,6 +161,8 @@ static int add_vma(struct vma_table *table, struct vm_area_struct *vma)
 		err = add_path(table, vma->vm_file, &out.path);
 		if (err)
 			return err;
+	} else if (table->origins) {
+		out.offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	}
 	if (vma->vm_flags & VM_HUGETLB)
 		out.page_size = vma_kernel_pagesize(vma);
@@ -218,8 +221,10 @@ static int table_copy(const struct vma_table *table, struct kcr_vmas *req)
 
 long kcr_ioc_vmas(struct kcr_job *job, void *request)
 {
-	struct vma_table table = { .len_strings = 1 };
 	struct kcr_vmas *req = request;
+	struct vma_table table = {
+		.len_strings = 1, .origins = req->flags & KCR_VMAS_ORIGINS,
+	};
 	struct mm_struct *mm = kcr_job_mm(job, req->pid, false);
 	int err;
 

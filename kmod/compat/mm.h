@@ -18,6 +18,17 @@
 
 /* 6.1: the maple tree replaced the list of VMAs (763ecb035029). */
 #define KCR_HAVE_VMA_ITERATOR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0))
+/* 6.3: flags of a VMA change through functions (bc292ab00f6c). */
+#define KCR_HAVE_VM_FLAGS_SET	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0))
+/*
+ * 5.19: mprotect(2) made pages writable without regard to the soft-dirty bit
+ * (64fe24a3e05e); 6.0 has the repair (76aefad628aa).
+ */
+#define KCR_HAVE_SOFT_DIRTY	(IS_ENABLED(CONFIG_MEM_SOFT_DIRTY) &&		\
+				 (LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0) ||	\
+				  LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)))
+/* 5.11: clearing soft-dirty bits leaves those of pinned small pages (9348b73c2e1b). */
+#define KCR_HAVE_PINNED_KEEP_DIRTY	(LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0))
 /* 6.5: get_user_pages_remote() lost its vmas argument (ca5e863233e8). */
 #define KCR_HAVE_GUP_VMAS	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0))
 /* 5.19: PTE markers, entries without a page (679d10331910). */
@@ -77,6 +88,28 @@ static inline long kcr_pin_pages(struct mm_struct *mm, unsigned long address,
 #else
 	return pin_user_pages_remote(mm, address, nr, FOLL_WRITE | FOLL_FORCE,
 				     pages, NULL);
+#endif
+}
+
+/* Marks a mapping as new since soft-dirty bits were cleared.  mmap_lock held for writing. */
+static inline void kcr_vma_set_new(struct vm_area_struct *vma)
+{
+#if KCR_HAVE_VM_FLAGS_SET
+	vm_flags_set(vma, VM_SOFTDIRTY);
+#else
+	vma->vm_flags |= VM_SOFTDIRTY;
+#endif
+}
+
+/* Has a page ever been pinned for writing from outside the page tables (DMA)? */
+static inline bool kcr_mm_has_pinned(struct mm_struct *mm)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	return mm_flags_test(MMF_HAS_PINNED, mm);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 14, 0)	/* a458b76a41ba */
+	return test_bit(MMF_HAS_PINNED, &mm->flags);
+#else
+	return atomic_read(&mm->has_pinned);
 #endif
 }
 

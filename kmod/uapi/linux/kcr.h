@@ -34,6 +34,7 @@
 
 #define KCR_FEATURE_SNAPSHOT	(1 << 0)	/* KCR_IOC_SNAPSHOT works */
 #define KCR_FEATURE_CLONE	(1 << 1)	/* KCR_IOC_CLONE works */
+#define KCR_FEATURE_TRACK	(1 << 2)	/* KCR_IOC_TRACK works */
 
 struct kcr_info {
 	__u32 size;
@@ -283,10 +284,16 @@ struct kcr_vma {
 	__u32 pad;
 };
 
+/*
+ * `offset` of a mapping without a file says, in bytes, at which address its first page
+ * would have been when its pages were first touched: mremap(2) moves pages, not that.
+ */
+#define KCR_VMAS_ORIGINS	(1 << 0)
+
 /* ENOSPC: count or strings_len return what is needed. */
 struct kcr_vmas {
 	__u32 size;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* KCR_VMAS_* */
 	__s32 pid;
 	__u32 count;		/* in: capacity; out: how many there are */
 	__u64 vmas;		/* struct kcr_vma[count] */
@@ -331,7 +338,7 @@ struct kcr_descriptor {
 };
 
 struct kcr_run {
-	__u64 address;		/* a multiple of 4096 */
+	__u64 address;		/* a multiple of 4096, plus KCR_RUN_* as the result of a SCAN */
 	__u64 nr_pages;		/* of 4096 bytes */
 };
 
@@ -340,6 +347,13 @@ struct kcr_run {
 #define KCR_SCAN_DIRTY		(1 << 2)	/* only pages with the soft-dirty bit */
 #define KCR_SCAN_ALL		(1 << 3)	/* every page, touched or not (vdso) */
 #define KCR_SCAN_KEEP_ZERO	(1 << 4)	/* also pages that hold only zeros */
+#define KCR_SCAN_CHANGES	(1 << 5)	/* also say which are unchanged, see TRACK */
+
+/*
+ * CHANGES: nobody has written to these pages since tracking began, and they are anonymous
+ * memory; whether they hold only zeros was not looked at.
+ */
+#define KCR_RUN_UNCHANGED	(1 << 0)
 
 /*
  * Finds the pages worth saving in [start, end), at most max_pages of them and
@@ -357,6 +371,26 @@ struct kcr_scan {
 	__u64 runs;		/* struct kcr_run[count] */
 	__u64 next;		/* out: where to go on */
 	__u64 nr_pages;		/* out */
+};
+
+#define KCR_TRACK_TEST		(1 << 0)	/* begin nothing: is it tracked since `id`? */
+
+/*
+ * Begins to track which pages of a process are written to, as SCAN (CHANGES) says.  Called
+ * for a parked process just after a 4 was written to its /proc/PID/clear_refs; `id`
+ * names that moment for a later TEST.  Tracking survives the job.  It ends with the
+ * program's end or exec, when somebody else clears these bits, and when it begins again
+ * for the same memory; a child does not inherit it.
+ * TEST: 0 it has been tracked since `id`, without a gap; ENODATA it has not.
+ * EOPNOTSUPP: the kernel has no soft-dirty bits, or the process no vdso; EBUSY: a process
+ * that is not parked uses the same memory; EINVAL: id 0 is no moment.
+ */
+struct kcr_track {
+	__u32 size;
+	__u32 flags;		/* KCR_TRACK_* */
+	__s32 pid;
+	__u32 pad;
+	__u64 id;
 };
 
 #define KCR_PAGES_SNAPSHOT	(1 << 0)	/* of the snapshot */
@@ -589,6 +623,7 @@ struct kcr_resume {
 #define KCR_IOC_CANCEL		_IOW(KCR_IOC_MAGIC, 0x20, struct kcr_cancel)
 #define KCR_IOC_FINISH		_IOWR(KCR_IOC_MAGIC, 0x21, struct kcr_finish)
 #define KCR_IOC_DESCRIPTOR	_IOW(KCR_IOC_MAGIC, 0x23, struct kcr_descriptor)
+#define KCR_IOC_TRACK		_IOW(KCR_IOC_MAGIC, 0x24, struct kcr_track)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)

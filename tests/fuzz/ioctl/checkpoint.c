@@ -130,6 +130,26 @@ static bool scan(struct actor *actor, int job, struct kcr_scan *request)
 	return !call(actor, job, KCR_IOC_SCAN, request) && request->count;
 }
 
+/* Two owners of one process may do so at a time, and its end comes at any moment. */
+static void track(struct actor *actor, int job, pid_t pid)
+{
+	struct kcr_track request = { .size = sizeof(request), .pid = pid,
+				     .id = 1 + below(&actor->random, 2) };
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/clear_refs", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (write(fd, "4", 1) != 1)
+			request.flags = KCR_TRACK_TEST;
+		close(fd);
+	}
+	call(actor, job, KCR_IOC_TRACK, &request);
+	request.flags = KCR_TRACK_TEST;
+	call(actor, job, KCR_IOC_TRACK, &request);
+}
+
 static void move(struct actor *actor, int job, const struct kcr_scan *found)
 {
 	struct kcr_pages request = { .size = sizeof(request), .pid = found->pid,
@@ -167,6 +187,8 @@ static void read_memory(struct actor *actor, int job, pid_t pid, bool snapshot)
 		found.flags = snapshot ? KCR_SCAN_SNAPSHOT : 0;
 		if (vma.ino && !(vma.flags & KCR_VMA_SHARED))
 			found.flags |= KCR_SCAN_PRIVATE;
+		if (chance(&actor->random, 50))
+			found.flags |= KCR_SCAN_CHANGES;
 		found.start = vma.start;
 		found.end = vma.end;
 		if (scan(actor, job, &found))
@@ -188,6 +210,8 @@ static void read_some(struct actor *actor, int job, const struct list *listed)
 		read_rest(actor, job, pid);
 		if (!skip(actor))
 			read_memory(actor, job, pid, false);
+		if (!skip(actor))
+			track(actor, job, pid);
 	}
 }
 

@@ -37,6 +37,7 @@ static const struct {
 	{ "VMAS", KCR_IOC_VMAS, 20 },
 	{ "MAPPED_FILE", KCR_IOC_MAPPED_FILE, 2 },
 	{ "SCAN", KCR_IOC_SCAN, 20 },
+	{ "TRACK", KCR_IOC_TRACK, 20 },
 	{ "WRITE", KCR_IOC_WRITE, 10 },
 	{ "READ", KCR_IOC_READ, 10 },
 	{ "SNAPSHOT", KCR_IOC_SNAPSHOT, 30 },

@@ -29,6 +29,7 @@ union request {
 	struct kcr_mapped_file mapped_file;
 	struct kcr_descriptor descriptor;
 	struct kcr_scan scan;
+	struct kcr_track track;
 	struct kcr_pages pages;
 	struct kcr_snapshot snapshot;
 	struct kcr_release release;
@@ -132,6 +133,7 @@ static void fill_pid(struct actor *actor, union request *r)
 static void fill_vmas(struct actor *actor, union request *r)
 {
 	r->vmas.pid = any_pid(actor);
+	r->vmas.flags = below(&actor->random, 2);
 	r->vmas.count = below(&actor->random, 500);
 	r->vmas.vmas = any_buffer(actor);
 	r->vmas.strings_len = below(&actor->random, 8192);
@@ -155,12 +157,19 @@ static void fill_descriptor(struct actor *actor, union request *r)
 static void fill_scan(struct actor *actor, union request *r)
 {
 	r->scan.pid = any_pid(actor);
-	r->scan.flags = below(&actor->random, 32);
+	r->scan.flags = below(&actor->random, 64);
 	r->scan.start = (uintptr_t)(chance(&actor->random, 30) ? TOKEN : actor->world->arena);
 	r->scan.end = r->scan.start + 4096 * (1 + below(&actor->random, 40));
 	r->scan.max_pages = below(&actor->random, 5000);
 	r->scan.count = below(&actor->random, 200);
 	r->scan.runs = any_buffer(actor);
+}
+
+static void fill_track(struct actor *actor, union request *r)
+{
+	r->track.pid = any_pid(actor);
+	r->track.flags = below(&actor->random, 2);
+	r->track.id = 1 + below(&actor->random, 3);
 }
 
 /* The runs are in the last page of the buffer, after the space for pages. */
@@ -260,6 +269,7 @@ static const struct {
 	{ KCR_IOC_SIGACTIONS, fill_pid }, { KCR_IOC_TIMERS, fill_timers },
 	{ KCR_IOC_MM, fill_pid }, { KCR_IOC_VMAS, fill_vmas },
 	{ KCR_IOC_MAPPED_FILE, fill_mapped_file }, { KCR_IOC_SCAN, fill_scan },
+	{ KCR_IOC_TRACK, fill_track },
 	{ KCR_IOC_WRITE, fill_pages }, { KCR_IOC_READ, fill_pages },
 	{ KCR_IOC_SNAPSHOT, fill_nothing }, { KCR_IOC_RELEASE, fill_release },
 	{ KCR_IOC_NOTIFY, fill_notify }, { KCR_IOC_CANCEL, fill_cancel },
@@ -374,22 +384,22 @@ void attack(struct actor *actor)
 	pid_t pid = setting->canaries[below(&actor->random, CANARIES)];
 	static const unsigned long reads[] = { KCR_IOC_THREADS, KCR_IOC_SIGNALS,
 		KCR_IOC_SIGACTIONS, KCR_IOC_TIMERS, KCR_IOC_MM, KCR_IOC_VMAS, KCR_IOC_MAPPED_FILE,
-		KCR_IOC_SCAN, KCR_IOC_WRITE, KCR_IOC_READ, KCR_IOC_FILL, KCR_IOC_STORE,
-		KCR_IOC_WAIT, KCR_IOC_DESCRIPTOR };
-	uint32_t which = below(&actor->random, 30);
+		KCR_IOC_SCAN, KCR_IOC_TRACK, KCR_IOC_WRITE, KCR_IOC_READ, KCR_IOC_FILL,
+		KCR_IOC_STORE, KCR_IOC_WAIT, KCR_IOC_DESCRIPTOR };
+	uint32_t which = below(&actor->random, 31);
 	union request r;
 	size_t i;
 
 	memset(&r, 0, sizeof(r));
-	if (which < 14) {
+	if (which < 15) {
 		for (i = 0; i < NR_KINDS; i++)
 			if (kinds[i].number == reads[which])
 				kinds[i].fill(actor, &r);
 		r.mm.pid = pid;		/* at the same offset in all of them */
 		expect_refusal(actor, reads[which], &r);
-	} else if (which < 22) {
+	} else if (which < 23) {
 		attack_mapped_file(actor, &r);
-	} else if (which < 26) {
+	} else if (which < 27) {
 		r.add.pid = pid;
 		r.add.mem_fd = which & 1 ? FUZZ_FD + 2 : memory_of(any_pid(actor));
 		expect_refusal(actor, KCR_IOC_ADD, &r);
