@@ -157,6 +157,8 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 		if (start < from)
 			space->region[space->nr_regions++] = (struct region) {
 				.start = start, .end = from, .how = how,
+				.anonymous = !v->path && how == SAVE_TOUCHED,
+				.origin = v->offset + (start - v->start),
 				.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
 			};
 		start = to;
@@ -235,7 +237,9 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 	out->end = v->end;
 	out->flags = v->flags;
 	out->has_offset = out->has_pkey = out->has_page_size = true;
-	out->offset = v->offset;
+	out->offset = v->path ? v->offset : 0;
+	out->has_origin = !v->path && changes_wanted(c);
+	out->origin = v->offset;
 	out->pkey = v->pkey;
 	out->page_size = v->page_size;
 	if (*path) {
@@ -393,7 +397,8 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 		err = copy_fields(&fields, member, mm);
 	if (err)
 		return err;
-	count = device_vmas(c->attempt.job, member->pid, &vma, &strings);
+	count = device_vmas(c->attempt.job, member->pid, changes_wanted(c) ? KCR_VMAS_ORIGINS : 0,
+			    &vma, &strings);
 	if (count < 0)
 		return count;
 	err = record_save(c, member->pid, vma, count, strings, mm);

@@ -68,6 +68,8 @@ static int save_stopped(struct checkpoint *c)
 	c->result->describe_ns = now_ns() - start;
 	if (!err && c->attempt.snapshot)
 		err = make_snapshot(c);
+	if (!err)
+		err = changes_find(c);
 	if (err)
 		return err;
 	files = c->attempt.description.files;
@@ -107,6 +109,7 @@ static int finish(struct checkpoint *c)
 
 	c->result->bytes = context_writer_bytes(c->attempt.writer);
 	c->result->nr_unchanged = increment_unchanged(c->increment);
+	c->result->nr_unwritten = increment_unwritten(c->increment);
 	c->result->nr_pages -= c->result->nr_unchanged;
 	start = now_ns();
 	if (!err)
@@ -154,6 +157,8 @@ static int attempt_run(struct checkpoint *c)
 	err = stop_processes(c);
 	if (!err)
 		err = save_stopped(c);
+	if (!err)
+		err = changes_track(c);
 	/* Our duplicates, before anything runs again. */
 	if (c->attempt.description.files)
 		file_table_close(c->attempt.description.files);
@@ -174,8 +179,9 @@ static int begin_again(struct checkpoint *c, int why)
 	if (err && why == -EBUSY)
 		return why;
 	if (err)
-		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, "
-				   "and what was written can't be taken back: try again");
+		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, or "
+				   "its tracking disturbed, and what was written can't be taken back: "
+				   "try again");
 	attempt_end(c);
 	report_clear();
 	if (why == -EBUSY)

@@ -3,7 +3,8 @@
  * Checkpoint: from running processes to a complete context file.  The order
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
- * saves their pages, destination.c puts the file in place.
+ * saves their pages (of an increment: increment.c, changes.c), destination.c puts the
+ * file in place.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
 #define KCR_CHECKPOINT_CHECKPOINT_H
@@ -37,6 +38,13 @@ enum checkpoint_ptrace {
 	CHECKPOINT_PTRACE_ALLOW,	/* save it, without its debugger */
 };
 
+/* How an increment finds out which pages have changed. */
+enum checkpoint_changes {
+	CHECKPOINT_AUTO,		/* as DIRTY, silently */
+	CHECKPOINT_DIRTY,		/* writes are tracked; where they are not, as HASH */
+	CHECKPOINT_HASH,		/* all pages are compared with the parent's hashes */
+};
+
 #define CHECKPOINT_SAVE_EXE	(1 << 0)	/* pages of the executable */
 #define CHECKPOINT_SAVE_PRIVATE	(1 << 1)	/* pages of all private file mappings */
 #define CHECKPOINT_SAVE_SHARED	(1 << 2)	/* contents of shared mapped files */
@@ -61,6 +69,7 @@ struct checkpoint_options {
 	enum checkpoint_ptrace tracer;
 	enum context_compression compression;
 	bool incremental;		/* save tables, and only what differs from a parent */
+	enum checkpoint_changes changes;
 	const char *parent;		/* its file; NULL: the present one at `path`, if any */
 	const char *chain_path;		/* the parent's older files may also be there; or NULL */
 	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
@@ -80,6 +89,7 @@ struct checkpoint_result {
 	size_t nr_threads;
 	uint64_t nr_pages;
 	uint64_t nr_unchanged;		/* pages more, which older files have */
+	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	uint64_t bytes;			/* of the context file */
 	uint64_t park_ns;		/* until the last thread was stopped */
 	uint64_t describe_ns;

@@ -514,8 +514,10 @@ void describe_free(struct description *d)
 
 	for (size_t i = 0; i < d->nr_processes; i++)
 		kcr__process__free_unpacked(d->process[i], NULL);
-	for (size_t i = 0; i < d->nr_spaces; i++)
+	for (size_t i = 0; i < d->nr_spaces; i++) {
 		free(d->space[i].region);
+		changes_free(&d->space[i].changes);
+	}
 	free(d->process);
 	free(d->space);
 	mapped_free(d);

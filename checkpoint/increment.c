@@ -35,7 +35,7 @@ struct increment {
 	struct page_map *pages;		/* its tables; NULL: the image will be full */
 	Kcr__Ancestor parent, *ancestor[CONTEXT_MAX_ANCESTORS];
 	size_t nr_ancestors;
-	uint64_t unchanged;		/* atomic */
+	uint64_t unchanged, unwritten;	/* atomic */
 };
 
 /* ---- finding the parent --------------------------------------------------------------- */
@@ -226,6 +226,16 @@ static unsigned int owner_of(const struct increment *i, page_cursor *cursor, int
 								  i->nr_ancestors;
 }
 
+/* What the parent's table says of a page, which source and sieve have found there. */
+static unsigned int copy_entry(const struct increment *i, page_cursor *cursor, int32_t pid,
+			       uint64_t address, struct context_hash *hash)
+{
+	size_t page = page_map_find(i->pages, cursor, pid, address);
+
+	*hash = *page_map_hash(i->pages, page);
+	return page_map_owner(i->pages, page);
+}
+
 static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
 		struct page_table *t)
 {
@@ -242,13 +252,21 @@ static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, boo
 		uint64_t end = address + chunk->runs[r].nr_pages * CONTEXT_PAGE;
 
 		for (; address < end; address += CONTEXT_PAGE, page++) {
-			t->hash[page] = hash_page(data + page * CONTEXT_PAGE);
-			t->owner[page] = owner_of(i, &cursor, chunk->pid, address, &t->hash[page]);
+			if (chunk->unwritten) {
+				t->owner[page] = copy_entry(i, &cursor, chunk->pid, address,
+							    &t->hash[page]);
+			} else {
+				t->hash[page] = hash_page(data + page * CONTEXT_PAGE);
+				t->owner[page] = owner_of(i, &cursor, chunk->pid, address,
+							  &t->hash[page]);
+			}
 			keep[page] = t->owner[page] == i->nr_ancestors;
 			unchanged += !keep[page];
 		}
 	}
 	__atomic_fetch_add(&i->unchanged, unchanged, __ATOMIC_RELAXED);
+	if (chunk->unwritten)
+		__atomic_fetch_add(&i->unwritten, unchanged, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -340,8 +358,28 @@ uint64_t increment_unchanged(const struct increment *i)
 	return i ? __atomic_load_n(&i->unchanged, __ATOMIC_RELAXED) : 0;
 }
 
+uint64_t increment_unwritten(const struct increment *i)
+{
+	return i ? __atomic_load_n(&i->unwritten, __ATOMIC_RELAXED) : 0;
+}
+
+const struct context *increment_parent(const struct increment *i, uint64_t *id)
+{
+	if (!i || !i->pages)
+		return NULL;
+	*id = i->parent.id;
+	return i->context;
+}
+
+bool increment_has(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address)
+{
+	return page_map_find(i->pages, cursor, pid, address) != SIZE_MAX;
+}
+
 void increment_again(struct increment *i)
 {
-	if (i)
-		__atomic_store_n(&i->unchanged, 0, __ATOMIC_RELAXED);
+	if (!i)
+		return;
+	__atomic_store_n(&i->unchanged, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&i->unwritten, 0, __ATOMIC_RELAXED);
 }

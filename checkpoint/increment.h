@@ -3,7 +3,7 @@
  * An increment: the image holds only pages that differ from those of a parent.  A
  * difference is found by comparing 128-bit hashes, so it does not matter who wrote a
  * page, and when: it works on every kernel, after a restart and for any copy of a
- * process.  A page that is absent (it would be zero, or that of a file) is absent from
+ * process.  Pages that are known not to have been written (changes.h) are not read at all.  A page that is absent (it would be zero, or that of a file) is absent from
  * the tables, too, and costs nothing.
  *
  * Without a parent of its own choice the tool keeps a chain under one name: NAME is
@@ -12,6 +12,7 @@
 #ifndef KCR_CHECKPOINT_INCREMENT_H
 #define KCR_CHECKPOINT_INCREMENT_H
 
+#include "image/page_map.h"
 #include "image/pages.h"
 
 struct checkpoint;
@@ -37,8 +38,13 @@ uint64_t increment_features(const struct increment *i);
 void increment_describe(const struct increment *i, Kcr__Preamble *preamble);
 /* Drops the pages that the parent has, and makes the tables; or NULL. */
 struct page_sieve *increment_sieve(struct increment *i);
-/* Pages that were dropped so far. */
+/* Pages that were dropped so far, and how many of them were `unwritten`. */
 uint64_t increment_unchanged(const struct increment *i);
+uint64_t increment_unwritten(const struct increment *i);
+/* The parent's description, *id its id.  NULL: the image will be full. */
+const struct context *increment_parent(const struct increment *i, uint64_t *id);
+/* Has the parent this page? */
+bool increment_has(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address);
 /* A new attempt begins: none was. */
 void increment_again(struct increment *i);
 

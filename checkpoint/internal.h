@@ -5,6 +5,7 @@
 #ifndef KCR_CHECKPOINT_INTERNAL_H
 #define KCR_CHECKPOINT_INTERNAL_H
 
+#include "checkpoint/changes.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/destination.h"
 #include "checkpoint/increment.h"
@@ -95,7 +96,9 @@ enum save_pages {
 
 struct region {
 	uint64_t start, end;
+	uint64_t origin;	/* of `start`, see kcr.h; if `anonymous` */
 	enum save_pages how;
+	bool anonymous;		/* memory without a file */
 	bool early;		/* not in a snapshot: written before the release */
 };
 
@@ -103,6 +106,7 @@ struct address_space {
 	pid_t pid;
 	struct region *region;
 	size_t nr_regions;
+	struct changes changes;
 };
 
 #define BUSY_US		10000		/* before a retry of what is busy for a moment */

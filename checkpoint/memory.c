@@ -2,7 +2,8 @@
 /*
  * The pages of the processes, as a source of the page pipeline: finds those to
  * save and gathers them in chunks across mappings.  The module reads them, into
- * the file or into a buffer.  Of an increment only those go on that have changed.
+ * the file or into a buffer.  Of an increment only those go on that have changed; those that
+ * are known not to have been written to (changes.c) are not even read.
  */
 #include "checkpoint/internal.h"
 
@@ -13,6 +14,13 @@
 #include "image/pages.h"
 #include "report/report.h"
 
+/* Pages of one process. */
+struct pages {
+	size_t nr_runs;
+	uint64_t nr_pages;
+	struct kcr_run run[CONTEXT_CHUNK_RUNS];
+};
+
 struct process_pages {
 	struct page_source source;
 	struct checkpoint *c;
@@ -20,9 +28,11 @@ struct process_pages {
 	bool snapshot;
 	size_t space, region;		/* where the search continues */
 	uint64_t address;		/* … 0: at the region's start */
-	size_t nr_runs;
-	uint64_t nr_pages;
-	struct kcr_run run[CONTEXT_CHUNK_RUNS];
+	pid_t pid;			/* whose pages these are */
+	struct pages found;		/* by the last search; of these … */
+	struct pages unread;		/* … those to be read … */
+	struct pages unwritten;		/* … and those that the parent has */
+	page_cursor cursor;		/* in the parent's tables */
 };
 
 static struct process_pages *process_pages(struct page_source *source)
@@ -47,30 +57,52 @@ static void next_region(struct process_pages *s)
 	s->address = 0;
 }
 
-/* Adds pages of the region to the chunk; 1: the chunk is full, 0, or -errno. */
-static int scan_region(struct process_pages *s, pid_t pid, const struct region *r)
+static bool is_full(const struct pages *p)
+{
+	return p->nr_pages == CONTEXT_CHUNK_PAGES || p->nr_runs == CONTEXT_CHUNK_RUNS;
+}
+
+/* Adds what a scan finds from `start` to at most `end`; *next: where it has ended. */
+static int scan(struct process_pages *s, pid_t pid, uint32_t flags, uint64_t start, uint64_t end,
+		struct pages *out, uint64_t *next)
 {
 	struct kcr_scan scan = {
-		.flags = scan_flags(s, r->how), .pid = pid,
-		.start = s->address ?: r->start, .end = r->end,
-		.count = CONTEXT_CHUNK_RUNS - s->nr_runs,
-		.max_pages = CONTEXT_CHUNK_PAGES - s->nr_pages,
-		.runs = (uintptr_t)&s->run[s->nr_runs],
+		.flags = flags, .pid = pid, .start = start, .end = end,
+		.count = CONTEXT_CHUNK_RUNS - out->nr_runs,
+		.max_pages = CONTEXT_CHUNK_PAGES - out->nr_pages,
+		.runs = (uintptr_t)&out->run[out->nr_runs],
 	};
 	int err = device_scan(s->c->attempt.job, &scan);
 
 	if (err)
 		return err;
-	s->nr_runs += scan.count;
-	s->nr_pages += scan.nr_pages;
-	s->address = scan.next;
-	if (scan.next < r->end)
-		return 1;
-	next_region(s);
-	return s->nr_pages == CONTEXT_CHUNK_PAGES || s->nr_runs == CONTEXT_CHUNK_RUNS;
+	out->nr_runs += scan.count;
+	out->nr_pages += scan.nr_pages;
+	*next = scan.next;
+	return 0;
 }
 
-/* Fills the chunk from the address space; 1: it is full, 0: no regions are left. */
+/* Adds pages of the region to those found; 1: it is enough, 0, or -errno. */
+static int scan_region(struct process_pages *s, const struct address_space *space,
+		       const struct region *r)
+{
+	uint32_t flags = scan_flags(s, r->how);
+	uint64_t start = s->address ?: r->start, end;
+	int err;
+
+	if (changes_known(space, r, start, &end))
+		flags |= KCR_SCAN_CHANGES;
+	err = scan(s, space->pid, flags, start, end, &s->found, &s->address);
+	if (err)
+		return err;
+	if (s->address < end)
+		return 1;
+	if (end == r->end)
+		next_region(s);
+	return is_full(&s->found);
+}
+
+/* Searches the address space; 1: enough was found, 0: no regions are left. */
 static int scan_space(struct process_pages *s, const struct address_space *space)
 {
 	int full = 0;
@@ -79,36 +111,122 @@ static int scan_space(struct process_pages *s, const struct address_space *space
 		const struct region *r = &space->region[s->region];
 
 		if (r->early == s->early)
-			full = scan_region(s, space->pid, r);
+			full = scan_region(s, space, r);
 		else
 			next_region(s);
 	}
 	return full;
 }
 
-static int next(struct page_source *source, struct context_chunk *chunk)
+static void add(struct pages *out, uint64_t address, uint64_t nr_pages)
 {
-	struct process_pages *s = process_pages(source);
+	out->run[out->nr_runs++] = (struct kcr_run){ .address = address, .nr_pages = nr_pages };
+	out->nr_pages += nr_pages;
+}
+
+/* How many of the first pages does the parent have, or not have? */
+static uint64_t count_alike(struct process_pages *s, pid_t pid, uint64_t address,
+			    uint64_t nr_pages, bool *has)
+{
+	uint64_t n = 1;
+
+	*has = increment_has(s->c->increment, &s->cursor, pid, address);
+	while (n < nr_pages && *has == increment_has(s->c->increment, &s->cursor, pid,
+						     address + n * CONTEXT_PAGE))
+		n++;
+	return n;
+}
+
+/*
+ * Pages that have not been written to.  One that the parent does not have was zero, or was
+ * left out, when it was made: it is treated as if it had changed.
+ */
+static int sort_unchanged(struct process_pages *s, pid_t pid, uint64_t address, uint64_t nr_pages)
+{
+	uint64_t end = address + nr_pages * CONTEXT_PAGE, next;
+	int err = 0;
+	bool has;
+
+	while (!err && address < end) {
+		next = address + CONTEXT_PAGE *
+		       count_alike(s, pid, address, (end - address) / CONTEXT_PAGE, &has);
+		if (has)
+			add(&s->unwritten, address, (next - address) / CONTEXT_PAGE);
+		else
+			err = scan(s, pid, scan_flags(s, SAVE_TOUCHED), address, next, &s->unread,
+				   &next);
+		address = next;
+	}
+	return err;
+}
+
+/* There are no more runs than pages, so there is room for all. */
+static int sort(struct process_pages *s, pid_t pid)
+{
+	int err = 0;
+
+	s->unread.nr_runs = s->unread.nr_pages = 0;
+	s->unwritten.nr_runs = s->unwritten.nr_pages = 0;
+	for (size_t i = 0; !err && i < s->found.nr_runs; i++) {
+		const struct kcr_run *run = &s->found.run[i];
+
+		if (run->address & KCR_RUN_UNCHANGED)
+			err = sort_unchanged(s, pid, run->address & ~(uint64_t)KCR_RUN_UNCHANGED,
+					     run->nr_pages);
+		else
+			add(&s->unread, run->address, run->nr_pages);
+	}
+	return err;
+}
+
+/* The next pages of one process; 1: there are some, 0: there are no more, or -errno. */
+static int search(struct process_pages *s, pid_t *pid)
+{
 	const struct description *d = &s->c->attempt.description;
 
-	s->nr_runs = s->nr_pages = 0;
-	while (!s->nr_runs && s->space < d->nr_spaces) {
+	s->found.nr_runs = s->found.nr_pages = 0;
+	while (!s->found.nr_runs && s->space < d->nr_spaces) {
 		const struct address_space *space = &d->space[s->space];
 		int full = scan_space(s, space);
 
 		if (full < 0)
 			return full;
-		chunk->pid = space->pid;
+		*pid = space->pid;
 		if (!full) {
 			s->space++;
 			s->region = 0;
 		}
 	}
-	chunk->runs = s->run;
-	chunk->nr_runs = s->nr_runs;
-	chunk->nr_pages = s->nr_pages;
-	chunk->length = s->nr_pages * CONTEXT_PAGE;
-	return s->nr_runs > 0;
+	return s->found.nr_runs > 0;
+}
+
+/* Passes pages on, which must stay until the next call, and forgets them. */
+static void pass(struct pages *p, struct context_chunk *chunk)
+{
+	chunk->runs = p->run;
+	chunk->nr_runs = p->nr_runs;
+	chunk->nr_pages = p->nr_pages;
+	p->nr_runs = 0;
+}
+
+static int next(struct page_source *source, struct context_chunk *chunk)
+{
+	struct process_pages *s = process_pages(source);
+	int more = 1;
+
+	while (more > 0 && !s->unread.nr_runs && !s->unwritten.nr_runs) {
+		more = search(s, &s->pid);
+		if (more > 0)
+			more = sort(s, s->pid) ?: 1;
+	}
+	if (more <= 0)
+		return more;
+	chunk->pid = s->pid;
+	chunk->unwritten = !s->unread.nr_runs;
+	pass(chunk->unwritten ? &s->unwritten : &s->unread, chunk);
+	if (!chunk->unwritten)
+		chunk->length = chunk->nr_pages * CONTEXT_PAGE;
+	return 1;
 }
 
 static uint32_t page_flags(const struct process_pages *s)
@@ -122,6 +240,8 @@ static int load(struct page_source *source, const struct context_chunk *chunk, v
 	struct process_pages *s = process_pages(source);
 
 	(void)sum;
+	if (chunk->unwritten)
+		return 0;
 	return device_read(s->c->attempt.job, chunk->pid, page_flags(s), buffer, chunk->runs,
 			   chunk->nr_runs, NULL);
 }

@@ -247,13 +247,14 @@ int device_mm(int job, pid_t pid, struct kcr_mm *out)
 	return err ? report_errno(err, "process %d: cannot read its memory map", pid) : 0;
 }
 
-int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings)
+int device_vmas(int job, pid_t pid, uint32_t flags, struct kcr_vma **out, const char **strings)
 {
 	uint32_t capacity = 2 * FIRST_COUNT, length = FIRST_STRINGS;
 
 	for (;;) {
 		struct kcr_vmas vmas = {
-			.size = sizeof(vmas), .pid = pid, .count = capacity, .strings_len = length,
+			.size = sizeof(vmas), .flags = flags, .pid = pid, .count = capacity,
+			.strings_len = length,
 		};
 		char *buffer = malloc(capacity * sizeof(struct kcr_vma) + length);
 		int err;
@@ -333,6 +334,13 @@ int device_scan(int job, struct kcr_scan *scan)
 	err = call(job, KCR_IOC_SCAN, scan);
 	return err ? report_errno(err, "process %d: cannot look through its memory at %#llx",
 				  scan->pid, (unsigned long long)scan->start) : 0;
+}
+
+int device_track(int job, pid_t pid, uint64_t id, uint32_t flags)
+{
+	struct kcr_track track = { .size = sizeof(track), .flags = flags, .pid = pid, .id = id };
+
+	return call(job, KCR_IOC_TRACK, &track);
 }
 
 static int move_pages(int job, unsigned long request, struct kcr_pages *pages,

@@ -28,13 +28,18 @@ int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out);
 int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out);
 int device_timers(int job, pid_t pid, struct kcr_timer **out);
 int device_mm(int job, pid_t pid, struct kcr_mm *out);
-/* One allocation holds both: free(*out). vma.path is an offset into *strings. */
-int device_vmas(int job, pid_t pid, struct kcr_vma **out, const char **strings);
+/*
+ * One allocation holds both: free(*out). vma.path is an offset into *strings.
+ * flags: KCR_VMAS_*.
+ */
+int device_vmas(int job, pid_t pid, uint32_t flags, struct kcr_vma **out, const char **strings);
 int device_mapped_file(int job, pid_t pid, uint64_t address);	/* descriptor */
 int device_exe_file(int job, pid_t pid);			/* descriptor */
 int device_descriptor(int job, pid_t pid, int number);		/* descriptor, or -errno silently */
 int device_closes_on_exec(int job, pid_t pid, int number);	/* bool, or -errno silently */
 int device_scan(int job, struct kcr_scan *scan);
+/* As the ioctl, without a message. */
+int device_track(int job, pid_t pid, uint64_t id, uint32_t flags);
 int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum);
 int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,

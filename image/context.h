@@ -77,6 +77,7 @@ struct context_chunk {
 	uint64_t position;		/* of the section in its file, for messages */
 	const struct context_table *table;	/* of these pages and others; or NULL */
 	unsigned int member;		/* from a chain: the file's number in it */
+	bool unwritten;			/* the parent's pages: there are no data */
 };
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -120,6 +121,8 @@ int context_write_table(struct context_writer *w, const struct context_table *ta
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);
 uint64_t context_writer_bytes(const struct context_writer *w);
+/* The file's random id. */
+uint64_t context_writer_id(const struct context_writer *w);
 
 /* ---- reading ---------------------------------------------------------------- */
 

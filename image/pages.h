@@ -25,7 +25,8 @@ struct page_source_ops {
 	int (*next)(struct page_source *source, struct context_chunk *chunk);
 	/*
 	 * Its data into `buffer`, of CONTEXT_CHUNK_BYTES.  From a file: as stored, with
-	 * their checksum in *sum; from a process *sum is not set.
+	 * their checksum in *sum; from a process *sum is not set.  Nothing if it is
+	 * `unwritten`: then it is for the sieve.
 	 */
 	int (*load)(struct page_source *source, const struct context_chunk *chunk, void *buffer,
 		    uint64_t *sum);

@@ -383,3 +383,8 @@ uint64_t context_writer_bytes(const struct context_writer *w)
 {
 	return w->position;
 }
+
+uint64_t context_writer_id(const struct context_writer *w)
+{
+	return w->id;
+}

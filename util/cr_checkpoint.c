@@ -124,7 +124,7 @@ static const char usage_text[] =
 	"      --snapshot           let them run while their memory is written\n"
 	"      --incremental[=PARENT]   only what has changed since the image that FILE is now,\n"
 	"                           which becomes FILE.1, FILE.2 ..., or since PARENT\n"
-	"      --changes=HOW        found by hash, or auto (default)\n"
+	"      --changes=HOW        found by dirty (writes are tracked), hash, or auto (default)\n"
 	"      --full-every=N       a full image again after N\n"
 	"      --chain-path=DIR     the older files of PARENT may also be there\n"
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
@@ -240,14 +240,19 @@ static bool parse_choice(int option, struct checkpoint_options *o)
 	return true;
 }
 
-static int parse_changes(const char *value)
+static int parse_changes(const char *value, struct checkpoint_options *o)
 {
-	if (!strcmp(value, "hash") || !strcmp(value, "auto"))
-		return 0;
-	if (!strcmp(value, "dirty"))
-		return report_fail(-EINVAL, "--changes=dirty: the module does not track written pages: "
-				   "use hash");
-	return report_fail(-EINVAL, "--changes takes hash or auto, not \"%s\"", value);
+	static const char *const names[] = {
+		[CHECKPOINT_AUTO] = "auto", [CHECKPOINT_DIRTY] = "dirty", [CHECKPOINT_HASH] = "hash",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(value, names[i])) {
+			o->changes = i;
+			return 0;
+		}
+	}
+	return report_fail(-EINVAL, "--changes takes auto, dirty or hash, not \"%s\"", value);
 }
 
 /* Options of increments: 1 (done), 0 (another option) or -errno. */
@@ -263,7 +268,7 @@ static int parse_increment(int option, const char *value, struct arguments *a)
 							  "a file");
 	case OPT_CHANGES:
 		a->for_increments = "--changes";
-		return parse_changes(value) ?: 1;
+		return parse_changes(value, o) ?: 1;
 	case OPT_FULL_EVERY:
 		a->for_increments = "--full-every";
 		if (number(value, 1) < 0)
@@ -518,13 +523,14 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		putchar(',');
 	}
 	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
-	       "\"bytes\":%llu,"
+	       "\"pages_unwritten\":%llu,\"bytes\":%llu,"
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
 	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
 	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
-	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->bytes,
-	       milliseconds(r->park_ns),
-	       milliseconds(r->describe_ns), milliseconds(r->snapshot_ns),
+	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->nr_unwritten,
+	       (unsigned long long)r->bytes,
+	       milliseconds(r->park_ns), milliseconds(r->describe_ns),
+	       milliseconds(r->snapshot_ns),
 	       milliseconds(r->write_ns), milliseconds(r->commit_ns),
 	       milliseconds(r->stopped_ns));
 }
@@ -575,8 +581,10 @@ int main(int argc, char **argv)
 	if (a.json)
 		print_json(&a, &result);
 	if (a.checkpoint.incremental)
-		report_verbose("%llu pages were not saved, as older files have them",
-			       (unsigned long long)result.nr_unchanged);
+		report_verbose("%llu pages were not saved, as older files have them: %llu of them have not "
+			       "been written to and were not read",
+			       (unsigned long long)result.nr_unchanged,
+			       (unsigned long long)result.nr_unwritten);
 	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they were stopped for "
 		       "%.1f ms", result.nr_processes, result.nr_threads,
 		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	err = job < 0 ? job : device_add(job, pid, pid);
 	if (!err)
 		err = device_park(job, 0, &park);
-	n = err ? err : device_vmas(job, pid, &vmas, &strings);
+	n = err ? err : device_vmas(job, pid, 0, &vmas, &strings);
 	if (n < 0) {
 		report_print(n);
 		return 1;
