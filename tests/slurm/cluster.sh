@@ -121,8 +121,7 @@ jobs_end() {
 # the step 10 and those that follow wait until `go` exists in the folder above.
 counting() {
 	as_user mkdir -p "$1"
-	cat > "$1/solver" <<'TEXT'
-#!/bin/bash
+	{ echo '#!/bin/bash'; cat; } > "$1/solver" <<'TEXT'
 exec 8<> <(:)
 for ((i = 1; i <= 20; i++)); do
 	while [ $i -ge 10 ] && [ ! -e ../go ]; do read -r -t 0.05 -u 8; done
