@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <linux/kcr.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -14,23 +15,40 @@
 #define MAX_THREADS	400
 #define ORIG_RAX	15	/* in struct user_regs_struct */
 
+/* For who ends a program that hangs. */
+static const char *volatile doing = "waiting for it";
+static volatile int last_error;
+
+static void tell(int signal)
+{
+	(void)signal;
+	dprintf(STDOUT_FILENO, "%s: %s\n", doing, strerror(last_error));
+	_exit(1);
+}
+
+/* Is this link in /proc/PID/fd one to /dev/kcr? */
+static int is_device(int dir, const char *name)
+{
+	char link[80];
+	ssize_t n = readlinkat(dir, name, link, sizeof(link) - 1);
+
+	link[n > 0 ? n : 0] = '\0';
+	return !strcmp(link, "/dev/kcr");
+}
+
 /* Its descriptor of /dev/kcr, -1: it has none or does not exist. */
 static int descriptor(int pid)
 {
-	char path[80], link[80];
 	struct dirent *entry;
 	int number = -1;
+	char path[80];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
-	while (dir && number < 0 && (entry = readdir(dir))) {
-		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
-
-		link[n > 0 ? n : 0] = '\0';
-		if (!strcmp(link, "/dev/kcr"))
+	while (dir && number < 0 && (entry = readdir(dir)))
+		if (is_device(dirfd(dir), entry->d_name))
 			number = atoi(entry->d_name);
-	}
 	if (dir)
 		closedir(dir);
 	return number;
@@ -39,17 +57,18 @@ static int descriptor(int pid)
 /* Waits until it has had one: if it exists without, that is over already. */
 static void wait_for(int pid)
 {
-	char path[80], link[80];
+	char path[80];
 	int number;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	while ((number = descriptor(pid)) < 0 && access(path, F_OK))
 		;
+	doing = "waiting until it is complete";
 	do {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
-		while (readlink(path, link, sizeof(link)) > 0)
+		while (is_device(AT_FDCWD, path))
 			;
-		number = descriptor(pid);	/* it may have another number now */
+		number = descriptor(pid);	/* another number may be it now */
 	} while (number >= 0);
 }
 
@@ -59,18 +78,23 @@ static int stop(int pid)
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
 	struct kcr_park park = { .size = sizeof(park) };
 	int job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
+	int stopped = 0;
 	char path[32];
 
 	NEED(job >= 0);
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	add.mem_fd = open(path, O_RDWR | O_CLOEXEC);
-	if (ioctl(job, KCR_IOC_ADD, &add) || ioctl(job, KCR_IOC_PARK, &park) ||
-	    descriptor(pid) >= 0) {
-		close(job);
-		job = -1;
+	doing = "adding it";
+	if (!ioctl(job, KCR_IOC_ADD, &add)) {
+		doing = "stopping it";
+		stopped = !ioctl(job, KCR_IOC_PARK, &park) && descriptor(pid) < 0;
 	}
+	last_error = errno;
 	close(add.mem_fd);
-	return job;
+	if (stopped)
+		return job;
+	close(job);
+	return -1;
 }
 
 int main(int argc, char **argv)
@@ -82,6 +106,7 @@ int main(int argc, char **argv)
 
 	NEED(argc == 2 && job >= 0 && !ioctl(job, KCR_IOC_INFO, &info));
 	close(job);
+	signal(SIGTERM, tell);
 	threads.pid = atoi(argv[1]);
 	threads.stride = (sizeof(struct kcr_thread) + info.xstate_size + 7) & ~7u;
 	threads.buffer = (uintptr_t)calloc(threads.count, threads.stride);
