@@ -35,7 +35,6 @@ struct scan {
 	u64 nr_pages;
 	bool anon_only;		/* private file mapping */
 	bool drop_zero;
-	bool dirty_only;
 	bool changes;		/* say which pages are unchanged … */
 	bool huge_changes;	/* … in huge pages, too */
 	unsigned long next;	/* set when there is no more room */
@@ -116,12 +115,8 @@ static bool scan_pte(struct scan *s, unsigned long address, pte_t pte)
 	if (!pte_present(pte)) {
 		if (kcr_pte_is_marker(pte))
 			return true;
-		if (s->dirty_only && !pte_swp_soft_dirty(pte))
-			return true;
 		return add_page(s, address);
 	}
-	if (s->dirty_only && !pte_soft_dirty(pte))
-		return true;
 	if (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))
 		return true;
 	if (pte_is_unchanged(s, pte) && !pte_special(pte))
@@ -169,13 +164,6 @@ static bool is_huge(unsigned long entry)
 	return entry & _PAGE_PSE;
 }
 
-static bool is_dirty_pmd(struct scan *s, pmd_t pmd)
-{
-	if (!s->dirty_only)
-		return true;
-	return is_huge(pmd_val(pmd)) ? pmd_soft_dirty(pmd) : pmd_swp_soft_dirty(pmd);
-}
-
 /* Called under RCU.  False: no more room; *again: the entry changed, repeat. */
 static bool scan_pmd(struct scan *s, pmd_t *pmd, unsigned long address,
 		     unsigned long end, bool *again)
@@ -196,7 +184,7 @@ static bool scan_pmd(struct scan *s, pmd_t *pmd, unsigned long address,
 		*again = true;
 	else if (huge && pmd_is_unchanged(s, seen))
 		room = add_all(s, address | KCR_RUN_UNCHANGED, end);
-	else if (is_dirty_pmd(s, seen))
+	else
 		room = scan_huge(s, pmd_pfn(seen) + ((address & ~PMD_MASK) >> PAGE_SHIFT),
 				 huge, address, end);
 	spin_unlock(lock);
@@ -311,9 +299,6 @@ static int scan_vma(struct scan *s, const struct kcr_scan *req)
 		return 0;
 	if (kcr_vma_is_secret(vma))
 		return -EOPNOTSUPP;	/* its pages can be neither examined nor saved */
-	/* New since the bits were cleared, or of a kind that is never cleared. */
-	if (vma->vm_flags & (VM_SOFTDIRTY | VM_HUGETLB))
-		s->dirty_only = false;
 	s->changes = s->changes && has_changes(vma);
 	s->huge_changes = s->huge_changes && s->changes;
 	if (vma->vm_flags & VM_HUGETLB && vma->vm_flags & VM_MAYSHARE)
@@ -357,7 +342,6 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	s.anon_only = req->flags & KCR_SCAN_PRIVATE;
 	/* A copied page that is zero differs from the file all the same. */
 	s.drop_zero = !(req->flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
-	s.dirty_only = req->flags & KCR_SCAN_DIRTY;
 	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);
 	if (IS_ERR(s.mm))
 		return PTR_ERR(s.mm);

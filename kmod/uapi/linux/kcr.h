@@ -26,6 +26,7 @@
 
 #include "kcr_arch.h"
 #include "kcr_client.h"
+#include "kcr_memory.h"
 
 #define KCR_DEVICE		"/dev/kcr"
 #define KCR_ABI_VERSION		2
@@ -225,102 +226,7 @@ struct kcr_timers {
 	__u64 timers;		/* struct kcr_timer[count] */
 };
 
-/* ---- checkpoint: memory -------------------------------------------------- */
-
-#define KCR_AUXV_WORDS		64
-
-struct kcr_mm {
-	__u32 size;
-	__u32 flags;		/* 0 */
-	__s32 pid;
-	__u32 nr_vmas;		/* out */
-	__u64 start_code, end_code, start_data, end_data;
-	__u64 start_brk, brk, start_stack;
-	__u64 arg_start, arg_end, env_start, env_end;
-	__u64 vdso;		/* out: 0: none */
-	__u64 auxv[KCR_AUXV_WORDS];
-};
-
-/* Flags of a VMA: the kernel's VM_* values differ between versions, these do not. */
-#define KCR_VMA_READ		(1ULL << 0)
-#define KCR_VMA_WRITE		(1ULL << 1)
-#define KCR_VMA_EXEC		(1ULL << 2)
-#define KCR_VMA_SHARED		(1ULL << 3)	/* MAP_SHARED */
-#define KCR_VMA_MAYWRITE	(1ULL << 4)
-#define KCR_VMA_GROWSDOWN	(1ULL << 5)
-#define KCR_VMA_NORESERVE	(1ULL << 6)
-#define KCR_VMA_LOCKED		(1ULL << 7)
-#define KCR_VMA_LOCKONFAULT	(1ULL << 8)
-#define KCR_VMA_DONTFORK	(1ULL << 9)
-#define KCR_VMA_WIPEONFORK	(1ULL << 10)
-#define KCR_VMA_DONTDUMP	(1ULL << 11)
-#define KCR_VMA_MERGEABLE	(1ULL << 12)
-#define KCR_VMA_HUGEPAGE	(1ULL << 13)
-#define KCR_VMA_NOHUGEPAGE	(1ULL << 14)
-#define KCR_VMA_SEQ_READ	(1ULL << 15)
-#define KCR_VMA_RAND_READ	(1ULL << 16)
-#define KCR_VMA_HUGETLB		(1ULL << 17)
-#define KCR_VMA_IO		(1ULL << 18)	/* VM_IO or VM_PFNMAP: a device */
-#define KCR_VMA_UFFD		(1ULL << 19)
-#define KCR_VMA_VDSO		(1ULL << 20)
-#define KCR_VMA_VVAR		(1ULL << 21)
-#define KCR_VMA_SPECIAL		(1ULL << 22)	/* other special mapping, e.g. uprobes */
-#define KCR_VMA_SYSV		(1ULL << 23)	/* System V shared memory */
-#define KCR_VMA_SHMEM		(1ULL << 24)	/* tmpfs, memfd, shared anonymous */
-#define KCR_VMA_SEALED		(1ULL << 25)	/* mseal(2) */
-#define KCR_VMA_DROPPABLE	(1ULL << 26)	/* MAP_DROPPABLE */
-
-struct kcr_vma {
-	__u64 start;
-	__u64 end;
-	__u64 flags;		/* KCR_VMA_* */
-	__u64 offset;		/* bytes into the file */
-	__u64 ino;		/* of the file, 0: none */
-	__u32 dev_major;
-	__u32 dev_minor;
-	__u32 pkey;
-	__u32 path;		/* offset into `strings`, 0: none */
-	__u32 page_size;	/* HUGETLB: size of its pages; else 4096 */
-	__u32 pad;
-};
-
-/*
- * `offset` of a mapping without a file says, in bytes, at which address its first page
- * would have been when its pages were first touched: mremap(2) moves pages, not that.
- */
-#define KCR_VMAS_ORIGINS	(1 << 0)
-
-/* ENOSPC: count or strings_len return what is needed. */
-struct kcr_vmas {
-	__u32 size;
-	__u32 flags;		/* KCR_VMAS_* */
-	__s32 pid;
-	__u32 count;		/* in: capacity; out: how many there are */
-	__u64 vmas;		/* struct kcr_vma[count] */
-	__u64 strings;		/* paths, NUL-terminated; byte 0 is unused */
-	__u32 strings_len;	/* in: capacity; out: bytes used */
-	__u32 pad;
-};
-
-#define KCR_FILE_EXE		(1 << 0)	/* the executable; address is unused */
-
-/*
- * Returns a new close-on-exec descriptor of the very file mapped at address
- * (as opening /proc/PID/map_files/… would).  pid 0: the caller itself, for shared
- * memory that it may write to.
- * It is open for writing if the mapping is shared and may be writable.
- * Without CAP_CHECKPOINT_RESTORE callers get files that they own or can open by
- * their path, and, read-only, files that they may read but not write to; shared
- * memory (System V, memfd) that they own or with CAP_IPC_OWNER.  EXE: always.
- * ENOENT: no file there.  EACCES: not a file that the caller may have.
- */
-struct kcr_mapped_file {
-	__u32 size;
-	__u32 flags;		/* KCR_FILE_* */
-	__s32 pid;
-	__u32 pad;
-	__u64 address;
-};
+/* ---- checkpoint: descriptors (memory: kcr_memory.h) ------------------------ */
 
 /*
  * Returns a new close-on-exec duplicate of file descriptor fd of a member, parked
@@ -335,86 +241,6 @@ struct kcr_descriptor {
 	__u32 flags;		/* KCR_DESCRIPTOR_* */
 	__s32 pid;
 	__s32 fd;
-};
-
-struct kcr_run {
-	__u64 address;		/* a multiple of 4096, plus KCR_RUN_* as the result of a SCAN */
-	__u64 nr_pages;		/* of 4096 bytes */
-};
-
-#define KCR_SCAN_SNAPSHOT	(1 << 0)	/* scan the snapshot */
-#define KCR_SCAN_PRIVATE	(1 << 1)	/* private file mapping: copied pages only */
-#define KCR_SCAN_DIRTY		(1 << 2)	/* only pages with the soft-dirty bit */
-#define KCR_SCAN_ALL		(1 << 3)	/* every page, touched or not (vdso) */
-#define KCR_SCAN_KEEP_ZERO	(1 << 4)	/* also pages that hold only zeros */
-#define KCR_SCAN_CHANGES	(1 << 5)	/* also say which are unchanged, see TRACK */
-
-/*
- * CHANGES: nobody has written to these pages since tracking began, and they are anonymous
- * memory; whether they hold only zeros was not looked at.
- */
-#define KCR_RUN_UNCHANGED	(1 << 0)
-
-/*
- * Finds the pages worth saving in [start, end), at most max_pages of them and
- * max_runs runs.  The range must be in one VMA.  next < end: there is more.
- * EOPNOTSUPP: memory of memfd_secret(2).
- */
-struct kcr_scan {
-	__u32 size;
-	__u32 flags;		/* KCR_SCAN_* */
-	__s32 pid;
-	__u32 count;		/* in: max_runs; out: runs found */
-	__u64 start;
-	__u64 end;
-	__u64 max_pages;
-	__u64 runs;		/* struct kcr_run[count] */
-	__u64 next;		/* out: where to go on */
-	__u64 nr_pages;		/* out */
-};
-
-#define KCR_TRACK_TEST		(1 << 0)	/* begin nothing: is it tracked since `id`? */
-
-/*
- * Begins to track which pages of a process are written to, as SCAN (CHANGES) says.  Called
- * for a parked process just after a 4 was written to its /proc/PID/clear_refs; `id`
- * names that moment for a later TEST.  Tracking survives the job.  It ends with the
- * program's end or exec, when somebody else clears these bits, and when it begins again
- * for the same memory; a child does not inherit it.
- * TEST: 0 it has been tracked since `id`, without a gap; ENODATA it has not.
- * EOPNOTSUPP: the kernel has no soft-dirty bits, or the process no vdso; EBUSY: a process
- * that is not parked uses the same memory; EINVAL: id 0 is no moment.
- */
-struct kcr_track {
-	__u32 size;
-	__u32 flags;		/* KCR_TRACK_* */
-	__s32 pid;
-	__u32 pad;
-	__u64 id;
-};
-
-#define KCR_PAGES_SNAPSHOT	(1 << 0)	/* of the snapshot */
-
-/*
- * Copies pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
- * FILL: file → memory; STORE: buffer → memory (these two: processes that
- * entered a restart).  Files are used at their current offset, which advances.
- * `sum` is the XXH64 (seed 0) of all bytes in order.  After an error `bytes`
- * says how far it got.
- * ENODATA: the file ended early; EFAULT: a page of a run is not mapped (any
- * more); EINTR: a signal interrupted a wait for a pipe or a socket, or killed.
- */
-struct kcr_pages {
-	__u32 size;
-	__u32 flags;		/* KCR_PAGES_* */
-	__s32 pid;
-	__s32 fd;
-	__u64 runs;		/* struct kcr_run[count] */
-	__u32 count;
-	__u32 pad;
-	__u64 buffer;
-	__u64 bytes;		/* out: copied */
-	__u64 sum;		/* out */
 };
 
 /* ---- checkpoint: letting go ---------------------------------------------- */
