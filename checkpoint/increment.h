@@ -3,8 +3,9 @@
  * An increment: the image holds only pages that differ from those of a parent.  A
  * difference is found by comparing 128-bit hashes, so it does not matter who wrote a
  * page, and when: it works on every kernel, after a restart and for any copy of a
- * process.  Pages that are known not to have been written (changes.h) are not read at all.  A page that is absent (it would be zero, or that of a file) is absent from
- * the tables, too, and costs nothing.
+ * process.  Pages that are known not to have been written (changes.h) are not read at
+ * all.  A page that is absent (it would be zero, or that of a file) is absent from the
+ * tables, too, and costs nothing.
  *
  * Without a parent of its own choice the tool keeps a chain under one name: NAME is
  * always the newest image, and what it was before gets the next name of NAME.1, NAME.2 …
@@ -24,7 +25,10 @@ struct increment;
  * is wanted.  0 or -errno with a message.
  */
 int increment_open(struct checkpoint *c);
-/* Once the destination is open: its present file will get another name.  0 or -errno with a message. */
+/*
+ * Once the destination is open: its present file will get another name.  0 or -errno
+ * with a message.
+ */
 int increment_set_aside(struct checkpoint *c);
 /* When the image has its name: removes a chain that a full image has replaced. */
 void increment_committed(const struct increment *i);

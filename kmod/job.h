@@ -4,9 +4,10 @@
  * Read this first; kmod/ioctl.c has the commands that it takes, kmod/job.c its
  * beginning and end; kmod/member.c adds processes, kmod/park.c stops them,
  * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c copies
- * memory, kmod/track.c tracks changes of it, kmod/snapshot.c copies address spaces, kmod/notify.c notifies clients
- * (kmod/client.c), kmod/clone.c, kmod/enter.c and kmod/restart.c restart.
- * kmod/policy.c decides who may, kmod/account.c how much.
+ * memory, kmod/track.c tracks changes of it, kmod/snapshot.c copies address
+ * spaces, kmod/notify.c notifies clients (kmod/client.c), kmod/clone.c,
+ * kmod/enter.c and kmod/restart.c restart.  kmod/policy.c decides who may,
+ * kmod/account.c how much.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
  * and WAIT, which are called by its half-restored processes.  job->list_lock (spin)
