@@ -13,20 +13,19 @@
 #define KCR_CHECKPOINT_CHANGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "checkpoint/origins.h"
 
 struct checkpoint;
 struct address_space;
-struct known_range;
 struct region;
 
 /* Of one address space. */
 struct changes {
 	bool trackable;			/* from now on */
 	bool tracked;			/* since the parent */
-	struct known_range *range;	/* where pages have not been moved, sorted */
-	size_t nr_ranges;
+	struct origins origins;		/* of the parent's pages; if `tracked` */
 };
 
 /* Is tracking wanted, and does the module know how? */
@@ -48,7 +47,7 @@ void changes_free(struct changes *changes);
  * Is a page at `start` in the region the parent's if nobody has written to it?  *end: to
  * there the answer is the same.
  */
-bool changes_known(const struct address_space *space, const struct region *region, uint64_t start,
-		   uint64_t *end);
+bool changes_known(const struct address_space *space, const struct region *region,
+		   uint64_t start, uint64_t *end);
 
 #endif /* KCR_CHECKPOINT_CHANGES_H */

@@ -3,7 +3,7 @@
  * Checkpoint: from running processes to a complete context file.  The order
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
- * saves their pages (of an increment: increment.c, changes.c), destination.c puts the
+ * saves their pages (of an increment: increment.c, changes.c, origins.c), destination.c puts the
  * file in place.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
