@@ -64,6 +64,7 @@ struct checkpoint_options {
 	unsigned int timeout_s;		/* 0: none; see stop.c */
 	bool snapshot;			/* let the processes run while memory is written */
 	bool skip_unsupported;		/* such files are restored as closed */
+	bool must_reopen;		/* refuse files that a restart could not open again */
 	unsigned int save;		/* CHECKPOINT_SAVE_* */
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;

@@ -19,6 +19,7 @@
 #include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
+#include "resource/reopen.h"
 
 #define STATUS_SIZE	(512u << 10)
 
@@ -466,6 +467,17 @@ static int describe_tool(struct checkpoint *c)
 	return queue_sigchld(parent, p);
 }
 
+static int check_reopen(const struct checkpoint *c)
+{
+	const struct description *d = &c->attempt.description;
+	enum reopen_rule rule = c->options->must_reopen ? REOPEN_REFUSE : REOPEN_WARN;
+	int err = reopen_files(d->files, rule);
+
+	for (size_t i = 0; !err && i < d->nr_processes; i++)
+		err = reopen_folder(d->process[i], rule);
+	return err;
+}
+
 int describe(struct checkpoint *c)
 {
 	struct description *d = &c->attempt.description;
@@ -489,6 +501,8 @@ int describe(struct checkpoint *c)
 		err = describe_tool(c);
 	if (!err)
 		err = complete(d);
+	if (!err)
+		err = check_reopen(c);
 	c->result->nr_processes = d->nr_processes;
 	free(status);
 	return err;

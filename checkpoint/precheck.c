@@ -25,6 +25,7 @@
 #include "proc/status.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/reopen.h"
 
 #define STATUS_SIZE	(64u << 10)
 #define DEV_ZERO	makedev(1, 5)
@@ -354,6 +355,8 @@ static int check_scope(struct checkpoint *c)
 	}
 	if (!err)
 		err = file_table_check(files);
+	if (!err && c->options->must_reopen)
+		err = reopen_files(files, REOPEN_REFUSE);
 	if (!err && left)
 		err = report_fail(-ESRCH, "process %d has ended", left);
 	file_table_free(files);

@@ -414,6 +414,8 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		return bad_usage();
 	}
 	o->target = target;
+	/* The image may be all that is left then. */
+	o->must_reopen = o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
 	if (o->keep && o->replace != CHECKPOINT_ATOMIC)
 		report_fail(-EINVAL, "--keep says what becomes of older files: leave --backup, "
 			    "--clobber and --noclobber out");

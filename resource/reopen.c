@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "resource/reopen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/proc.h"
+#include "report/report.h"
+#include "resource/attribute.h"
+#include "resource/file.h"
+
+#define PORT_START	"sys/net/ipv4/ip_unprivileged_port_start"
+#define FIRST_FREE_PORT	1024		/* without that */
+
+static int complain(enum reopen_rule rule, int err, const char *what)
+{
+	const char *why = err == -ESTALE ? "its name does not lead to it: another file system hides "
+			  "it, or it comes from another mount namespace" : strerror(-err);
+
+	if (rule == REOPEN_REFUSE)
+		return report_fail(err, "%s: a restart could not open it again (%s); without a signal "
+				   "for the program it is saved all the same", what, why);
+	if (rule == REOPEN_WARN)
+		report_warn("%s: a restart cannot open it again (%s)", what, why);
+	return 0;
+}
+
+/* As the caller, whose user is most likely the one who will restart it. */
+static int check_access(const char *path, int mode)
+{
+	return faccessat(AT_FDCWD, path, mode, AT_EACCESS) ? -errno : 0;
+}
+
+static int access_mode(int flags)
+{
+	if (flags & O_PATH)
+		return F_OK;
+	switch (flags & O_ACCMODE) {
+	case O_RDONLY:
+		return R_OK;
+	case O_WRONLY:
+		return W_OK;
+	default:
+		return R_OK | W_OK;
+	}
+}
+
+/* Where a restart opens it; NULL: it makes a new one. */
+static const char *path_of(const Kcr__File *file)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_REGULAR:
+		return file->regular->deleted || file->regular->shared_memory ?
+		       NULL : file->regular->path;
+	case KCR__FILE__KIND_DIRECTORY:
+		return file->directory->deleted ? NULL : file->directory->path;
+	case KCR__FILE__KIND_PIPE:
+		return file->pipe->fifo_path;
+	default:
+		return NULL;
+	}
+}
+
+static int check_path(const struct file_probe *probe, const char *path)
+{
+	struct stat st;
+
+	if (probe->fs.f_type == PROC_SUPER_MAGIC)
+		return 0;		/* has new inodes at any time; own_proc.c */
+	if (!lstat(path, &st) && (st.st_ino != probe->st.st_ino || st.st_dev != probe->st.st_dev))
+		return -ESTALE;
+	return check_access(path, access_mode(probe->flags));
+}
+
+/* The folder in which a Unix socket gets its name. */
+static int check_name(const Kcr__File *file)
+{
+	const ProtobufCBinaryData *name = &file->unix_socket->name;
+	char folder[PATH_MAX] = "";
+	char *slash;
+
+	if (!name->len || name->len >= sizeof(folder) || name->data[0] != '/' ||
+	    file->unix_socket->unlinked || file->unix_socket->pending)
+		return 0;
+	memcpy(folder, name->data, name->len);
+	slash = strrchr(folder, '/');
+	slash[slash == folder] = '\0';
+	return check_access(folder, W_OK | X_OK);
+}
+
+static unsigned int first_free_port(void)
+{
+	char text[16];
+
+	if (proc_read(PROC_ROOT, PORT_START, text, sizeof(text)) <= 0)
+		return FIRST_FREE_PORT;
+	return strtoul(text, NULL, 10);
+}
+
+/* The port that a restart binds it to; 0: none, or it is a connection's. */
+static unsigned int port_of(const Kcr__InetSocket *socket)
+{
+	struct sockaddr_in6 address = {};	/* the port is where sockaddr_in has it */
+
+	if (socket->remote.len || socket->local.len > sizeof(address) ||
+	    socket->local.len < sizeof(struct sockaddr_in))
+		return 0;
+	memcpy(&address, socket->local.data, socket->local.len);
+	return ntohs(address.sin6_port);
+}
+
+static int check_port(const Kcr__InetSocket *socket)
+{
+	unsigned int port = port_of(socket);
+
+	return port && port < first_free_port() && !have_capability(CAP_NET_BIND_SERVICE) ?
+	       -EACCES : 0;
+}
+
+static int check_file(const struct file_probe *probe, const Kcr__File *file)
+{
+	const char *path = path_of(file);
+
+	if (path)
+		return check_path(probe, path);
+	if (file->kind_case == KCR__FILE__KIND_UNIX_SOCKET)
+		return check_name(file);
+	if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
+		return check_port(file->inet_socket);
+	return 0;
+}
+
+/* For a message: whose it is, and what. */
+static void describe(const struct file_probe *probe, const Kcr__File *file, char *text, size_t size)
+{
+	int length = probe->number < 0 ?
+		     snprintf(text, size, "process %d, mapped file", probe->pid) :
+		     snprintf(text, size, "process %d, descriptor %d", probe->pid, probe->number);
+
+	if (file->kind_case == KCR__FILE__KIND_UNIX_SOCKET)
+		snprintf(text + length, size - length, " (Unix socket %.*s)",
+			 (int)file->unix_socket->name.len, (char *)file->unix_socket->name.data);
+	else if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
+		snprintf(text + length, size - length, " (port %u)", port_of(file->inet_socket));
+	else
+		snprintf(text + length, size - length, " (%s)", probe->link);
+}
+
+int reopen_files(const struct file_table *t, enum reopen_rule rule)
+{
+	char what[PATH_MAX + 64];
+	int err = 0;
+
+	for (size_t id = 1; id <= file_table_count(t) && rule != REOPEN_IGNORE && !err; id++) {
+		const struct file_probe *probe = file_table_probe(t, id);
+		const Kcr__File *file = file_table_get(t, id);
+
+		err = check_file(probe, file);
+		if (!err)
+			continue;
+		describe(probe, file, what, sizeof(what));
+		err = complain(rule, err, what);
+	}
+	return err;
+}
+
+int reopen_folder(const Kcr__Process *p, enum reopen_rule rule)
+{
+	char what[PATH_MAX + 64];
+	int err;
+
+	if (rule == REOPEN_IGNORE || !p->cwd || p->cwd_removed)
+		return 0;
+	err = p->cwd_at_path ? check_access(p->cwd, X_OK) : -ESTALE;
+	if (!err)
+		return 0;
+	snprintf(what, sizeof(what), "process %d, working folder %s", p->pid, p->cwd);
+	return complain(rule, err, what);
+}
