@@ -512,8 +512,10 @@ int describe_write(struct checkpoint *c)
 {
 	struct description *d = &c->attempt.description;
 	struct context_writer *w = c->attempt.writer;
-	int err = context_write_message(w, CONTEXT_PREAMBLE, &d->preamble.base);
+	int err;
 
+	context_writer_require(w, context_needs(d->process, d->nr_processes));
+	err = context_write_message(w, CONTEXT_PREAMBLE, &d->preamble.base);
 	for (uint32_t id = 1; !err && id <= file_table_count(d->files); id++)
 		err = context_write_message(w, CONTEXT_FILE, &file_table_get(d->files, id)->base);
 	for (size_t i = 0; !err && i < d->nr_processes; i++)

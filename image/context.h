@@ -43,6 +43,8 @@ enum context_section {
 /* Features that a reader must know, in the file head. */
 #define CONTEXT_HAS_TABLES	(1ull << 0)	/* TABLE sections */
 #define CONTEXT_HAS_ANCESTORS	(1ull << 1)	/* it is an increment */
+#define CONTEXT_HAS_ROOT	(1ull << 2)	/* processes in another root folder */
+#define CONTEXT_HAS_OWN_THREADS	(1ull << 3)	/* threads with credentials or a folder of their own */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 
@@ -86,12 +88,17 @@ struct context_writer;
 
 /*
  * Starts a context file on `fd` (never closed here), at its current offset;
- * `features`: CONTEXT_HAS_*.
+ * `features`: CONTEXT_HAS_*.  Nothing is written yet.
  * After a failed write (-EPIPE, -ENOSPC …) every later call fails alike; a program
  * that writes to pipes or sockets must ignore SIGPIPE.
  */
 int context_writer_new(struct context_writer **out, int fd, uint64_t features);
 void context_writer_free(struct context_writer *w);
+
+/* Adds features; before the first section. */
+void context_writer_require(struct context_writer *w, uint64_t features);
+/* The features that a reader of these processes must know. */
+uint64_t context_needs(Kcr__Process *const *process, size_t count);
 
 /* One metadata section: message is a Kcr__Preamble, Kcr__File or Kcr__Process. */
 int context_write_message(struct context_writer *w, enum context_section type,

@@ -50,7 +50,8 @@ int merge_write(struct context_reader *last, const struct context *context,
 {
 	struct context_page_sink sink;
 	struct context_writer *w;
-	int err = context_writer_new(&w, fd, 0);
+	uint64_t features = context_needs(context->process, context->nr_processes);
+	int err = context_writer_new(&w, fd, features);
 
 	if (err)
 		return err;

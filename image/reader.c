@@ -142,14 +142,15 @@ static int read_file_head(struct context_reader *r)
 		return report_fail(-EINVAL, "%s: context file of format version %u; this program reads version %u",
 				   r->name, head.version, CONTEXT_VERSION);
 	if (head.required & ~CONTEXT_REQUIRED_KNOWN)
-		return report_fail(-EINVAL, "%s: context file needs features %#llx that this program does not have",
+		return report_fail(-EINVAL, "%s: context file with features (%#llx) that this version "
+				   "of KCR does not know: use the one that wrote it, or a later one",
 				   r->name, (unsigned long long)(head.required & ~CONTEXT_REQUIRED_KNOWN));
 	if (head.page != CONTEXT_PAGE)
 		return report_fail(-EINVAL, "%s: context file with pages of %u bytes", r->name,
 				   head.page);
 	if (head.reserved[0] || head.reserved[1])
 		return reader_damaged(r, "reserved bytes in use");
-	if (head.required == CONTEXT_HAS_ANCESTORS)
+	if ((head.required & CONTEXT_HAS_ANCESTORS) && !(head.required & CONTEXT_HAS_TABLES))
 		return reader_damaged(r, "an increment without tables");
 	r->id = head.id;
 	r->features = head.required;

@@ -28,7 +28,8 @@
 #define CONTEXT_SECTION_MAGIC	0x5352434bu	/* "KCRS" */
 
 /* Required features that this reader knows. */
-#define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS)
+#define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS | CONTEXT_HAS_ROOT | \
+				 CONTEXT_HAS_OWN_THREADS)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)

@@ -3,7 +3,7 @@
  * Writes a context file sequentially, without seeking or reading back; each
  * section goes out in one writev(2) straight from the caller's data.  A tail is
  * delayed until the next section's head, so that pages written by the module
- * cost one system call of ours.
+ * cost one system call of ours; the file head, until what it demands is known.
  *
  * After a failed write the file is useless: every later call fails alike.
  */
@@ -29,6 +29,7 @@ struct context_writer {
 	uint64_t pages;
 	bool in_memory;			/* between context_memory_begin and _end */
 	bool finished;
+	struct context_head file_head;	/* written with the first section */
 	bool tail_waits;
 	struct section_head head;	/* of the current section */
 	struct section_tail tail;	/* of the last section, if tail_waits */
@@ -110,6 +111,10 @@ static void begin_section(struct context_writer *w, struct parts *p,
 			  enum context_section type)
 {
 	p->count = 0;
+	if (!w->sections) {
+		w->file_head.sum = context_head_sum(&w->file_head);
+		add(p, &w->file_head, sizeof(w->file_head));
+	}
 	w->going = w->tail;
 	if (w->tail_waits)
 		add(p, &w->going, sizeof(w->going));
@@ -165,13 +170,6 @@ static void add_data(struct context_writer *w, struct parts *p, const void *data
 
 int context_writer_new(struct context_writer **out, int fd, uint64_t features)
 {
-	struct context_head head = {
-		.magic = CONTEXT_MAGIC,
-		.version = CONTEXT_VERSION,
-		.page = CONTEXT_PAGE,
-		.required = features,
-	};
-	struct parts p = { .count = 0 };
 	struct context_writer *w = calloc(1, sizeof(*w));
 	int err = -ENOMEM;
 
@@ -187,13 +185,14 @@ int context_writer_new(struct context_writer **out, int fd, uint64_t features)
 		err = report_errno(-errno, "cannot choose an id for the context file");
 		goto err_free;
 	}
-	head.id = w->id;
-	head.sum = context_head_sum(&head);
-	add(&p, &head, sizeof(head));
-	w->position = sizeof(head);
-	err = write_parts(w, &p);
-	if (err)
-		goto err_free;
+	w->file_head = (struct context_head){
+		.magic = CONTEXT_MAGIC,
+		.version = CONTEXT_VERSION,
+		.page = CONTEXT_PAGE,
+		.required = features,
+		.id = w->id,
+	};
+	w->position = sizeof(w->file_head);
 	*out = w;
 	return 0;
 
@@ -209,6 +208,11 @@ void context_writer_free(struct context_writer *w)
 	XXH64_freeState(w->sum);
 	free(w->message);
 	free(w);
+}
+
+void context_writer_require(struct context_writer *w, uint64_t features)
+{
+	w->file_head.required |= features;
 }
 
 static int pack(struct context_writer *w, const ProtobufCMessage *message, size_t *length)

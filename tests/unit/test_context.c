@@ -239,6 +239,36 @@ static void misuse(void **state)
 	close(fd);
 }
 
+/* What a reader must know goes into the file head, though it is known late. */
+static void required_features(void **state)
+{
+	Kcr__Process *p = &sample.process[0], *list[] = { p };
+	Kcr__Credentials credentials = KCR__CREDENTIALS__INIT;
+	struct context_writer *w;
+	struct context_reader *r;
+	char *root = p->root;
+	int fd = memory_file();
+
+	(void)state;
+	assert_int_equal(context_needs(list, 1), 0);
+	p->root = (char *)"/jail";
+	assert_int_equal(context_needs(list, 1), CONTEXT_HAS_ROOT);
+	p->thread[1]->credentials = &credentials;
+	assert_int_equal(context_needs(list, 1), CONTEXT_HAS_ROOT | CONTEXT_HAS_OWN_THREADS);
+	assert_int_equal(context_writer_new(&w, fd, CONTEXT_HAS_TABLES), 0);
+	context_writer_require(w, context_needs(list, 1));
+	assert_int_equal(context_writer_finish(w), 0);
+	context_writer_free(w);
+	p->thread[1]->credentials = NULL;
+	p->root = root;
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(context_reader_new(&r, fd, "test"), 0);
+	assert_int_equal(context_reader_features(r),
+			 CONTEXT_HAS_TABLES | CONTEXT_HAS_ROOT | CONTEXT_HAS_OWN_THREADS);
+	context_reader_free(r);
+	close(fd);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -269,6 +299,7 @@ int main(void)
 		cmocka_unit_test(full_anywhere),
 		cmocka_unit_test(stays_failed),
 		cmocka_unit_test(misuse),
+		cmocka_unit_test(required_features),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an image's description demands of its reader.  A reader that ignored one of these
+ * fields would restart a program that differs from the saved one, and say nothing.
+ */
+#include <string.h>
+
+#include "context.h"
+
+static uint64_t features_of_thread(const Kcr__Thread *t)
+{
+	return t->credentials || t->cwd ? CONTEXT_HAS_OWN_THREADS : 0;
+}
+
+/* A process in the memory of another that does not share the folder with it. */
+static bool has_own_folder(const Kcr__Process *p, Kcr__Process *const *all, size_t count)
+{
+	if (p->mm || !p->has_mm_id || !p->cwd)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (all[i]->mm && all[i]->mm_id == p->mm_id)
+			return all[i]->fs_id != p->fs_id;
+	return false;
+}
+
+uint64_t context_needs(Kcr__Process *const *process, size_t count)
+{
+	uint64_t features = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const Kcr__Process *p = process[i];
+
+		if (p->root && strcmp(p->root, "/"))
+			features |= CONTEXT_HAS_ROOT;
+		if (has_own_folder(p, process, count))
+			features |= CONTEXT_HAS_OWN_THREADS;
+		for (size_t t = 0; t < p->n_thread; t++)
+			features |= features_of_thread(p->thread[t]);
+	}
+	return features;
+}
