@@ -23,6 +23,7 @@
 #include "device/device.h"
 #include "proc/clock.h"
 #include "report/report.h"
+#include "resource/seccomp.h"
 
 #define MAX_TRIES	3
 
@@ -186,7 +187,8 @@ static int begin_again(struct checkpoint *c, int why)
 	report_clear();
 	if (why == -EBUSY)
 		usleep(BUSY_US);
-	return attempt_begin(c);
+	err = attempt_begin(c);
+	return !err && seccomp_has_missed() ? filters_read(c, true) : err;
 }
 
 static int attempts(struct checkpoint *c)
@@ -241,6 +243,8 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	err = attempt_begin(&c);
 	if (!err)
 		err = precheck(&c);
+	if (!err)
+		err = filters_read(&c, false);
 	if (!err)
 		err = increment_open(&c);
 	if (!err)

@@ -20,6 +20,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/reopen.h"
+#include "resource/seccomp.h"
 
 #define STATUS_SIZE	(512u << 10)
 
@@ -374,6 +375,19 @@ static int find_roots(struct description *d)
 	return 0;
 }
 
+/* A restart creates the one from within the other, which must have its filters first. */
+static int check_filtered(const struct description *d)
+{
+	for (size_t i = 0; i < d->nr_processes; i++)
+		for (size_t k = 0; seccomp_has(d->process[i]) && k < d->nr_processes; k++)
+			if (k != i && d->process[k]->n_thread &&
+			    d->process[k]->mm_id == d->process[i]->mm_id)
+				return report_fail(-EOPNOTSUPP, "process %d has seccomp filters and shares "
+						   "its memory with process %d, which cannot be saved",
+						   d->process[i]->pid, d->process[k]->pid);
+	return 0;
+}
+
 /* Fills in what depends on all processes. */
 static int complete(struct description *d)
 {
@@ -383,9 +397,12 @@ static int complete(struct description *d)
 		if (d->process[i]->n_descriptor)
 			err = file_table_posix_locks(d->files, d->process[i]);
 	if (!err)
+		err = check_filtered(d);
+	if (!err)
 		err = find_roots(d);
 	if (err)
 		return err;
+	seccomp_list(&d->preamble);
 	d->preamble.time_sec = time(NULL);
 	d->preamble.monotonic_ns = now_ns();
 	d->preamble.nr_processes = d->nr_processes;

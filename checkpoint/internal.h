@@ -219,6 +219,14 @@ size_t record_ranges(const Kcr__Mm *mm);
 bool record_excluded(const Kcr__Mm *mm, uint64_t start, uint64_t end, uint64_t page_size,
 		     uint64_t *from, uint64_t *to);
 
+/* ---- filters.c ---- */
+
+/*
+ * Has the seccomp filters of the scope read, in an interruption that the programs do not
+ * notice; all: also in processes whose first thread has none.
+ */
+int filters_read(struct checkpoint *c, bool all);
+
 /* ---- opened.c ---- */
 
 /* Opens a mapped file in advance; a failure is left to the later, regular open. */

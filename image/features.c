@@ -9,7 +9,8 @@
 
 static uint64_t features_of_thread(const Kcr__Thread *t)
 {
-	return t->credentials || t->cwd ? CONTEXT_HAS_OWN_THREADS : 0;
+	return (t->credentials || t->cwd ? CONTEXT_HAS_OWN_THREADS : 0) |
+	       (t->seccomp ? CONTEXT_HAS_SECCOMP : 0);
 }
 
 /* A process in the memory of another that does not share the folder with it. */

@@ -43,6 +43,9 @@ static int take_preamble(struct context_reader *r, struct context *c)
 	for (size_t i = 0; i < r->nr_ancestors; i++)
 		if (!*c->preamble->ancestor[i]->name || strchr(c->preamble->ancestor[i]->name, '/'))
 			return reader_damaged(r, "ancestor without a name");
+	for (size_t i = 0; i < c->preamble->n_filter; i++)
+		if (check_filter(c->preamble->filter[i]))
+			return reader_damaged(r, check_filter(c->preamble->filter[i]));
 	if (c->preamble->nr_files > MAX_FILES || c->preamble->nr_processes > MAX_PROCESSES)
 		return reader_damaged(r, "impossible counts");
 	return 0;

@@ -29,7 +29,7 @@
 
 /* Required features that this reader knows. */
 #define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS | CONTEXT_HAS_ROOT | \
-				 CONTEXT_HAS_OWN_THREADS)
+				 CONTEXT_HAS_OWN_THREADS | CONTEXT_HAS_SECCOMP)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
@@ -130,6 +130,7 @@ size_t context_find(const struct context *c, int32_t pid);
 const char *check_process(const Kcr__Process *process, const Kcr__Preamble *preamble,
 			  size_t nr_files);
 const char *check_file(const Kcr__File *file);
+const char *check_filter(const Kcr__Filter *filter);
 /* Relations between files. */
 const char *check_references(const struct context *c);
 /* Relations between processes, and all of the above that spans sections. */

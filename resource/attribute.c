@@ -17,6 +17,7 @@ const struct attribute *const attributes[] = {
 	&attribute_personality,
 	&attribute_sched,
 	&attribute_membarrier,
+	&attribute_seccomp,
 	&attribute_credentials,
 	&attribute_prctl,
 	&attribute_terminal,

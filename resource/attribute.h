@@ -25,6 +25,7 @@ extern const struct attribute attribute_prctl;
 extern const struct attribute attribute_rlimit;
 extern const struct attribute attribute_root;
 extern const struct attribute attribute_sched;
+extern const struct attribute attribute_seccomp;
 extern const struct attribute attribute_sigaction;
 extern const struct attribute attribute_terminal;
 extern const struct attribute attribute_thread_folder;

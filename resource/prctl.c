@@ -24,16 +24,6 @@
 
 #define PARENT_MS	300000u		/* time-out for a failed restart */
 
-static int check_seccomp(pid_t tid, const char *status)
-{
-	uint64_t mode = status_number(status, "Seccomp", 10, 0);
-
-	if (!mode)
-		return 0;
-	return report_fail(-EOPNOTSUPP, "process %d has %s: such a program cannot be checkpointed",
-			   tid, mode == 1 ? "strict seccomp mode" : "seccomp filters");
-}
-
 static int check_shadow_stack(pid_t tid, const char *status)
 {
 	const char *features = status_value(status, ARCH_STATUS_FEATURES);
@@ -46,14 +36,9 @@ static int check_shadow_stack(pid_t tid, const char *status)
 			   "be checkpointed", tid);
 }
 
-static int check_thread(pid_t tid, const char *status)
-{
-	return check_seccomp(tid, status) ?: check_shadow_stack(tid, status);
-}
-
 static int prctl_check(const struct process_probe *probe)
 {
-	return check_thread(probe->pid, probe->status);
+	return check_shadow_stack(probe->pid, probe->status);
 }
 
 static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
@@ -87,7 +72,7 @@ static int prctl_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
 	const char *status = probe_thread_status(probe, t->tid);
 
-	return status ? check_thread(t->tid, status) : -EIO;
+	return status ? check_shadow_stack(t->tid, status) : -EIO;
 }
 
 /* Writes /proc/self/NAME unless it has the value already. */

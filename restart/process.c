@@ -20,6 +20,7 @@
 #include "arch/thread.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
+#include "resource/seccomp.h"
 #include "resource/thread_folder.h"
 #include "restart/hole.h"
 #include "restart/address_space.h"
@@ -87,9 +88,9 @@ static bool shares_memory(const Kcr__Process *p, const Kcr__Process *q)
 	return q != p && process_is_sharer(q) && q->mm_id == p->mm_id;
 }
 
-static uint64_t scripts_length(const Kcr__Process *p)
+static uint64_t scripts_length(const struct context *c, const Kcr__Process *p)
 {
-	uint64_t length = STACK_SIZE;
+	uint64_t length = STACK_SIZE + seccomp_script_size(c, p);
 
 	length += (p->n_action + p->n_posix_lock + p->n_limit + p->n_timer * 3) *
 		  (sizeof(struct restorer_op) + 128);
@@ -105,11 +106,11 @@ static uint64_t scripts_length(const Kcr__Process *p)
 static uint64_t blob_length(const struct builder *b)
 {
 	const struct context *c = b->how->rebuild->context;
-	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + scripts_length(b->how->process);
+	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + scripts_length(c, b->how->process);
 
 	for (size_t i = 0; i < c->nr_processes; i++)
 		if (shares_memory(b->how->process, c->process[i]))
-			length += scripts_length(c->process[i]) +
+			length += scripts_length(c, c->process[i]) +
 				  b->how->process->n_descriptor * sizeof(struct restorer_op);
 	return (length + 4095) & ~4095ull;
 }

@@ -15,7 +15,7 @@ struct process_exit {
 	struct rebuild *rebuild;
 	const Kcr__Process *process;
 	struct restorer_status *status;	/* shared by all processes */
-	bool module_clones;		/* KCR_FEATURE_CLONE */
+	bool module_clones;		/* KCR_FEATURE_CLONE, and it has no filters */
 	bool stopped;			/* it stops at once when it runs */
 };
 

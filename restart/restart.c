@@ -23,10 +23,12 @@
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
+#include "resource/seccomp.h"
 #include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
 #include "restart/skeleton.h"
+#include "restart/suspend.h"
 #include "restart/trust.h"
 
 #define ENTER_TIMEOUT_MS	300000		/* in case a restart hangs */
@@ -58,6 +60,8 @@ static int check_programs(const struct context *context, const struct kcr_info *
 	for (size_t i = 0; i < context->nr_processes; i++) {
 		int err = process_check(context->process[i]);
 
+		if (!err && seccomp_has(context->process[i]))
+			err = seccomp_may_restore(context->process[i]);
 		if (err)
 			return err;
 	}
@@ -246,6 +250,7 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 	err = skeleton_make(r, options, status, module_clones);
 	if (!err)
 		err = wait_for_all(r, status, result);
+	suspend_end();
 	if (err)
 		err = explain(err, r, status);
 	munmap(status, sizeof(*status));

@@ -24,8 +24,10 @@
 #include "device/refused.h"
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/seccomp.h"
 #include "restart/family.h"
 #include "restart/process.h"
+#include "restart/suspend.h"
 
 #define HELPER_FIRST	32767	/* helpers get free PIDs from here downwards */
 #define HELPER_LAST	300
@@ -345,7 +347,8 @@ static void become(size_t i)
 	bool stopped = p->state == KCR__PROCESS__STATE__STOPPED;
 	struct process_exit how = {
 		.rebuild = k.rebuild, .process = p, .status = k.status,
-		.module_clones = k.module_clones,
+		/* The module creates nothing under a filter, suspended or not. */
+		.module_clones = k.module_clones && !seccomp_has(p),
 		.stopped = stopped && k.options->signal != SIGCONT,
 	};
 	int err;
@@ -358,6 +361,8 @@ static void become(size_t i)
 	for (size_t a = 0; attributes[a] && !err; a++)
 		if (attributes[a]->rebuild)
 			err = attributes[a]->rebuild(k.rebuild, p);
+	if (!err && seccomp_has(p))
+		err = suspend_self(k.rebuild, i);
 	if (!err)
 		err = process_become(&how);
 	give_up(err, "cannot be restored", i);
@@ -466,6 +471,8 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		return report_errno(-errno, "restart");
 
 	err = leave_sharers();
+	if (!err)
+		err = suspend_begin(r, fork_helper);
 	/* Those whose adoptive parent is not in the file are adopted by us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (size_t i = 0; i < c->nr_processes && !err; i++)

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Has what no checkpoint can take along: the argument is `seccomp` (a filter), or
- * `files` (a thread with descriptors of its own).
- */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+/* Has what no checkpoint can take along: `files`, a thread with descriptors of its own. */
 #include <pthread.h>
 #include <sched.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "check.h"
 
@@ -21,24 +14,17 @@ static void *part(void *unused)
 	return unused;
 }
 
+static void files(void)
+{
+	pthread_t thread;
+
+	NEED(!pthread_create(&thread, NULL, part, NULL));
+	check_wait();
+}
+
 int main(int argc, char **argv)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	struct sock_fprog filter = { 1, &all };
+	static const struct check kinds[] = { { "files", files }, { NULL, NULL } };
 
-	check_begin(argc, argv);
-	NEED(argc > 3);
-	if (!strcmp(argv[3], "seccomp")) {
-		NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-		NEED(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
-	} else {
-		pthread_t thread;
-
-		NEED(!pthread_create(&thread, NULL, part, NULL));
-		check_wait();
-		return check_end();
-	}
-	check_ready();
-	check_wait();
-	return check_end();
+	return check_one(argc, argv, kinds);
 }

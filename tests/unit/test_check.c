@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -187,6 +190,38 @@ static void threads(void **state)
 	t->n_pending = 0;
 }
 
+static void filters(void **state)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	Kcr__Filter filter = KCR__FILTER__INIT, *list[] = { &filter };
+	Kcr__Thread *t = process(0)->thread[0];
+	uint32_t number = 1;
+
+	(void)state;
+	filter.program.data = (uint8_t *)&allow;
+	filter.program.len = sizeof(allow);
+	filter.has_flags = true;
+	s.preamble.filter = list;
+	s.preamble.n_filter = 1;
+	t->has_seccomp = true;
+	t->seccomp = SECCOMP_MODE_FILTER;
+	t->filter = &number;
+	t->n_filter = 1;
+	expect(NULL);
+	REFUSED(filter.program.len, 0, "impossible length");
+	REFUSED(filter.program.len, 7, "impossible length");
+	REFUSED(filter.flags, SECCOMP_FILTER_FLAG_NEW_LISTENER, "unknown flags");
+	REFUSED(number, 0, "unknown seccomp filter");
+	REFUSED(number, 2, "unknown seccomp filter");
+	REFUSED(t->seccomp, SECCOMP_MODE_STRICT, "another seccomp mode");
+	REFUSED(t->seccomp, 3, "unknown seccomp mode");
+	REFUSED(t->n_filter, 0, "another seccomp mode");
+	t->n_filter = 0;
+	t->has_seccomp = false;
+	t->seccomp = 0;
+	s.preamble.n_filter = 0;
+}
+
 static void areas(void **state)
 {
 	Kcr__Vma **vma = process(0)->mm->vma;
@@ -291,6 +326,7 @@ int main(void)
 		cmocka_unit_test(zombies),
 		cmocka_unit_test(first_thread_ended),
 		cmocka_unit_test(threads),
+		cmocka_unit_test(filters),
 		cmocka_unit_test(areas),
 		cmocka_unit_test(address_spaces),
 		cmocka_unit_test(descriptors),
