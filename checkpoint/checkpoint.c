@@ -211,6 +211,8 @@ static int commit(struct checkpoint *c)
 	/* A callback may still abort the checkpoint. */
 	int err = clients_finish(c);
 
+	if (!err && c->options->ready)
+		err = c->options->ready(c->options->ready_arg);
 	if (!err)
 		err = destination_commit(c->destination);
 	if (!err)

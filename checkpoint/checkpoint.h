@@ -3,8 +3,8 @@
  * Checkpoint: from running processes to a complete context file.  The order
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
- * saves their pages (of an increment: increment.c, changes.c, origins.c), destination.c puts the
- * file in place.
+ * saves their pages (of an increment: increment.c, changes.c, origins.c),
+ * destination.c puts the file in place.  precopy.h makes several in a row.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
 #define KCR_CHECKPOINT_CHECKPOINT_H
@@ -71,14 +71,22 @@ struct checkpoint_options {
 	enum context_compression compression;
 	bool incremental;		/* save tables, and only what differs from a parent */
 	enum checkpoint_changes changes;
-	const char *parent;		/* its file; NULL: the present one at `path`, if any */
+	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
+					 * descriptor: none, the image is full */
 	const char *chain_path;		/* the parent's older files may also be there; or NULL */
 	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
+	unsigned int precopy;		/* for precopy.h: images before this one, at most; 0: none */
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
 	/* Called when all checks have passed and no process is stopped yet; or NULL. */
 	void (*begun)(void);
+	/*
+	 * Called when the image is complete, but has not its name yet; or NULL.  The processes are
+	 * still stopped if they are to get a signal.  -errno with a message: the checkpoint fails.
+	 */
+	int (*ready)(void *arg);
+	void *ready_arg;
 
 	/* Called now and then with the bytes of memory done and expected (an estimate). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
@@ -92,6 +100,8 @@ struct checkpoint_result {
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	uint64_t bytes;			/* of the context file */
+	unsigned int nr_rounds;		/* of pre-copy: images before this one … */
+	uint64_t rounds_bytes;		/* … and their bytes */
 	uint64_t park_ns;		/* until the last thread was stopped */
 	uint64_t describe_ns;
 	uint64_t snapshot_ns;

@@ -68,9 +68,8 @@ static int find_parent(struct increment *i, const struct checkpoint_options *o)
 
 	i->named = o->parent;
 	i->path = o->parent ?: o->path;
-	if (!i->path)
-		return report_fail(-EINVAL, "--incremental needs a file (-f), or the name of a parent "
-				   "(--incremental=FILE)");
+	if (!i->path)			/* a stream that begins a chain */
+		return 0;
 	err = place_find(&i->place, i->path, true);
 	return err ? err : open_regular(i);
 }
@@ -299,24 +298,14 @@ int increment_set_aside(struct checkpoint *c)
 	return destination_set_aside(c->destination, i->aside, &i->st);
 }
 
-/* Removes one name of an old file, if it is that still. */
-static void remove_old(const struct increment *i, const char *name, const struct stat *old)
-{
-	struct stat st;
-
-	if (!fstatat(i->place.folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    st.st_dev == old->st_dev && st.st_ino == old->st_ino &&
-	    unlinkat(i->place.folder, name, 0))
-		report_warn("cannot remove %s, which is no longer needed: %s", name, strerror(errno));
-}
-
 void increment_committed(const struct increment *i)
 {
 	if (!i || i->named || i->pages || i->fd < 0)
 		return;
 	for (size_t k = 0; k < i->chain->count; k++)
-		remove_old(i, strrchr(i->chain->member[k].path, '/') + 1, &i->chain->member[k].st);
-	remove_old(i, i->aside, &i->st);
+		place_remove(&i->place, strrchr(i->chain->member[k].path, '/') + 1,
+			     &i->chain->member[k].st);
+	place_remove(&i->place, i->aside, &i->st);
 }
 
 void increment_free(struct increment *i)

@@ -204,3 +204,12 @@ int place_create(const struct place *p, const char *path)
 	fd = openat(p->folder, p->name, flags | O_EXCL, 0600);
 	return fd < 0 ? report_errno(-errno, "cannot create %s", path) : fd;
 }
+
+void place_remove(const struct place *p, const char *name, const struct stat *old)
+{
+	struct stat st;
+
+	if (!fstatat(p->folder, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == old->st_dev &&
+	    st.st_ino == old->st_ino && unlinkat(p->folder, name, 0))
+		report_warn("cannot remove %s, which is no longer needed: %s", name, strerror(errno));
+}

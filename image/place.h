@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+struct stat;
+
 struct place {
 	int folder;			/* open for reading; -1: none */
 	char name[NAME_MAX + 1];	/* no symbolic link, unless `descriptor` */
@@ -31,5 +33,7 @@ int place_open_special(const struct place *p, const char *path);
  * root's and is replaced: somebody may have it open.  -errno, reported.
  */
 int place_create(const struct place *p, const char *path);
+/* Removes another name in the folder, if it is the file *old still; a warning if it stays. */
+void place_remove(const struct place *p, const char *name, const struct stat *old);
 
 #endif /* KCR_IMAGE_PLACE_H */

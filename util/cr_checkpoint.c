@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/precopy.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
+#include "util/choices.h"
+#include "util/ending.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
 #include "util/status.h"
@@ -37,7 +40,7 @@ enum {
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
-	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_JSON, OPT_VERSION,
+	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
 };
 
@@ -81,6 +84,7 @@ static const struct option long_options[] = {
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "precopy", optional_argument, NULL, OPT_PRECOPY },
 	{ "incremental", optional_argument, NULL, OPT_INCREMENTAL },
 	{ "changes", required_argument, NULL, OPT_CHANGES },
 	{ "full-every", required_argument, NULL, OPT_FULL_EVERY },
@@ -122,6 +126,8 @@ static const char usage_text[] =
 	"      --stop --term --abort --kill --cont   get that signal\n"
 	"How:\n"
 	"      --snapshot           let them run while their memory is written\n"
+	"      --precopy[=ROUNDS]   before, save it up to ROUNDS times while they run: the file,\n"
+	"                           a chain with FILE.1, FILE.2 ..., then holds only the rest\n"
 	"      --incremental[=PARENT]   only what has changed since the image that FILE is now,\n"
 	"                           which becomes FILE.1, FILE.2 ..., or since PARENT\n"
 	"      --changes=HOW        found by dirty (writes are tracked), hash, or auto (default)\n"
@@ -151,17 +157,6 @@ static int bad_usage(void)
 		report_print(-EINVAL);
 	fputs("Try 'cr_checkpoint --help'.\n", stderr);
 	return EXIT_USAGE;
-}
-
-/* A number not less than `least`, or -1. */
-static long number(const char *text, long least)
-{
-	char *end;
-	long n;
-
-	errno = 0;
-	n = strtol(text, &end, 10);
-	return errno || end == text || *end || n < least || n > 0x7fffffff ? -1 : n;
 }
 
 static bool parse_scope(int option, struct arguments *a)
@@ -202,7 +197,7 @@ static int parse_destination(int option, const char *value, struct arguments *a)
 		return *value ? 1 : report_fail(-EINVAL, "-f needs the name of a file");
 	case 'F':
 		a->nr_destinations++;
-		o->fd = number(value, 0);
+		o->fd = choice_number(value, 0);
 		return o->fd >= 0 ? 1 : report_fail(-EINVAL, "-F needs an open file "
 						    "descriptor, not \"%s\"", value);
 	case OPT_ATOMIC ... OPT_NOCLOBBER:
@@ -240,21 +235,6 @@ static bool parse_choice(int option, struct checkpoint_options *o)
 	return true;
 }
 
-static int parse_changes(const char *value, struct checkpoint_options *o)
-{
-	static const char *const names[] = {
-		[CHECKPOINT_AUTO] = "auto", [CHECKPOINT_DIRTY] = "dirty", [CHECKPOINT_HASH] = "hash",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(value, names[i])) {
-			o->changes = i;
-			return 0;
-		}
-	}
-	return report_fail(-EINVAL, "--changes takes auto, dirty or hash, not \"%s\"", value);
-}
-
 /* Options of increments: 1 (done), 0 (another option) or -errno. */
 static int parse_increment(int option, const char *value, struct arguments *a)
 {
@@ -268,21 +248,41 @@ static int parse_increment(int option, const char *value, struct arguments *a)
 							  "a file");
 	case OPT_CHANGES:
 		a->for_increments = "--changes";
-		return parse_changes(value, o) ?: 1;
+		return choice_changes(value, o) ?: 1;
 	case OPT_FULL_EVERY:
 		a->for_increments = "--full-every";
-		if (number(value, 1) < 0)
+		if (choice_number(value, 1) < 0)
 			return report_fail(-EINVAL, "--full-every needs a number from 1 on, not \"%s\"",
 					   value);
-		o->full_every = number(value, 1);
+		o->full_every = choice_number(value, 1);
 		return 1;
 	case OPT_CHAIN_PATH:
 		a->for_increments = "--chain-path";
 		o->chain_path = value;
 		return 1;
+	case OPT_PRECOPY:
+		return choice_rounds("--precopy", value, o) ?: 1;
 	default:
 		return 0;
 	}
+}
+
+/* The same for --precopy, which makes a chain, too. */
+static int check_precopy(const struct arguments *a)
+{
+	const struct checkpoint_options *o = &a->checkpoint;
+
+	if (o->incremental)
+		return report_fail(-EINVAL, "--precopy begins a chain of its own: leave out --incremental");
+	if (a->for_increments && strcmp(a->for_increments, "--changes"))
+		return report_fail(-EINVAL, "%s needs --incremental", a->for_increments);
+	if (o->fd >= 0)
+		return report_fail(-EINVAL, "--precopy makes several files: name one with -f, or see "
+				   "cr_migrate for another machine");
+	if (o->keep || o->replace == CHECKPOINT_CLOBBER)
+		return report_fail(-EINVAL, "--precopy makes a chain, whose files belong together: leave "
+				   "out --keep and --clobber");
+	return 0;
 }
 
 /* Options of increments that do not fit together: 0 or -EINVAL with a message. */
@@ -290,6 +290,8 @@ static int check_increment(const struct arguments *a)
 {
 	const struct checkpoint_options *o = &a->checkpoint;
 
+	if (o->precopy)
+		return check_precopy(a);
 	if (!o->incremental)
 		return a->for_increments ? report_fail(-EINVAL, "%s needs --incremental",
 						       a->for_increments) : 0;
@@ -311,19 +313,6 @@ static int check_increment(const struct arguments *a)
 	return 0;
 }
 
-static int parse_compression(const char *value, struct checkpoint_options *o)
-{
-	if (!strcmp(value, "lz4"))
-		o->compression = CONTEXT_LZ4;
-	else if (!strcmp(value, "zstd"))
-		o->compression = CONTEXT_ZSTD;
-	else if (!strcmp(value, "none"))
-		o->compression = CONTEXT_RAW;
-	else
-		return report_fail(-EINVAL, "--compress takes lz4, zstd or none, not \"%s\"", value);
-	return 0;
-}
-
 /* One option: 0, or -errno with a message. */
 static int parse_one(int option, const char *value, struct arguments *a)
 {
@@ -340,9 +329,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		o->signal = signal_number(value);
 		return o->signal >= 0 ? 0 : report_fail(-EINVAL, "\"%s\" is not a signal", value);
 	case 't':
-		if (number(value, 0) < 0)
+		if (choice_number(value, 0) < 0)
 			return report_fail(-EINVAL, "-t needs a number of seconds, not \"%s\"", value);
-		o->timeout_s = number(value, 0);
+		o->timeout_s = choice_number(value, 0);
 		return 0;
 	case 'q':
 		a->quiet = true;
@@ -360,11 +349,11 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		o->skip_unsupported = true;
 		return 0;
 	case OPT_COMPRESS:
-		return parse_compression(value, o);
+		return choice_compression(value, o);
 	case OPT_KEEP:
-		if (number(value, 1) < 0)
+		if (choice_number(value, 1) < 0)
 			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);
-		a->job.keep = o->keep = number(value, 1);
+		a->job.keep = o->keep = choice_number(value, 1);
 		return 0;
 	case OPT_LOCAL:
 		a->job.local = value;
@@ -372,11 +361,11 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_STATUS_FD:
 		return status_open(value);
 	case OPT_PROHIBIT:
-		o->prohibited = number(value, 1);
+		o->prohibited = choice_number(value, 1);
 		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs a process "
 							   "ID, not \"%s\"", value);
 	case OPT_REQUESTER:
-		o->requester = number(value, 1);
+		o->requester = choice_number(value, 1);
 		return o->requester > 0 ? 0 : report_fail(-EINVAL, "--requester needs a process "
 							  "ID, not \"%s\"", value);
 	default:			/* OPT_KMSG */
@@ -407,7 +396,7 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		report_fail(-EINVAL, "name one process, group or session by its ID");
 		return bad_usage();
 	}
-	target = number(argv[optind], 1);
+	target = choice_number(argv[optind], 1);
 	if (target < 0) {
 		report_fail(-EINVAL, "\"%s\" is not the ID of a process, group or session",
 			    argv[optind]);
@@ -454,61 +443,6 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return parse_target(argc, argv, a);
 }
 
-/* ---- ending early ---------------------------------------------------------------- */
-
-/* The module frees everything else when this process ends. */
-static void on_signal(int signal_number)
-{
-	checkpoint_abandon();
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
-/* How to report the time-out: static, for the handler. */
-static bool alarm_quiet, alarm_json;
-
-static void say(int fd, const char *text)
-{
-	if (write(fd, text, strlen(text)) < 0)
-		return;			/* nobody reads it */
-}
-
-static void on_alarm(int signal_number)
-{
-	(void)signal_number;
-	checkpoint_abandon();
-	if (alarm_json)
-		say(STDOUT_FILENO, "{\"event\":\"error\",\"code\":110,"
-		    "\"message\":\"not done in the time given by --time\"}\n");
-	if (!alarm_quiet)
-		say(STDERR_FILENO, "cr_checkpoint: not done in the time given by --time\n");
-	status_done(ETIMEDOUT, 0);
-	_exit(ETIMEDOUT);
-}
-
-static void handle_signals(const struct arguments *a)
-{
-	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-	struct sigaction action = { .sa_handler = on_signal };
-
-	sigfillset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++) {
-		struct sigaction old;
-
-		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			sigaction(ending[i], &action, NULL);
-	}
-	signal(SIGPIPE, SIG_IGN);	/* EPIPE and EFBIG give better messages */
-	signal(SIGXFSZ, SIG_IGN);
-	if (a->checkpoint.timeout_s) {
-		alarm_quiet = a->quiet;
-		alarm_json = a->json;
-		action.sa_handler = on_alarm;
-		sigaction(SIGALRM, &action, NULL);
-		alarm(a->checkpoint.timeout_s);
-	}
-}
-
 /* ---- outcome --------------------------------------------------------------------- */
 
 static double milliseconds(uint64_t ns)
@@ -524,6 +458,9 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		json_string(a->checkpoint.path);
 		putchar(',');
 	}
+	if (a->checkpoint.precopy)
+		printf("\"rounds\":%u,\"rounds_bytes\":%llu,", r->nr_rounds,
+		       (unsigned long long)r->rounds_bytes);
 	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
 	       "\"pages_unwritten\":%llu,\"bytes\":%llu,"
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
@@ -564,7 +501,10 @@ int main(int argc, char **argv)
 	if (err >= 0)
 		return err;
 	report_set_level(a.quiet ? -2 : a.verbose);
-	handle_signals(&a);
+	ending_prepare(&(struct ending) {
+		.abandon = precopy_abandon, .late = "cr_checkpoint: not done in the time given by --time\n",
+		.timeout_s = a.checkpoint.timeout_s, .quiet = a.quiet, .json = a.json,
+	});
 	progress_init(&progress, a.quiet, a.json);
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
@@ -574,7 +514,8 @@ int main(int argc, char **argv)
 	if (a.job.local)
 		return fail(&a, report_fail(-EINVAL, "--local is for MPI jobs: process %d is no "
 					    "mpirun that takes requests", a.checkpoint.target));
-	err = checkpoint_run(&a.checkpoint, &result);
+	err = a.checkpoint.precopy ? precopy_to_file(&a.checkpoint, &result) :
+				     checkpoint_run(&a.checkpoint, &result);
 	progress_end(&progress);
 	if (!err)
 		status_done(0, 0);
@@ -582,7 +523,7 @@ int main(int argc, char **argv)
 		return fail(&a, err);
 	if (a.json)
 		print_json(&a, &result);
-	if (a.checkpoint.incremental)
+	if (a.checkpoint.incremental || a.checkpoint.precopy)
 		report_verbose("%llu pages were not saved, as older files have them: %llu of them have not "
 			       "been written to and were not read",
 			       (unsigned long long)result.nr_unchanged,

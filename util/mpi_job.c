@@ -83,8 +83,9 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 	if (o->replace == CHECKPOINT_BACKUP && o->backup)
 		return report_fail(-EINVAL, "--backup=NAME does not work for MPI jobs: --backup keeps "
 				   "the old snapshot as NAME.kcr.~N~");
-	if (o->incremental)
-		return report_fail(-EINVAL, "--incremental does not work for MPI jobs");
+	if (o->incremental || o->precopy)
+		return report_fail(-EINVAL, "%s does not work for MPI jobs",
+				   o->precopy ? "--precopy" : "--incremental");
 	if (o->replace == CHECKPOINT_NOCLOBBER && !access(path, F_OK))
 		return report_fail(-EEXIST, "%s exists", path);
 	return 0;
