@@ -16,7 +16,8 @@
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT,
-	OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE, OPT_STATUS, OPT_JSON, OPT_VERSION,
+	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
+	OPT_STATUS, OPT_JSON, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -33,6 +34,7 @@ static const struct option long_options[] = {
 	{ "keep-at-end", no_argument, NULL, OPT_KEEP_AT_END },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
+	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "max-restarts", required_argument, NULL, OPT_MAX_RESTARTS },
 	{ "pids", required_argument, NULL, OPT_PIDS },
 	{ "exit-code", required_argument, NULL, OPT_EXIT_CODE },
@@ -65,6 +67,7 @@ static const char usage_text[] =
 	"      --keep-at-end        and stay when the command has succeeded\n"
 	"      --verify             read each one again before it counts\n"
 	"      --snapshot           let the program run while its memory is written\n"
+	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"Then:\n"
 	"      --exit-code=N        end with N after a save that ends the program (85)\n"
 	"      --requeue=HOW        have the job run again: slurm, pbs, sge, auto, none (default)\n"
@@ -212,6 +215,7 @@ static int parse_one(int option, const char *value, struct options *o)
 		o->keep_at_end |= option == OPT_KEEP_AT_END;
 		o->verify |= option == OPT_VERIFY;
 		o->snapshot |= option == OPT_SNAPSHOT;
+		o->skip_unsupported |= option == OPT_SKIP_UNSUPPORTED;
 		o->json |= option == OPT_JSON;
 		o->quiet |= option == 'q';
 		o->verbose |= option == 'v';

@@ -237,12 +237,17 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 
 static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p)
 {
+	pid_t thread = scope_thread(&c->attempt.scope, p->pid);
+	int err = refuse_launcher(c, p->pid, thread);
+
+	if (err)
+		return err;
 	set_state(&c->attempt.members.process[index], p);
 	if (p->leader_exit_code & ~CONTEXT_EXIT_STATUS)
 		return report_fail(-EOPNOTSUPP, "process %d: its first thread was killed while "
 				   "others run, which a restart cannot repeat", p->pid);
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
-	p->command = command_line(scope_thread(&c->attempt.scope, p->pid));
+	p->command = command_line(thread);
 	return describe_shared(c, index, p);
 }
 

@@ -129,6 +129,14 @@ bool is_excluded(const struct checkpoint *c, pid_t pid);
 int pid_list_add(struct pid_list *list, pid_t pid);
 bool pid_list_has(const struct pid_list *list, pid_t pid);
 
+/* ---- launcher.c ---- */
+
+/*
+ * Is the program one that stands for others elsewhere, such as srun?  0, or -EOPNOTSUPP with
+ * a message; with skip_unsupported 0.  `thread`: a living thread of process pid.
+ */
+int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread);
+
 /* ---- stop.c ---- */
 
 /* Adds and stops every process of the scope, until no new one shows up. */

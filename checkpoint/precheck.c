@@ -309,6 +309,8 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	}
 	if (!err)
 		err = check_program(p);
+	if (!err)
+		err = refuse_launcher(c, p->pid, p->thread);
 	if (!err && !status)
 		err = report_errno(-ENOMEM, "process %d", p->pid);
 	if (!err && proc_read(p->thread, "status", status, STATUS_SIZE) > 0)

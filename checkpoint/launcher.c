@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programs that stand for others which are not their descendants: tasks of a step of a
+ * scheduler, a command on another machine, a container.  Saved alone such a program would
+ * come back to a connection that is hung up, and what it stands for would be lost with all
+ * its work.  Nothing but the name of its executable tells it from a program with a
+ * connection that it can do without, so these are the names that sites meet.
+ */
+#include "checkpoint/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "proc/proc.h"
+#include "report/report.h"
+
+#define DELETED		" (deleted)"
+#define COUNT(array)	(sizeof(array) / sizeof(*(array)))
+
+static const struct launcher {
+	const char *const *name;	/* of executables; ends in NULL */
+	const char *text;		/* why not, and what to do */
+} launchers[] = {
+	{ (const char *const[]){ "srun", "sattach", NULL },
+	  "the tasks of its step are children of slurmstepd, and would be lost: start them with "
+	  "cr_mpirun, or each under a cr_batch of its own (srun cr_batch, see kcr-batch(7)), or wait "
+	  "until the step has ended" },
+	{ (const char *const[]){ "salloc", NULL },
+	  "its allocation does not come back: save the program that runs in it, or use sbatch" },
+	{ (const char *const[]){ "aprun", "blaunch", "flux-job", "jsrun", "pbsdsh", "pbs_tmrsh", "qrsh",
+				 NULL },
+	  "the tasks that it has the scheduler run are not its children, and would be lost: start "
+	  "them with cr_mpirun, or each under a cr_batch of its own, or wait until they have ended" },
+	{ (const char *const[]){ "ssh", "rsh", "pdsh", NULL },
+	  "what it does on another machine would be lost: start ranks of MPI with cr_mpirun, run "
+	  "cr_batch over there, or wait until it has ended" },
+	{ (const char *const[]){ "docker", "kubectl", "nerdctl", "podman", NULL },
+	  "the container is not its child, and would be lost: run cr_batch inside the container, or "
+	  "wait until it has ended" },
+};
+
+static const struct launcher *find(const char *name)
+{
+	for (size_t i = 0; i < COUNT(launchers); i++)
+		for (const char *const *each = launchers[i].name; *each; each++)
+			if (!strcmp(name, *each))
+				return &launchers[i];
+	return NULL;
+}
+
+/* The name of a program's executable, without its folder, also after an upgrade; NULL. */
+static const char *executable_name(pid_t thread, char *path, size_t size)
+{
+	ssize_t length = proc_link(thread, "exe", path, size);
+	const size_t suffix = strlen(DELETED);
+	char *slash;
+
+	if (length < 0)
+		return NULL;
+	if ((size_t)length > suffix && !strcmp(path + length - suffix, DELETED))
+		path[length - suffix] = '\0';
+	slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
+{
+	char path[4200];
+	const char *name = executable_name(thread, path, sizeof(path));
+	const struct launcher *found = name ? find(name) : NULL;
+
+	if (!found || c->options->skip_unsupported)
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d is %s: %s (--skip-unsupported saves %s alone)", pid,
+			   name, found->text, name);
+}
