@@ -200,25 +200,37 @@ static int end_survivor(struct run *r, ssize_t *count)
 	return 0;
 }
 
-/* A folder's checkpoints must not be taken for those of another command. */
-static int check_command(struct run *r)
+/* Is the command that of the runs before?  True as well if that is not known. */
+static bool is_same_command(const struct run *r)
 {
 	char **known = r->state.command, **now = r->options->command;
 
 	while (known && *known && *now && !strcmp(*known, *now))
 		known++, now++;
-	if (known && (*known || *now)) {
+	return !known || (!*known && !*now);
+}
+
+/* A folder's checkpoints must not be taken for those of another command. */
+static int check_command(struct run *r)
+{
+	if (!is_same_command(r)) {
 		log_event(LOG_FAILURE, "the checkpoints of the job %s in %s are of another command (%s …): "
 			  "choose another --name or --dir, or remove them", r->folder.name,
 			  r->folder.path, r->state.command[0]);
 		return EXIT_HOPELESS;
 	}
-	if (known)
+	if (r->state.command)
 		return 0;
-	for (; *now; now++)
+	for (char **now = r->options->command; *now; now++)
 		if (strings_add(&r->state.command, *now))
 			return EXIT_FOLDER;
 	return 0;
+}
+
+bool run_is_done(const struct run *r)
+{
+	return r->options->once && r->state.phase == STATE_ENDED && !r->state.status &&
+	       r->state.command && is_same_command(r);
 }
 
 /* Nothing to go on from: because there is nothing yet, or because all was damaged? */

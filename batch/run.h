@@ -26,6 +26,9 @@ struct run {
 /* Does all of it; the exit code, if the process has not ended as the program did. */
 int run_supervise(const struct options *o);
 
+/* Has this very command ended with 0 in a run before, and is that enough (--once)? */
+bool run_is_done(const struct run *r);
+
 /*
  * Starts the command, or restarts it from the newest checkpoint that is undamaged.  0, or
  * the exit code, after a line in the log.

@@ -35,7 +35,7 @@ static char *answer_of(const char *const argv[])
 	return out;
 }
 
-/* The job's ID for the commands of the scheduler. */
+/* The value of a variable, such as the job's ID for the commands of the scheduler; or "". */
 static const char *id_of(const char *variable)
 {
 	const char *id = getenv(variable);
@@ -113,10 +113,20 @@ static bool slurm_has_ended_run(void)
 	return ended;
 }
 
+/* Is this one of several tasks of a step, which save themselves? */
+static bool slurm_has_other_tasks(void)
+{
+	return *id_of("SLURM_STEP_ID") && atoi(id_of("SLURM_STEP_NUM_TASKS")) > 1;
+}
+
 static int slurm_requeue(void)
 {
 	const char *const argv[] = { "scontrol", "requeue", id_of("SLURM_JOB_ID"), NULL };
 
+	if (slurm_has_other_tasks())
+		return report_fail(-ECANCELED, "that would end the other tasks of the step before they "
+				   "are saved: leave it to the job script when srun has ended, or to "
+				   "RequeueExit in slurm.conf");
 	if (slurm_has_ended_run())
 		return report_fail(-ECANCELED, "Slurm has ended this run (scancel, scontrol requeue), "
 				   "and decides whether there is another");
@@ -164,6 +174,7 @@ static const struct scheduler schedulers[] = {
 	{
 		.name = "slurm", .title = "Slurm", .mark = "SLURM_JOB_ID",
 		.id = { "SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID" }, .task = "SLURM_ARRAY_TASK_ID",
+		.step = "SLURM_STEP_ID", .rank = "SLURM_PROCID",
 		.seconds_left = slurm_seconds_left, .requeue = slurm_requeue,
 	}, {
 		.name = "pbs", .title = "PBS", .mark = "PBS_JOBID",
@@ -205,6 +216,22 @@ static void add_plain(char *out, size_t size, const char *text)
 	out[used] = '\0';
 }
 
+/* Each task of a step has checkpoints of its own. */
+static void add_step(const struct scheduler *s, char *out, size_t size)
+{
+	const char *step = s->step ? getenv(s->step) : NULL;
+	const char *rank = s->rank ? getenv(s->rank) : NULL;
+	size_t used = strlen(out);
+
+	if (!step || !rank)
+		return;
+	snprintf(out + used, size - used, "-step");
+	add_plain(out, size, step);
+	used = strlen(out);
+	snprintf(out + used, size - used, "-task");
+	add_plain(out, size, rank);
+}
+
 void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 {
 	const char *task, *id = NULL;
@@ -223,4 +250,5 @@ void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 		add_plain(out, size, "_");
 		add_plain(out, size, task);
 	}
+	add_step(s, out, size);
 }

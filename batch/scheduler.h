@@ -16,11 +16,13 @@ struct scheduler {
 	const char *id[3];		/* variables with the ID, the first that is set counts; NULL */
 	const char *task;		/* variable with the number of an array task, or NULL */
 	const char *no_task;		/* what that is in other jobs, or NULL: it is not set */
+	const char *step, *rank;	/* variables with the numbers of a step and of a task in it; NULL */
 	/* The seconds until the allocation ends; -1: not known; NULL: it cannot tell. */
 	int64_t (*seconds_left)(void);
 	/*
-	 * Asks for the job to run again: 0, or -errno with a message (-ECANCELED: the scheduler
-	 * has ended the run, and does what it was asked to); NULL: by the code alone.
+	 * Asks for the job to run again: 0, or -errno with a message (-ECANCELED: it is not for
+	 * this process to ask, as the scheduler has ended the run, or other tasks are still
+	 * being saved); NULL: by the code alone.
 	 */
 	int (*requeue)(void);
 	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code */
@@ -33,8 +35,8 @@ const struct scheduler *scheduler_detect(void);
 const struct scheduler *scheduler_named(const char *name);
 
 /*
- * A name for the job, the same each time that it runs: ID or ID_TASK, made of letters,
- * digits, "_", "-" and "."; "job" if `s` is NULL.
+ * A name for the job, the same each time that it runs: ID or ID_TASK, in a task of a step
+ * followed by "-stepS-taskR"; made of letters, digits, "_", "-" and "."; "job" if `s` is NULL.
  */
 void scheduler_job_name(const struct scheduler *s, char *out, size_t size);
 

@@ -235,8 +235,14 @@ static void end_job(struct run *r, int status)
 
 static int run_program(struct run *r)
 {
-	int status, code = run_begin(r);
+	int status, code;
 
+	if (run_is_done(r)) {
+		log_event(LOG_NOTICE, "the job %s has ended with 0 in a run before: nothing to do (--once)",
+			  r->folder.name);
+		return 0;
+	}
+	code = run_begin(r);
 	if (code)
 		return code;
 	state_set_leader(&r->state, r->leader);

@@ -129,6 +129,7 @@ static void forget_schedulers(void)
 	static const char *const variables[] = {
 		"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID",
 		"PBS_ARRAY_INDEX", "JOB_ID", "SGE_TASK_ID", "LSB_JOBID", "LSB_JOBINDEX",
+		"SLURM_STEP_ID", "SLURM_PROCID",
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
@@ -158,6 +159,14 @@ static void names_of_jobs(void **state)
 	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
 	setenv("SLURM_ARRAY_TASK_ID", "2", 1);
 	check_name("slurm", "4711_2");
+	/* The batch script is the first task of no step. */
+	setenv("SLURM_JOB_ID", "4713", 1);
+	setenv("SLURM_PROCID", "0", 1);
+	check_name("slurm", "4713");
+	setenv("SLURM_JOB_ID", "4713", 1);
+	setenv("SLURM_STEP_ID", "1", 1);
+	setenv("SLURM_PROCID", "15", 1);
+	check_name("slurm", "4713-step1-task15");
 	setenv("PBS_JOBID", "17[3].server.site", 1);
 	setenv("PBS_ARRAY_INDEX", "3", 1);
 	check_name("pbs", "17_3");
