@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cr_check: does KCR work here, and if not, why?  See cr_check(1); check.h is next. */
+/*
+ * cr_check: does KCR work here, and if not, why?  Or would it save this program (program.h)?
+ * See cr_check(1); check.h is next.
+ */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +13,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "check/program.h"
 #include "report/report.h"
 #include "util/usage.h"
 
@@ -94,27 +99,50 @@ static bool run(bool json)
 static int usage(FILE *out)
 {
 	fputs("Usage: cr_check [--json]\n"
-	      "Find out whether programs can be saved and restarted here, and if not, why.\n\n"
-	      "      --json        the answers as a JSON array\n"
+	      "       cr_check [--json] [--stop] [--dir=FOLDER] PID\n"
+	      "Find out whether programs can be saved and restarted here, and if not, why; or, whether\n"
+	      "process PID and its descendants can be saved, how large that is and how long it takes.\n\n"
+	      "      --stop        stop them for a moment, to see what shows only then\n"
+	      "  -d, --dir=FOLDER  where the context file is to go (the current folder)\n"
+	      "      --json        the answers as a JSON array or, with PID, object\n"
 	      "  -?, -h, --help    this text\n"
 	      "      --version     version\n\n"
 	      "Exit status: 0 if nothing fails, 1 if something does.\n", out);
 	return out == stderr ? EXIT_USAGE : 0;
 }
 
-int main(int argc, char **argv)
+/* The PID, if there is one.  0, or -EINVAL with a message. */
+static int parse_operands(char *const *operand, struct program_options *o)
+{
+	char *end;
+	long pid;
+
+	if (!operand[0])
+		return o->stop || strcmp(o->folder, ".") ?
+			report_fail(-EINVAL, "--stop and --dir are for a PID: which?") : 0;
+	errno = 0;
+	pid = strtol(operand[0], &end, 10);
+	if (operand[1] || errno || *end || pid <= 0 || pid > INT_MAX)
+		return report_fail(-EINVAL, "\"%s\" is not a PID, or not the only one",
+				   operand[operand[1] ? 1 : 0]);
+	o->pid = (pid_t)pid;
+	return 0;
+}
+
+/* -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct program_options *o)
 {
 	static const struct option long_options[] = {
+		{ "dir", required_argument, NULL, 'd' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "stop", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{}
 	};
-	bool json = false;
 	int option;
 
-	report_set_program("cr_check");
-	while ((option = getopt_long(argc, argv, "?h", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "?hd:", long_options, NULL)) != -1) {
 		if (option == 'V') {
 			puts("cr_check (KCR) " KCR_VERSION);
 			return 0;
@@ -123,11 +151,28 @@ int main(int argc, char **argv)
 			return usage(stdout);
 		if (option == '?')
 			return usage(stderr);
-		json = true;
+		o->json |= option == 'j';
+		o->stop |= option == 's';
+		if (option == 'd')
+			o->folder = optarg;
 	}
-	if (optind < argc)
-		return usage(stderr);
-	if (!run(json))
+	if (!parse_operands(argv + optind, o))
+		return -1;
+	report_print(-EINVAL);
+	fputs("Try 'cr_check --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct program_options o = { .folder = "." };
+	int code;
+
+	report_set_program("cr_check");
+	code = parse(argc, argv, &o);
+	if (code >= 0)
+		return code;
+	if (!(o.pid ? program_examine(&o) : run(o.json)))
 		return 1;
 	if (fflush(stdout) || ferror(stdout)) {
 		report_print(report_errno(-errno, "cannot write"));

@@ -264,3 +264,45 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	clean_up(&c);
 	return err;
 }
+
+/* Describes the stopped processes, writes nothing, and lets them run on. */
+static int stop_and_describe(struct checkpoint *c)
+{
+	int err = describe_host(c);
+
+	if (!err)
+		err = stop_processes(c);
+	if (!err)
+		err = describe(c);
+	if (!err)
+		c->expected_content = file_table_content_bytes(c->attempt.description.files);
+	if (c->attempt.description.files)
+		file_table_close(c->attempt.description.files);
+	return err ? err : stop_release(c, 0);
+}
+
+int checkpoint_examine(const struct checkpoint_options *options, bool stop,
+		       void (*obstacle)(void *arg, const char *message), void *arg,
+		       struct checkpoint_estimate *out)
+{
+	struct checkpoint_result result = {};
+	struct checkpoint c = {
+		.options = options, .result = &result, .obstacle = obstacle, .obstacle_arg = arg,
+	};
+	const struct scope *scope = &c.attempt.scope;
+	int err = attempt_begin(&c);
+
+	*out = (struct checkpoint_estimate){};
+	if (!err)
+		err = precheck(&c);
+	if (!err && stop)
+		err = filters_read(&c, false);
+	if (!err && stop)
+		err = stop_and_describe(&c);
+	for (size_t i = 0; i < scope->count; i++)
+		out->nr_threads += scope->process[i].zombie ? 0 : scope->process[i].nr_threads;
+	out->nr_processes = scope->count;
+	out->bytes = c.expected_bytes + c.expected_content;
+	clean_up(&c);
+	return err;
+}

@@ -110,6 +110,24 @@ struct checkpoint_result {
 	uint64_t stopped_ns;		/* how long the processes were stopped */
 };
 
+/* What a checkpoint would be like. */
+struct checkpoint_estimate {
+	size_t nr_processes;		/* zombies included */
+	size_t nr_threads;
+	uint64_t bytes;			/* about the size of the context file */
+};
+
+/*
+ * Finds out whether a checkpoint with these options could be taken: `obstacle` is called
+ * with the message for each reason why not; the same reason may be told twice.
+ * Nothing is written and no callback of libcr runs.  With `stop` the processes are stopped
+ * for a moment, as some reasons show only then; without it they run on.
+ * 0 or -errno with a message: one more reason, after which nothing else could be found out.
+ */
+int checkpoint_examine(const struct checkpoint_options *options, bool stop,
+		       void (*obstacle)(void *arg, const char *message), void *arg,
+		       struct checkpoint_estimate *out);
+
 /*
  * Takes a checkpoint.  0 or -errno with a message recorded by report_fail(): then
  * no process is left stopped and no file is left behind.

@@ -64,6 +64,34 @@ int exclude(struct checkpoint *c, pid_t pid, const char *why)
 	return err;
 }
 
+/* ---- obstacles ------------------------------------------------------------------ */
+
+/* Has it exited since it was listed, or the thread that stands for it? */
+static bool has_left(const struct scope_process *p)
+{
+	struct scope_process now;
+
+	return scope_look(p->pid, &now) || now.zombie || now.exiting || now.thread != p->thread;
+}
+
+/*
+ * In an examination, what cannot be saved is told and passed over, to find the rest: 0.  It
+ * does not count if process p (NULL: none) has just ended, or if it is busy for a moment.
+ */
+static int pass(struct checkpoint *c, const struct scope_process *p, int err)
+{
+	if (!err || !c->obstacle || err == -EBUSY || (p && has_left(p)))
+		return err;
+	c->obstacle(c->obstacle_arg, report_message());
+	report_clear();
+	return 0;
+}
+
+static int pass_file(void *checkpoint, int err)
+{
+	return pass(checkpoint, NULL, err);
+}
+
 /* ---- the target ---------------------------------------------------------------- */
 
 /* Not in /proc: it does not exist, or is hidden from us (hidepid). */
@@ -138,7 +166,8 @@ static int check_ptrace(void *arg, const struct scope_process *p)
 	    proc_read(p->thread, "status", status, sizeof(status)) <= 0)
 		return 0;
 	if (inside)
-		c->expected_bytes += status_number(status, "RssAnon", 10, 0) << 10;
+		c->expected_bytes += (status_number(status, "RssAnon", 10, 0) +
+				      status_number(status, "VmSwap", 10, 0)) << 10;
 	tracer = status_number(status, "TracerPid", 10, 0);
 	if (!tracer)
 		return 0;
@@ -283,13 +312,14 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 }
 
 /* Refuses attributes that cannot be saved. */
-static int check_attributes(const struct process_probe *probe)
+static int check_attributes(struct checkpoint *c, const struct scope_process *p,
+			    const struct process_probe *probe)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && attributes[i]; i++)
 		if (attributes[i]->check)
-			err = attributes[i]->check(probe);
+			err = pass(c, p, attributes[i]->check(probe));
 	return err;
 }
 
@@ -299,7 +329,7 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	char *status = malloc(STATUS_SIZE);
 	struct process_probe probe = { .job = c->attempt.job, .pid = p->pid, .thread = p->thread,
 				       .status = status };
-	int err = check_namespaces(p);
+	int err = pass(c, p, check_namespaces(p));
 
 	if (!err)	/* permitted, and in no other job? */
 		err = device_add(c->attempt.job, p->pid, p->thread);
@@ -308,31 +338,23 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 		err = 0;
 	}
 	if (!err)
-		err = check_program(p);
+		err = pass(c, p, check_program(p));
 	if (!err)
-		err = refuse_launcher(c, p->pid, p->thread);
+		err = pass(c, p, refuse_launcher(c, p->pid, p->thread));
 	if (!err && !status)
 		err = report_errno(-ENOMEM, "process %d", p->pid);
 	if (!err && proc_read(p->thread, "status", status, STATUS_SIZE) > 0)
-		err = check_attributes(&probe);
+		err = check_attributes(c, p, &probe);
 	if (!err)
-		err = check_threads(p);
+		err = pass(c, p, check_threads(p));
 	if (!err)
-		err = check_table(c, p);
+		err = pass(c, p, check_table(c, p));
 	if (!err)
-		err = check_mappings(c, p);
+		err = pass(c, p, check_mappings(c, p));
 	if (!err)
-		err = describe_descriptors(c, files, p->pid, NULL);
+		err = pass(c, p, describe_descriptors(c, files, p->pid, NULL));
 	free(status);
 	return err;
-}
-
-/* Has it exited since it was listed, or the thread that stands for it? */
-static bool has_left(const struct scope_process *p)
-{
-	struct scope_process now;
-
-	return scope_look(p->pid, &now) || now.zombie || now.exiting || now.thread != p->thread;
 }
 
 /* Checks the processes of the scope and their open files. */
@@ -348,7 +370,7 @@ static int check_scope(struct checkpoint *c)
 
 		if (p->zombie || is_excluded(c, p->pid))
 			continue;
-		err = check_process(c, files, p);
+		err = pass(c, p, check_process(c, files, p));
 		if (err && has_left(p)) {	/* still check the others */
 			report_clear();
 			err = 0;
@@ -356,9 +378,11 @@ static int check_scope(struct checkpoint *c)
 		}
 	}
 	if (!err)
-		err = file_table_check(files);
-	if (!err && c->options->must_reopen)
-		err = reopen_files(files, REOPEN_REFUSE);
+		err = file_table_check(files, c->obstacle ? pass_file : NULL, c);
+	if (!err && (c->options->must_reopen || c->obstacle))
+		err = pass(c, NULL, reopen_files(files, REOPEN_REFUSE));
+	if (!err)
+		c->expected_content = file_table_content_bytes(files);
 	if (!err && left)
 		err = report_fail(-ESRCH, "process %d has ended", left);
 	file_table_free(files);

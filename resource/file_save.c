@@ -225,19 +225,23 @@ static int save_undisturbed(struct file_table *t, uint32_t id)
 
 int file_table_save(struct file_table *t)
 {
-	int err = t->dry ? 0 : collect(t);
+	int err = collect(t);
 
 	for (size_t i = 0; i < t->count && !err; i++)
-		err = t->dry ? save_one(t, i + 1) : save_undisturbed(t, i + 1);
+		err = save_undisturbed(t, i + 1);
 	return err;
 }
 
-int file_table_check(struct file_table *t)
+int file_table_check(struct file_table *t, int (*failed)(void *arg, int err), void *arg)
 {
-	int err;
+	int err = 0;
 
 	t->dry = true;
-	err = file_table_save(t);
+	for (size_t i = 0; i < t->count && !err; i++) {
+		err = save_one(t, i + 1);
+		if (err && failed)
+			err = failed(arg, err);
+	}
 	t->dry = false;
 	return err;
 }

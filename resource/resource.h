@@ -75,9 +75,11 @@ bool file_table_cloexec(const struct file_table *t);
 int file_table_save(struct file_table *t);
 /*
  * The dry run, before anything is stopped: as file_table_save(), but leaves
- * queues and counters of the running programs alone.
+ * queues and counters of the running programs alone.  `failed` is called for each file that
+ * cannot be saved, with the message recorded, and returns 0 to go on; NULL: the first
+ * one ends it.
  */
-int file_table_check(struct file_table *t);
+int file_table_check(struct file_table *t, int (*failed)(void *arg, int err), void *arg);
 size_t file_table_count(const struct file_table *t);
 const Kcr__File *file_table_get(const struct file_table *t, uint32_t id);
 

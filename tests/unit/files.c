@@ -221,7 +221,7 @@ static struct context *save(const struct files_test *test, int content)
 		register_files(t, &p[i], shared->program[i]);
 	if (test->before_save)
 		test->before_save(t, shared->program[0]);
-	err = file_table_check(t);
+	err = file_table_check(t, NULL, NULL);
 	if (!err)
 		err = file_table_save(t);
 	if (err != test->expect_save)
