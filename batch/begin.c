@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "batch/job_script.h"
 #include "batch/log.h"
 #include "batch/program.h"
 #include "batch/run.h"
@@ -22,8 +23,10 @@
 
 static int start_anew(struct run *r)
 {
-	pid_t leader = program_start(r->options->command);
+	pid_t leader = r->script ? job_script_copy(&r->folder, r->script) : 0;
 
+	if (!leader)
+		leader = program_start(r->options->command);
 	if (leader < 0) {
 		log_event(LOG_FAILURE, "%s", report_message());
 		return leader == -ENOENT ? 127 : 126;

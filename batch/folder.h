@@ -6,6 +6,7 @@
  *			once it is found to be damaged, with .damaged behind that
  *	NAME.json	the state of the job (state.h)
  *	NAME.log	a line per event (log.h)
+ *	NAME.script	the job script, if cr_batch runs a copy of it (job_script.h)
  *	NAME.lock	held while a cr_batch works for the job
  * A checkpoint has its name once it is complete.  It is the caller's own folder, to which
  * nobody else may write, as its files become the caller's processes.

@@ -29,7 +29,8 @@ struct options {
 
 	unsigned int keep, max_restarts;
 	int exit_code;
-	bool verify, snapshot, skip_unsupported, keep_pids, keep_at_end, once, quiet, verbose;
+	bool verify, snapshot, skip_unsupported, keep_pids, keep_at_end, once, script;
+	bool quiet, verbose;
 	const struct scheduler *scheduler;	/* whose job this is, or NULL */
 	const struct scheduler *requeue;	/* to be asked for another run, or NULL */
 

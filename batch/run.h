@@ -17,6 +17,7 @@
 
 struct run {
 	const struct options *options;
+	const char *script;		/* the job script of which the command is a copy, or NULL */
 	struct folder folder;
 	struct state state;
 	struct schedule schedule;

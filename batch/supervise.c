@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "batch/duration.h"
+#include "batch/job_script.h"
 #include "batch/log.h"
 #include "batch/program.h"
 #include "batch/run.h"
@@ -227,6 +228,8 @@ static void end_job(struct run *r, int status)
 	else
 		log_event(LOG_ROUTINE, "the program has ended with %d%s", WEXITSTATUS(status),
 			  WEXITSTATUS(status) ? "; its checkpoints stay" : "");
+	if (r->script && !status && !r->options->keep_at_end)
+		unlink(r->options->command[0]);
 	if (!status && !r->options->keep_at_end && folder_clear(&r->folder))
 		log_event(LOG_NOTICE, "warning: cannot remove all checkpoints in %s", r->folder.path);
 	report_clear();
@@ -263,8 +266,18 @@ static int exit_code_of(int err)
 	return err == -EBUSY ? EXIT_TEMPORARY : EXIT_FOLDER;
 }
 
+/* The command is the copy of the script from now on, whether that is there or still to be made. */
+static void use_copy(struct run *r, char path[PATH_MAX])
+{
+	if (!r->options->script)
+		return;
+	r->script = r->options->command[0];
+	r->options->command[0] = job_script_path(&r->folder, path);
+}
+
 int run_supervise(const struct options *o)
 {
+	char copy[PATH_MAX];
 	struct run r = { .options = o };
 	int code, err = folder_open(&r.folder, o->dir, o->name, true);
 
@@ -274,6 +287,7 @@ int run_supervise(const struct options *o)
 		return exit_code_of(err);
 	log_open(&r.folder);
 	log_set_level(o->quiet, o->verbose);
+	use_copy(&r, copy);
 	err = state_load(&r.state, &r.folder, o->name);
 	if (!err)
 		err = program_adopt();
