@@ -21,10 +21,12 @@
 
 #include "device/device.h"
 #include "device/refused.h"
+#include "proc/namespace.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/namespace.h"
 #include "resource/reopen.h"
 
 #define STATUS_SIZE	(64u << 10)
@@ -133,6 +135,10 @@ static int check_target(const struct checkpoint *c)
 
 int check_kind(const struct scope_process *p)
 {
+	if (p->pid == 1 && !namespace_is_first("pid"))
+		return report_fail(-EPERM, "process 1 is the init of its container, and only an init can "
+				   "be that: have the program started by one (\"podman run --init\", "
+				   "bwrap without --as-pid-1, or a shell that waits for it)");
 	if (p->pid == 1)
 		return report_fail(-EPERM, "process 1 is init, which cannot be checkpointed");
 	if (p->kernel_thread)
@@ -252,15 +258,15 @@ static int check_namespaces(const struct scope_process *p)
 	for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
 		const char *kind = kinds[i / 2];
 		bool children = i % 2;
-		char name[32], ours[64], theirs[64];
+		char name[64], ours[64], theirs[64];
 
 		snprintf(name, sizeof(name), "ns/%s%s", kind, children ? "_for_children" : "");
 		if (proc_link(PROC_SELF, name, ours, sizeof(ours)) < 0 ||
 		    proc_link(p->thread, name, theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
 			continue;
-		return report_fail(-EOPNOTSUPP, "process %d %s another %s namespace: run "
-				   "cr_checkpoint inside of it", p->pid,
-				   children ? "makes its children in" : "is in", kind);
+		snprintf(name, sizeof(name), "%s another %s namespace",
+			 children ? "makes its children in" : "is in", kind);
+		return namespace_refuse(p->pid, p->thread, name);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <linux/kcr.h>
 
+#include "proc/namespace.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "report/report.h"
@@ -152,6 +153,10 @@ int refused_clone(pid_t pid, pid_t number)
 	if (number && is_off("restore_ids"))
 		return report_fail(-EPERM, "you may not choose process IDs here (parameter "
 				   "restore_ids of the module kcr): use --no-restore-pid");
+	if (number && !namespace_is_first("pid"))
+		return report_fail(-EPERM, "you may not choose process IDs here, as this user namespace is "
+				   "not the one that owns the container's PID namespace (bwrap --dev "
+				   "makes two): use --no-restore-pid, or bwrap --dev-bind /dev /dev");
 	if (number && number < FIRST_CHOSEN)
 		return report_fail(-EPERM, "process or thread ID %d is one of those below %d, "
 				   "which you may not choose: use --no-restore-pid", number,

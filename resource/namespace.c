@@ -3,14 +3,17 @@
  * Namespaces: a restart takes place in those of cr_restart, so a program with others
  * (a container) is refused.
  */
-#include "resource/attribute.h"
+#include "resource/namespace.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
+#include "resource/attribute.h"
 
 static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup" };
 
@@ -22,6 +25,31 @@ static ssize_t own_namespace(size_t i, const char *name)
 	if (own_name[i][0])
 		return 0;
 	return proc_link(PROC_SELF, name, own_name[i], sizeof(own_name[i]));
+}
+
+/* Its PID in its own PID namespace. */
+static pid_t inner_pid(pid_t pid, pid_t thread)
+{
+	const char *value;
+	char *status = proc_text(thread, "status", NULL);
+	long inner = pid;
+
+	value = status ? status_value(status, "NStgid") : NULL;
+	while (value && *value >= '0' && *value <= '9') {
+		char *end;
+
+		inner = strtol(value, &end, 10);
+		value = end + strspn(end, " \t");
+	}
+	free(status);
+	return inner;
+}
+
+int namespace_refuse(pid_t pid, pid_t thread, const char *what)
+{
+	return report_fail(-EOPNOTSUPP, "process %d %s: run cr_checkpoint inside, as in \"nsenter "
+			   "--all --preserve-credentials --target %d cr_checkpoint %d\" "
+			   "(cr_checkpoint(1), CONTAINERS)", pid, what, pid, inner_pid(pid, thread));
 }
 
 static int namespace_check(const struct process_probe *probe)
@@ -39,9 +67,12 @@ static int namespace_check(const struct process_probe *probe)
 		if (err < 0)
 			return report_errno(err, "process %d: cannot see its %s namespace",
 					    probe->pid, kinds[i]);
-		if (strcmp(own_name[i], theirs))
-			return report_fail(-EOPNOTSUPP, "process %d is in another %s namespace: "
-					   "run cr_checkpoint inside of it", probe->pid, kinds[i]);
+		if (strcmp(own_name[i], theirs)) {
+			char what[40];
+
+			snprintf(what, sizeof(what), "is in another %s namespace", kinds[i]);
+			return namespace_refuse(probe->pid, probe->thread, what);
+		}
 	}
 	return 0;
 }

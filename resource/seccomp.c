@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/namespace.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "rebuild/script.h"
@@ -28,7 +28,6 @@
 #include "resource/identity.h"
 
 #define STAT_START_TIME		22
-#define INITIAL_USER_NAMESPACE	0xeffffffdu	/* its inode number in /proc/PID/ns */
 
 /* ---- what was read ---------------------------------------------------------------- */
 
@@ -205,12 +204,7 @@ static const char *what(uint64_t mode)
 /* CAP_SYS_ADMIN of the machine, not that of a user namespace. */
 static bool is_root(void)
 {
-	char path[PROC_PATH];
-	struct stat st;
-
-	return have_capability(CAP_SYS_ADMIN) &&
-	       !stat(proc_path(path, PROC_SELF, "ns/user"), &st) &&
-	       st.st_ino == INITIAL_USER_NAMESPACE;
+	return have_capability(CAP_SYS_ADMIN) && namespace_is_first("user");
 }
 
 static int check(const struct process_probe *probe)

@@ -165,6 +165,10 @@ static int make(size_t i)
 
 	if (pid == 0)
 		live(i);
+	if (pid == -EEXIST && (p->pid == k.builder || p->pid == 1))
+		return report_fail(-EBUSY, "process ID %d is that of %s: use --no-restore-pid, or "
+				   "start cr_restart differently (bwrap: --as-pid-1)", p->pid,
+				   p->pid == 1 ? "init" : "cr_restart itself");
 	if (pid == -EEXIST)
 		return report_fail(-EBUSY, "process number %d is in use: end that process, "
 				   "or use --no-restore-pid", p->pid);
