@@ -9,6 +9,7 @@
 
 #include "batch/duration.h"
 #include "batch/folder.h"
+#include "batch/metrics.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "util/usage.h"
@@ -17,7 +18,7 @@ enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
-	OPT_ONCE, OPT_SCRIPT, OPT_STATUS, OPT_JSON, OPT_VERSION,
+	OPT_ONCE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
 	{ "requeue", required_argument, NULL, OPT_REQUEUE },
 	{ "once", no_argument, NULL, OPT_ONCE },
 	{ "script", no_argument, NULL, OPT_SCRIPT },
+	{ "prometheus", required_argument, NULL, OPT_PROMETHEUS },
 	{ "status", required_argument, NULL, OPT_STATUS },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -77,6 +79,7 @@ static const char usage_text[] =
 	"      --pids=HOW           keep: never give the program new process IDs; try (default)\n"
 	"      --once               end with 0 at once if the command has done so before\n"
 	"      --script             COMMAND is a job script: run a copy that stays in the folder\n"
+	"      --prometheus=FILE    keep the state of the job in FILE for node_exporter\n"
 	"  -q, --quiet              only failures on standard error\n"
 	"  -v, --verbose            all events there\n"
 	"      --status FOLDER      show the jobs of a folder; --json: for programs\n"
@@ -184,6 +187,17 @@ static int parse_name(const char *value, struct options *o)
 	return 0;
 }
 
+static int parse_prometheus(const char *value, struct options *o)
+{
+	size_t length = strlen(value), suffix = strlen(METRICS_SUFFIX);
+
+	if (length <= suffix || strcmp(value + length - suffix, METRICS_SUFFIX))
+		return report_fail(-EINVAL, "--prometheus needs a file whose name ends in \"%s\", as "
+				   "node_exporter reads no others, not \"%s\"", METRICS_SUFFIX, value);
+	o->prometheus = value;
+	return 0;
+}
+
 /* One option: 0, or -errno with a message. */
 static int parse_one(int option, const char *value, struct options *o)
 {
@@ -212,6 +226,8 @@ static int parse_one(int option, const char *value, struct options *o)
 			report_fail(-EINVAL, "--pids takes keep or try, not \"%s\"", value);
 	case OPT_REQUEUE:
 		return parse_requeue(value, o);
+	case OPT_PROMETHEUS:
+		return parse_prometheus(value, o);
 	case OPT_STATUS:
 		o->status = value;
 		return 0;

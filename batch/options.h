@@ -34,6 +34,8 @@ struct options {
 	const struct scheduler *scheduler;	/* whose job this is, or NULL */
 	const struct scheduler *requeue;	/* to be asked for another run, or NULL */
 
+	const char *prometheus;		/* file for the metrics, or NULL */
+
 	const char *status;		/* --status: the folder to show, instead of all that */
 	bool json;
 };

@@ -62,6 +62,7 @@ static char *format(const struct state *s)
 	cJSON_AddNumberToObject(json, "status", s->status);
 	put_last(json, &s->last);
 	cJSON_AddNumberToObject(json, "failures", s->failures);
+	cJSON_AddNumberToObject(json, "all_failures", s->all_failures);
 	cJSON_AddNumberToObject(json, "next_due", (double)s->next_due);
 	text = cJSON_Print(json);
 	cJSON_Delete(json);
@@ -129,6 +130,7 @@ static int parse(const cJSON *json, struct state *s)
 	s->last.bytes = (uint64_t)number(last, "bytes", 1e18);
 	s->last.cost_s = number(last, "cost_s", 1e9);
 	s->failures = (unsigned int)number(json, "failures", 1e9);
+	s->all_failures = (unsigned int)number(json, "all_failures", 1e9);
 	s->next_due = (time_t)number(json, "next_due", 1e12);
 	return parse_command(json, s);
 }

@@ -44,6 +44,7 @@ struct state {
 		double cost_s;
 	} last;
 	unsigned int failures;		/* saves that failed since then */
+	unsigned int all_failures;	/* … since the job began */
 	time_t next_due;		/* 0: none */
 };
 

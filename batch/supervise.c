@@ -14,6 +14,7 @@
 #include "batch/duration.h"
 #include "batch/job_script.h"
 #include "batch/log.h"
+#include "batch/metrics.h"
 #include "batch/program.h"
 #include "batch/run.h"
 #include "proc/clock.h"
@@ -87,6 +88,25 @@ static time_t next_due(const struct run *r)
 	return time(NULL) + (next > now ? (time_t)((next - now) / SECOND) : 0);
 }
 
+/* For Prometheus; a failure is said once and stops nothing. */
+static void note_metrics(struct run *r)
+{
+	const char *path = r->options->prometheus;
+	static bool said;
+	int err = path ? metrics_write(path, &r->folder, &r->state) : 0;
+
+	if (err && !said)
+		log_event(LOG_FAILURE, "warning: cannot write %s: %s", path, strerror(-err));
+	said = err != 0;
+}
+
+/* What goes on elsewhere, or is done, is no matter for this machine any more. */
+static void remove_metrics(const struct run *r)
+{
+	if (r->options->prometheus)
+		unlink(r->options->prometheus);
+}
+
 void run_note(struct run *r)
 {
 	static bool said;
@@ -98,6 +118,7 @@ void run_note(struct run *r)
 		log_event(LOG_FAILURE, "warning: cannot write %s/%s.json: %s", r->folder.path,
 			  r->folder.name, strerror(-err));
 	said = err != 0;
+	note_metrics(r);
 }
 
 /* ---- saving ------------------------------------------------------------------------ */
@@ -107,6 +128,7 @@ static void save_failed(struct run *r, enum schedule_action action)
 	uint64_t now = now_ns();
 
 	r->state.failures++;
+	r->state.all_failures++;
 	schedule_failed(&r->schedule, now, action);
 	log_event(LOG_FAILURE, "the save has failed: %s; the program runs on, the next attempt is in "
 		  "%u s", report_message() ? report_message() : "for an unknown reason",
@@ -145,6 +167,7 @@ static int leave(struct run *r)
 
 	r->state.phase = STATE_SAVED;
 	run_note(r);
+	remove_metrics(r);
 	if (!s)
 		return r->options->exit_code;
 	err = s->requeue ? s->requeue() : 0;
@@ -234,6 +257,8 @@ static void end_job(struct run *r, int status)
 		log_event(LOG_NOTICE, "warning: cannot remove all checkpoints in %s", r->folder.path);
 	report_clear();
 	run_note(r);
+	if (!status)
+		remove_metrics(r);
 }
 
 static int run_program(struct run *r)
