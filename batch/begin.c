@@ -14,6 +14,7 @@
 #include "batch/log.h"
 #include "batch/program.h"
 #include "batch/run.h"
+#include "batch/scratch.h"
 #include "job/snapshot.h"
 #include "proc/clock.h"
 #include "report/report.h"
@@ -95,6 +96,7 @@ static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, 
 /* 0 or -errno, as program_restart(). */
 static int restart_one(struct run *r, const struct folder_checkpoint *c, const char *path)
 {
+	struct program_restart how = { .path = path, .mpi = c->mpi };
 	char why[512];
 	/* cr_restart would become an mpirun first, and its exit code the job's. */
 	int err = c->mpi ? run_verify(path, why, sizeof(why)) : 0;
@@ -103,12 +105,17 @@ static int restart_one(struct run *r, const struct folder_checkpoint *c, const c
 		log_event(LOG_FAILURE, "checkpoint %u cannot be verified: %s", c->number, why);
 	if (err)
 		return err;
-	err = program_restart(path, c->mpi, false, &r->leader);
-	if (err != -EBUSY || r->options->keep_pids)
-		return err;
-	log_event(LOG_NOTICE, "warning: a process or thread ID of the program is in use here: it gets "
-		  "new ones (--pids=keep would end this run instead)");
-	return program_restart(path, c->mpi, true, &r->leader);
+	err = scratch_rules(r->state.scratch, &how.rules);
+	if (!err)
+		err = program_restart(&how, &r->leader);
+	if (err == -EBUSY && !r->options->keep_pids) {
+		log_event(LOG_NOTICE, "warning: a process or thread ID of the program is in use here: it "
+			  "gets new ones (--pids=keep would end this run instead)");
+		how.new_ids = true;
+		err = program_restart(&how, &r->leader);
+	}
+	strings_free(how.rules);
+	return err;
 }
 
 static int hopeless(struct run *r)
@@ -276,5 +283,7 @@ int run_begin(struct run *r)
 	if (!code)
 		code = count > 0 ? restart_newest(r, all, count) : begin_anew(r);
 	free(all);
+	if (!code && scratch_note(&r->state.scratch))
+		log_event(LOG_NOTICE, "warning: no memory to note TMPDIR for the next run");
 	return code;
 }

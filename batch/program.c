@@ -70,21 +70,25 @@ pid_t program_start(char *const command[])
 
 /* ---- restarting -------------------------------------------------------------------- */
 
-static void become_restart(const char *path, bool mpi, bool new_ids, int to_parent)
+static void become_restart(const struct program_restart *how, int to_parent)
 {
 	char *tool = command_tool("cr_restart"), option[32];
-	const char *argv[6];
+	const char *argv[5 + 2 * PROGRAM_RULES_MAX];
 	int count = 0;
 
 	snprintf(option, sizeof(option), "--status-fd=%d", to_parent);
 	argv[count++] = tool;
-	if (!mpi) {			/* its options would be mpirun's */
+	if (!how->mpi) {		/* its options would be mpirun's */
 		argv[count++] = option;
 		fcntl(to_parent, F_SETFD, 0);
-		if (new_ids)
+		if (how->new_ids)
 			argv[count++] = "--no-restore-pid";
+		for (int i = 0; how->rules && how->rules[i] && i < PROGRAM_RULES_MAX; i++) {
+			argv[count++] = "--relocate";
+			argv[count++] = how->rules[i];
+		}
 	}
-	argv[count++] = path;
+	argv[count++] = how->path;
 	argv[count] = NULL;
 	follow_end();
 	if (tool)
@@ -115,7 +119,7 @@ static pid_t read_leader(int fd)
 	return leader;
 }
 
-int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader)
+int program_restart(const struct program_restart *how, pid_t *leader)
 {
 	int ends[2], status;
 	pid_t child, found;
@@ -124,7 +128,7 @@ int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader)
 		return report_errno(-errno, "cannot run cr_restart");
 	child = fork();
 	if (!child)
-		become_restart(path, mpi, new_ids, ends[1]);
+		become_restart(how, ends[1]);
 	close(ends[1]);
 	if (child < 0) {
 		int err = report_errno(-errno, "cannot run cr_restart");
@@ -133,7 +137,7 @@ int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader)
 		return err;
 	}
 	found = read_leader(ends[0]);
-	if (mpi) {
+	if (how->mpi) {
 		*leader = child;	/* it becomes the mpirun */
 		return 0;
 	}

@@ -18,12 +18,22 @@ int program_adopt(void);
  */
 pid_t program_start(char *const command[]);
 
+#define PROGRAM_RULES_MAX	16
+
+/* How a program is to be restarted; an MPI job takes none of it but `mpi`. */
+struct program_restart {
+	const char *path;		/* of the checkpoint */
+	bool mpi;			/* it is a snapshot of an MPI job */
+	bool new_ids;			/* without the old PIDs and thread IDs */
+	char **rules;			/* for --relocate, PROGRAM_RULES_MAX at most, or NULL */
+};
+
 /*
- * Restarts a checkpoint by cr_restart, which says on standard error why it fails.
- * `new_ids`: without the old PIDs and thread IDs.  *leader is set on success: 0, else
- * -errno (the low byte of cr_restart's: -EBUSY, an ID is in use; -EINVAL, damaged…).
+ * Restarts a checkpoint by cr_restart, which says on standard error why it fails.  *leader
+ * is set on success: 0, else -errno (the low byte of cr_restart's: -EBUSY, an ID is in use;
+ * -EINVAL, damaged…).
  */
-int program_restart(const char *path, bool mpi, bool new_ids, pid_t *leader);
+int program_restart(const struct program_restart *how, pid_t *leader);
 
 /* Is it an mpirun that saves its job itself? */
 bool program_is_mpi(pid_t leader);

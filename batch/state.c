@@ -42,17 +42,24 @@ static void put_last(cJSON *json, const struct state_last *last)
 	cJSON_AddNumberToObject(one, "cost_s", last->cost_s);
 }
 
+static void put_strings(cJSON *json, const char *name, char *const *vector)
+{
+	cJSON *array = cJSON_AddArrayToObject(json, name);
+
+	for (; vector && *vector; vector++)
+		cJSON_AddItemToArray(array, cJSON_CreateString(*vector));
+}
+
 static char *format(const struct state *s)
 {
-	cJSON *json = cJSON_CreateObject(), *leader, *command;
+	cJSON *json = cJSON_CreateObject(), *leader;
 	char *text;
 
 	cJSON_AddStringToObject(json, "format", STATE_FORMAT);
 	cJSON_AddNumberToObject(json, "version", 1);
 	cJSON_AddStringToObject(json, "phase", phases[s->phase]);
-	command = cJSON_AddArrayToObject(json, "command");
-	for (char **word = s->command; word && *word; word++)
-		cJSON_AddItemToArray(command, cJSON_CreateString(*word));
+	put_strings(json, "command", s->command);
+	put_strings(json, "scratch", s->scratch);
 	leader = cJSON_AddObjectToObject(json, "leader");
 	cJSON_AddNumberToObject(leader, "pid", s->leader.pid);
 	cJSON_AddNumberToObject(leader, "start", (double)s->leader.start);
@@ -96,14 +103,14 @@ static const char *text_of(const cJSON *json, const char *name)
 	return text ? text : "";
 }
 
-static int parse_command(const cJSON *json, struct state *s)
+static int parse_strings(const cJSON *json, const char *name, char ***out)
 {
-	const cJSON *word, *command = cJSON_GetObjectItemCaseSensitive(json, "command");
+	const cJSON *word, *array = cJSON_GetObjectItemCaseSensitive(json, name);
 
-	cJSON_ArrayForEach(word, command) {
+	cJSON_ArrayForEach(word, array) {
 		if (!cJSON_IsString(word))
 			return -EINVAL;
-		if (strings_add(&s->command, word->valuestring))
+		if (strings_add(out, word->valuestring))
 			return -ENOMEM;
 	}
 	return 0;
@@ -132,7 +139,8 @@ static int parse(const cJSON *json, struct state *s)
 	s->failures = (unsigned int)number(json, "failures", 1e9);
 	s->all_failures = (unsigned int)number(json, "all_failures", 1e9);
 	s->next_due = (time_t)number(json, "next_due", 1e12);
-	return parse_command(json, s);
+	return parse_strings(json, "command", &s->command) ?:
+	       parse_strings(json, "scratch", &s->scratch);
 }
 
 /* All of a regular file as a string, malloc()ed; NULL with errno. */
@@ -185,7 +193,8 @@ int state_load(struct state *s, const struct folder *f, const char *name)
 void state_free(struct state *s)
 {
 	strings_free(s->command);
-	s->command = NULL;
+	strings_free(s->scratch);
+	s->command = s->scratch = NULL;
 }
 
 /* ---- the leader -------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct state {
 	unsigned int failures;		/* saves that failed since then */
 	unsigned int all_failures;	/* … since the job began */
 	time_t next_due;		/* 0: none */
+	char **scratch;			/* folders of the runs so far (scratch.h) */
 };
 
 /* Reads it; without a file *s is that of a new job.  0, or -errno with a message. */

@@ -151,8 +151,9 @@ static int save(const struct folder *f, pid_t child)
 
 static int restart(const struct folder *f)
 {
+	const struct program_restart how = { .path = f->image };
 	pid_t leader;
-	int status, err = program_restart(f->image, false, false, &leader);
+	int status, err = program_restart(&how, &leader);
 
 	if (err)
 		return report_fail(err, "the restart of the test program failed, cr_restart has said why");
