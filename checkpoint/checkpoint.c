@@ -143,6 +143,17 @@ static void attempt_end(struct checkpoint *c)
 	scope_free(&c->attempt.scope);
 }
 
+/* Lets the processes go on, and says so. */
+static int release(struct checkpoint *c)
+{
+	int err = stop_release(c, 0);
+
+	if (err || !c->options->released)
+		return err;
+	c->attempt.announced = true;
+	return c->options->released(c->attempt.snapshot);
+}
+
 /* Up to the complete file under its temporary name. */
 static int attempt_run(struct checkpoint *c)
 {
@@ -164,7 +175,7 @@ static int attempt_run(struct checkpoint *c)
 	if (c->attempt.description.files)
 		file_table_close(c->attempt.description.files);
 	if (!err && !o->signal)
-		err = stop_release(c, 0);
+		err = release(c);
 	if (!err && c->attempt.snapshot)
 		err = save_running(c);
 	if (!err)
@@ -196,7 +207,8 @@ static int attempts(struct checkpoint *c)
 	for (int try = 1;; try++) {
 		int err = attempt_run(c);
 
-		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES)
+		/* What others were told of this attempt is not true of another one. */
+		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES || c->attempt.announced)
 			return err;
 		/* EBUSY: a process was stopped while it became a client, with the device open. */
 		err = begin_again(c, err);

@@ -87,6 +87,11 @@ struct checkpoint_options {
 	 */
 	int (*ready)(void *arg);
 	void *ready_arg;
+	/*
+	 * Called when the processes run again and what is left to write is in their copies,
+	 * or (copied false) everything is written; -errno, reported, gives up.  Or NULL.
+	 */
+	int (*released)(bool copied);
 
 	/* Called now and then with the bytes of memory done and expected (an estimate). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);

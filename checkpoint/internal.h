@@ -63,6 +63,7 @@ struct attempt {
 	struct description description;
 	struct context_writer *writer;
 	bool snapshot;			/* memory is read from copies */
+	bool announced;			/* the caller was told that the processes run again */
 	uint64_t written_bytes;		/* of memory, for progress */
 };
 

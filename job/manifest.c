@@ -126,6 +126,7 @@ static char *format(const struct snapshot *s)
 	times = cJSON_AddObjectToObject(json, "times");
 	cJSON_AddNumberToObject(times, "gate_ms", s->times.gate_ms);
 	cJSON_AddNumberToObject(times, "drain_ms", s->times.drain_ms);
+	cJSON_AddNumberToObject(times, "copy_ms", s->times.copy_ms);
 	cJSON_AddNumberToObject(times, "dump_ms", s->times.dump_ms);
 	put_ranks(json, s);
 	text = cJSON_Print(json);
@@ -231,6 +232,7 @@ static int parse(const cJSON *json, struct snapshot *s)
 	s->cwd = get_string(json, "cwd");
 	s->times.gate_ms = get_number(times, "gate_ms", WHOLE_MAX);
 	s->times.drain_ms = get_number(times, "drain_ms", WHOLE_MAX);
+	s->times.copy_ms = get_number(times, "copy_ms", WHOLE_MAX);
 	s->times.dump_ms = get_number(times, "dump_ms", WHOLE_MAX);
 	if (!s->openmpi || !s->kcr || !s->cwd || get_strings(json, "options", &s->options) ||
 	    get_strings(json, "program", &s->program) ||

@@ -53,6 +53,8 @@ char *job_request_format(const struct job_request *request)
 	cJSON_AddNumberToObject(json, "keep", request->keep);
 	if (request->local)
 		cJSON_AddStringToObject(json, "local", request->local);
+	if (request->snapshot)
+		cJSON_AddTrueToObject(json, "snapshot");
 	arguments = cJSON_AddArrayToObject(json, "arguments");
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		cJSON_AddItemToArray(arguments, cJSON_CreateString(request->argument[i]));
@@ -83,6 +85,7 @@ int job_request_parse(const char *line, struct job_request *out)
 	kind = cJSON_GetObjectItemCaseSensitive(json, "request");
 	out->path = get_string(json, "path");
 	out->local = get_string(json, "local");
+	out->snapshot = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "snapshot"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
 		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
 			out->argument[out->nr_arguments++] = strdup(item->valuestring);
@@ -116,9 +119,11 @@ char *job_answer_format(const struct job_answer *answer)
 		return print_and_delete(json);
 	cJSON_AddStringToObject(json, "path", answer->path);
 	cJSON_AddNumberToObject(json, "ranks", answer->ranks);
+	cJSON_AddNumberToObject(json, "not_copied", answer->not_copied);
 	cJSON_AddNumberToObject(json, "bytes", (double)answer->bytes);
 	cJSON_AddNumberToObject(json, "gate_ms", answer->gate_ms);
 	cJSON_AddNumberToObject(json, "drain_ms", answer->drain_ms);
+	cJSON_AddNumberToObject(json, "copy_ms", answer->copy_ms);
 	cJSON_AddNumberToObject(json, "dump_ms", answer->dump_ms);
 	cJSON_AddNumberToObject(json, "commit_ms", answer->commit_ms);
 	cJSON_AddNumberToObject(json, "stopped_ms", answer->stopped_ms);
@@ -132,9 +137,11 @@ int job_answer_parse(const char *line, struct job_answer *out)
 	cJSON *json = cJSON_Parse(line);
 	double code = get_number(json, "code", INT_MAX), ranks = get_number(json, "ranks", UINT32_MAX);
 	double bytes = get_number(json, "bytes", BYTES_MAX);
+	double not_copied = get_number(json, "not_copied", UINT32_MAX);
 
 	memset(out, 0, sizeof(*out));
-	if (!cJSON_HasObjectItem(json, "code") || code < 0 || ranks < 0 || bytes < 0) {
+	if (!cJSON_HasObjectItem(json, "code") || code < 0 || ranks < 0 || bytes < 0 ||
+	    not_copied < 0) {
 		cJSON_Delete(json);
 		return -EINVAL;
 	}
@@ -142,9 +149,11 @@ int job_answer_parse(const char *line, struct job_answer *out)
 	out->message = get_string(json, "message");
 	out->path = get_string(json, "path");
 	out->ranks = ranks;
+	out->not_copied = not_copied;
 	out->bytes = bytes;
 	out->gate_ms = get_number(json, "gate_ms", TIME_MAX);
 	out->drain_ms = get_number(json, "drain_ms", TIME_MAX);
+	out->copy_ms = get_number(json, "copy_ms", TIME_MAX);
 	out->dump_ms = get_number(json, "dump_ms", TIME_MAX);
 	out->commit_ms = get_number(json, "commit_ms", TIME_MAX);
 	out->stopped_ms = get_number(json, "stopped_ms", TIME_MAX);

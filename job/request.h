@@ -4,9 +4,9 @@
  * coordinator there (job/coordinator/).  A connection carries one
  * request and one answer, each a line of JSON:
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
- *	 "keep":1,"local":"/scratch","arguments":["--compress=lz4"]}
- *	{"code":0,"path":…,"ranks":4,"bytes":…,"gate_ms":…,"drain_ms":…,
- *	 "dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
+ *	 "keep":1,"local":"/scratch","snapshot":true,"arguments":["--compress=lz4"]}
+ *	{"code":0,"path":…,"ranks":4,"not_copied":0,"bytes":…,"gate_ms":…,"drain_ms":…,
+ *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
  * If there is a signal, which mpirun may not survive, an answer with "committed":true
  * comes first, as soon as the checkpoint is complete.
  * The socket has an abstract name, so nothing is left behind; both ends check the
@@ -32,6 +32,7 @@ struct job_request {
 	int signal;			/* for every rank afterwards; 0: none */
 	unsigned int timeout_s;		/* 0: no limit */
 	unsigned int keep;		/* snapshots of this name, at least 1 */
+	bool snapshot;			/* the ranks run on while they are written, unless there is a signal */
 	size_t nr_arguments;		/* for cr_checkpoint, which saves each rank */
 	char *argument[JOB_MAX_ARGUMENTS];
 };
@@ -42,7 +43,9 @@ struct job_answer {
 	char *path;
 	uint64_t bytes;
 	uint32_t ranks;
+	uint32_t not_copied;		/* ranks that stood still as no copy could be made */
 	double gate_ms, drain_ms, dump_ms, commit_ms;
+	double copy_ms;			/* of a request for copies: until all ranks had theirs */
 	double stopped_ms;		/* from the first gate until the last rank runs on */
 	bool committed;			/* the signal is on its way: another answer follows */
 };

@@ -41,7 +41,7 @@ enum {
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
-	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER,
+	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD,
 };
 
 static const struct option long_options[] = {
@@ -100,6 +100,7 @@ static const struct option long_options[] = {
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
 	{ "prohibit", required_argument, NULL, OPT_PROHIBIT },
 	{ "requester", required_argument, NULL, OPT_REQUESTER },
+	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{}
 };
 
@@ -360,6 +361,8 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_STATUS_FD:
 		return status_open(value);
+	case OPT_HOLD_FD:
+		return hold_open(value);
 	case OPT_PROHIBIT:
 		o->prohibited = choice_number(value, 1);
 		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs a process "
@@ -509,6 +512,7 @@ int main(int argc, char **argv)
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
 	a.checkpoint.begun = status_begun;
+	a.checkpoint.released = hold_until_told;
 	if (mpi_job_checkpoint(&a.checkpoint, &a.job, a.json, &err))
 		return err ? fail(&a, err) : 0;
 	if (a.job.local)

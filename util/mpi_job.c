@@ -75,8 +75,6 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 		return report_fail(-EINVAL, "an MPI job is saved as a whole: name its mpirun only");
 	if (!path)
 		return report_fail(-EINVAL, "an MPI job is saved to a folder: use --file");
-	if (o->snapshot)
-		return report_fail(-EINVAL, "--snapshot does not work for MPI jobs");
 	if (o->replace == CHECKPOINT_CLOBBER)
 		return report_fail(-EINVAL, "--clobber does not work for MPI jobs: the old snapshot "
 				   "stays until the new one is complete");
@@ -93,16 +91,22 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 
 static void print_answer(const struct job_answer *a, int target, bool json)
 {
+	if (a->not_copied)
+		report_warn("%" PRIu32 " of %" PRIu32 " ranks could not be copied: they stood still "
+			    "until they were written, and the others waited for them (a stopped "
+			    "process, private huge pages, or a limit of processes or of memory)",
+			    a->not_copied, a->ranks);
 	report_verbose("%" PRIu32 " ranks, %.1f MB; they were stopped for %.1f ms (gate %.1f, drain "
-		       "%.1f, dump %.1f)", a->ranks, (double)a->bytes / 1e6, a->stopped_ms,
-		       a->gate_ms, a->drain_ms, a->dump_ms);
+		       "%.1f, copy %.1f, dump %.1f)", a->ranks, (double)a->bytes / 1e6,
+		       a->stopped_ms, a->gate_ms, a->drain_ms, a->copy_ms, a->dump_ms);
 	if (!json)
 		return;
 	printf("{\"event\":\"done\",\"target\":%d,\"file\":", target);
 	json_string(a->path ? a->path : "");
-	printf(",\"ranks\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"gate_ms\":%.3f,\"drain_ms\":%.3f,"
-	       "\"dump_ms\":%.3f,\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n", a->ranks, a->bytes,
-	       a->gate_ms, a->drain_ms, a->dump_ms, a->commit_ms, a->stopped_ms);
+	printf(",\"ranks\":%" PRIu32 ",\"not_copied\":%" PRIu32 ",\"bytes\":%" PRIu64
+	       ",\"gate_ms\":%.3f,\"drain_ms\":%.3f,\"copy_ms\":%.3f,\"dump_ms\":%.3f,"
+	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n", a->ranks, a->not_copied, a->bytes,
+	       a->gate_ms, a->drain_ms, a->copy_ms, a->dump_ms, a->commit_ms, a->stopped_ms);
 }
 
 static int ask(int fd, const struct job_request *request, int target, bool json)
@@ -150,7 +154,8 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 {
 	struct job_request request = { .signal = o->signal, .timeout_s = o->timeout_s,
 				       .keep = o->replace == CHECKPOINT_BACKUP ? INT_MAX :
-										  job->keep };
+										  job->keep,
+				       .snapshot = o->snapshot };
 	int fd = job_connect(o->target);
 
 	if (fd < 0 && is_mpirun(o->target) && is_enabled(o->target)) {
@@ -233,8 +238,8 @@ static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewh
 	if (s->local)
 		print_local(s, elsewhere);
 	print_versions(s);
-	printf("%-12sgate %.1f ms, drain %.1f ms, dump %.1f ms\n", "phases", s->times.gate_ms,
-	       s->times.drain_ms, s->times.dump_ms);
+	printf("%-12sgate %.1f ms, drain %.1f ms, copy %.1f ms, dump %.1f ms\n", "phases",
+	       s->times.gate_ms, s->times.drain_ms, s->times.copy_ms, s->times.dump_ms);
 	for (uint32_t i = 0; i < s->nr_ranks; i++) {
 		printf("rank %-7" PRIu32, i);
 		text_put(stdout, s->rank[i].node);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Status lines for libcr; see status.h. */
+/* Status lines for libcr, a word with the daemon of an MPI job; see status.h. */
 #include "util/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "report/report.h"
 
-static int status_fd = -1;
+static int status_fd = -1, hold_fd = -1;
 
-int status_open(const char *number)
+/* The open file descriptor that an option names: it, or -EINVAL with a message. */
+static int descriptor(const char *option, const char *number)
 {
 	char *end;
 	long fd;
@@ -20,9 +23,20 @@ int status_open(const char *number)
 	errno = 0;
 	fd = strtol(number, &end, 10);
 	if (errno || end == number || *end || fd < 0 || fd > 1 << 20 || fcntl(fd, F_GETFD) < 0)
-		return report_fail(-EINVAL, "--status-fd needs an open file descriptor, not \"%s\"",
+		return report_fail(-EINVAL, "%s needs an open file descriptor, not \"%s\"", option,
 				   number);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+/* ---- for libcr ------------------------------------------------------------------- */
+
+int status_open(const char *number)
+{
+	int fd = descriptor("--status-fd", number);
+
+	if (fd < 0)
+		return fd;
 	status_fd = fd;
 	return 0;
 }
@@ -45,4 +59,34 @@ void status_done(int error, pid_t pid)
 int status_is_open(void)
 {
 	return status_fd >= 0;
+}
+
+/* ---- for the daemon of an MPI job ------------------------------------------------ */
+
+int hold_open(const char *number)
+{
+	int fd = descriptor("--hold-fd", number);
+
+	if (fd < 0)
+		return fd;
+	/* It ends its own ranks and files; what it has started must not go on without it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM))
+		return report_errno(-errno, "PR_SET_PDEATHSIG");
+	hold_fd = fd;
+	return 0;
+}
+
+int hold_until_told(bool copied)
+{
+	ssize_t n;
+	char byte;
+
+	if (hold_fd < 0)
+		return 0;
+	printf("{\"event\":\"released\",\"copied\":%s}\n", copied ? "true" : "false");
+	fflush(stdout);
+	do
+		n = read(hold_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : report_fail(-ECANCELED, "the daemon of the MPI job has ended");
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a tool reports to libcr when that runs it for a program (--status-fd): lines
- * that begin with a byte 1, among the messages.  Without the option nothing
- * happens.  libcr/request.c is the reader.
+ * What a tool says to the program that runs it; without the options nothing happens.
+ *
+ * To libcr (--status-fd): lines that begin with a byte 1, among the messages.
+ * libcr/request.c is the reader.
+ *
+ * To the daemon of an MPI job, job/coordinator/dump.c (--hold-fd, with --snapshot): the
+ * ranks' copies are written only when all ranks have one, so that nobody who writes
+ * keeps others from being copied.
  */
 #ifndef KCR_UTIL_STATUS_H
 #define KCR_UTIL_STATUS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* From the argument of --status-fd: 0, or -EINVAL with a message. */
@@ -17,5 +23,10 @@ void status_begun(void);
 void status_done(int error, pid_t pid);
 /* Was --status-fd given, and is it still read? */
 int status_is_open(void);
+
+/* From the argument of --hold-fd: 0, or -EINVAL with a message.  The parent's end ends this process. */
+int hold_open(const char *number);
+/* checkpoint_options.released: prints the event, and waits for a byte. */
+int hold_until_told(bool copied);
 
 #endif /* KCR_UTIL_STATUS_H */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define COMMAND		"cr_checkpoint"
@@ -18,7 +19,7 @@
 
 extern char **environ;
 
-static int spawn(struct dump *d, char **argv, int out)
+static int spawn(struct dump *d, char **argv, int in, int out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -29,7 +30,10 @@ static int spawn(struct dump *d, char **argv, int out)
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (in >= 0)
+		posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	else
+		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -42,34 +46,84 @@ static int spawn(struct dump *d, char **argv, int out)
 	return -err;
 }
 
-int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments)
+static void close_pair(int ends[2])
 {
-	char number[16], *argv[MAX_ARGUMENTS + 8] = { COMMAND, "--tree", "--json", "--clobber" };
-	int count = 4, ends[2], err;
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+}
+
+/* Its output and, if it is to wait, what it waits at. */
+static int start(struct dump *d, char **argv, bool copy)
+{
+	int out[2], hold[2] = { -1, -1 }, err;
+
+	if (pipe2(out, O_CLOEXEC))
+		return -errno;
+	if (copy && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hold)) {
+		err = -errno;
+		close_pair(out);
+		return err;
+	}
+	err = spawn(d, argv, hold[0], out[1]);
+	if (err) {
+		close_pair(out);
+		close_pair(hold);
+		return err;
+	}
+	close(out[1]);
+	if (copy)
+		close(hold[0]);
+	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	d->fd = out[0];
+	d->hold = hold[1];
+	return 0;
+}
+
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
+{
+	char number[16], *argv[MAX_ARGUMENTS + 10] = { COMMAND, "--tree", "--json", "--clobber" };
+	int count = 4, err;
 
 	memset(d, 0, sizeof(*d));
-	d->fd = -1;
+	d->fd = d->hold = -1;
 	d->path = strdup(path);
-	if (!d->path || pipe2(ends, O_CLOEXEC)) {
-		free(d->path);
+	if (!d->path)
 		return -ENOMEM;
-	}
 	for (int i = 0; i < MAX_ARGUMENTS && arguments[i]; i++)
 		argv[count++] = arguments[i];
 	snprintf(number, sizeof(number), "%d", top);
+	if (copy) {
+		argv[count++] = "--snapshot";
+		argv[count++] = "--hold-fd=0";
+	}
 	argv[count++] = "--file";
 	argv[count++] = d->path;
 	argv[count] = number;
-	err = spawn(d, argv, ends[1]);
-	close(ends[1]);
+	err = start(d, argv, copy);
 	if (err) {
-		close(ends[0]);
 		free(d->path);
-		return err;
+		d->path = NULL;
 	}
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	d->fd = ends[0];
-	return 0;
+	return err;
+}
+
+/* Looks for the event among the whole lines that are new. */
+static void look_for_release(struct dump *d)
+{
+	char *line = d->text + d->heard, *end;
+
+	for (; !d->released && (end = strchr(line, '\n')); line = end + 1) {
+		cJSON *json = cJSON_ParseWithLength(line, end - line);
+		const char *event =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
+
+		d->released = event && !strcmp(event, "released");
+		d->copied = d->released &&
+			    cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "copied"));
+		cJSON_Delete(json);
+		d->heard = end + 1 - d->text;
+	}
 }
 
 int dump_read(struct dump *d)
@@ -90,7 +144,17 @@ int dump_read(struct dump *d)
 			return 1;
 		d->length += n;
 		d->text[d->length] = '\0';
+		if (d->hold >= 0)
+			look_for_release(d);
 	}
+}
+
+void dump_write(struct dump *d)
+{
+	/* If it has ended, its output says so. */
+	send(d->hold, "", 1, MSG_NOSIGNAL);
+	close(d->hold);
+	d->hold = -1;
 }
 
 /* The last event that it reported: 0 for "done". */
@@ -126,7 +190,9 @@ int dump_finish(struct dump *d, char **message)
 	if (err && !*message)
 		*message = strdup(COMMAND " ended without a result");
 	close(d->fd);
-	d->fd = -1;
+	if (d->hold >= 0)
+		close(d->hold);
+	d->fd = d->hold = -1;
 	free(d->path);
 	free(d->text);
 	d->path = d->text = NULL;

@@ -2,11 +2,12 @@
 /*
  * Saving one rank with cr_checkpoint(1), as a child of the daemon.  Its outcome
  * is read from the JSON it prints, since the daemon itself collects its
- * children.
+ * children.  With a copy it waits, once the rank runs on, until it may write.
  */
 #ifndef JOB_DUMP_H
 #define JOB_DUMP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,16 +18,23 @@ struct dump {
 	char *path;		/* the rank's context file */
 	char *text;		/* what it printed */
 	size_t length;
+	size_t heard;		/* bytes of it that were looked at */
+	int hold;		/* a byte into it lets it write; -1: it does, or makes no copy */
+	bool released;		/* the rank runs on … */
+	bool copied;		/* … and is written from a copy */
 };
 
 /*
- * Saves process `top` with all its descendants to `path`.  `arguments`: further
- * ones for cr_checkpoint, NULL-terminated.  0 or -errno.
+ * Saves process `top` with all its descendants to `path`, by a copy if `copy`.
+ * `arguments`: further ones for cr_checkpoint, NULL-terminated.  0 or -errno.
  */
-int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments);
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy);
 
-/* Reads its output: 0 there will be more, 1 it has ended. */
+/* Reads its output: 0 there will be more, 1 it has ended.  Sets `released` and `copied`. */
 int dump_read(struct dump *d);
+
+/* Lets one that is `released` write its copy. */
+void dump_write(struct dump *d);
 
 /*
  * After its end: 0, or -errno with *message (malloc()ed).  Frees everything;

@@ -119,6 +119,14 @@ static void let_go_on(struct node *node)
 	begin_next(node);
 }
 
+static void go_on(struct node *node, const struct wire_header *h)
+{
+	node->go_on = *h;
+	node->go_on.type = WIRE_CONTINUE;
+	node->go_on.length = 0;			/* it has no data */
+	let_go_on(node);
+}
+
 /* The rank has suspended, or cannot, or is lost. */
 static void has_suspended(struct node *node, struct member *m, bool well)
 {
@@ -133,7 +141,8 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 {
 	switch (h->type) {
 	case WIRE_DUMP:
-		saving_begin(node, data, h->length);
+	case WIRE_COPY:
+		saving_begin(node, data, h->length, h->type == WIRE_COPY);
 		break;
 	case WIRE_SUM:
 		saving_sum(node);
@@ -152,12 +161,14 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		memcpy(&node->next_asker, data, node->next.length);
 		begin_next(node);
 		break;
+	case WIRE_WRITE:
+		saving_write(node);
+		go_on(node, h);
+		break;
 	case WIRE_CONTINUE:
 		node->next.type = 0;
 		saving_cancel(node);
-		node->go_on = *h;
-		node->go_on.length = 0;		/* CONTINUE has no data */
-		let_go_on(node);
+		go_on(node, h);
 		break;
 	default:
 		pass_down(node, h, data);
@@ -250,8 +261,7 @@ static void lose_member(struct node *node, struct member *m)
 	set_owing(node, m, false);
 	if (m->rank != WIRE_ALL)
 		wire_send(&node->root, WIRE_GONE, m->rank, node->id, NULL, 0);
-	m->wanted = m->waits = false;
-	dump_cancel(&m->dump);
+	saving_lost(m);
 	wire_close(&m->wire);
 	if (m->suspends)
 		has_suspended(node, m, false);
@@ -272,6 +282,16 @@ static size_t watch(const struct node *node, struct pollfd *p, size_t count)
 		p[n++] = (struct pollfd){ m->dump.fd, POLLIN, 0 };
 	}
 	return n;
+}
+
+static void hear_dump(struct node *node, struct member *m)
+{
+	if (!dump_read(&m->dump)) {
+		saving_heard(node, m);
+		return;
+	}
+	saving_ended(node, m);
+	begin_next(node);
 }
 
 static void *node_thread(void *argument)
@@ -295,10 +315,8 @@ static void *node_thread(void *argument)
 
 			if (p[2 + 2 * i].revents && serve(node, &m->wire, m, p[2 + 2 * i].revents))
 				lose_member(node, m);
-			if (p[3 + 2 * i].revents && dump_read(&m->dump)) {
-				saving_ended(node, m);
-				begin_next(node);
-			}
+			if (p[3 + 2 * i].revents)
+				hear_dump(node, m);
 		}
 		if (p[1].revents)
 			err = serve(node, &node->root, NULL, p[1].revents);

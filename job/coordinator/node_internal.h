@@ -24,6 +24,7 @@ struct member {				/* a rank of this node */
 	bool owes;			/* an answer */
 	struct dump dump;
 	uint32_t dump_id;		/* of the checkpoint that it belongs to */
+	bool told;			/* the root knows that the rank is copied */
 };
 
 struct node {
@@ -39,6 +40,8 @@ struct node {
 	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
 	uint32_t next_asker;		/* its data */
 	struct wire_dump *order;
+	bool copies;			/* its ranks go on while they are written … */
+	bool writes;			/* … which has begun, as all ranks are copied */
 	char *argument[MAX_ARGUMENTS + 1];
 	uint32_t *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
@@ -50,10 +53,16 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
 		      const uint8_t *data);
 
-/* WIRE_DUMP of the root (struct wire_dump): every rank suspends, and is then dumped. */
-void saving_begin(struct node *node, const uint8_t *data, size_t length);
-/* As many dumps at a time as there are processors.  Returns how many are under way. */
+/* WIRE_DUMP, WIRE_COPY (struct wire_dump): every rank suspends, and is then dumped. */
+void saving_begin(struct node *node, const uint8_t *data, size_t length, bool copies);
+/* WIRE_WRITE: the copies may be written. */
+void saving_write(struct node *node);
+/* As many at a time as there are processors.  Returns how many are at work. */
 size_t saving_more(struct node *node);
+/* Its dump has said something. */
+void saving_heard(struct node *node, struct member *m);
+/* The rank is lost: ends its dump, unless that has a copy. */
+void saving_lost(struct member *m);
 bool saving_under_way(const struct node *node);
 /* The dump of this rank has ended: reports the result to the root. */
 void saving_ended(struct node *node, struct member *m);

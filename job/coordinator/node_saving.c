@@ -32,9 +32,9 @@ static void tell_failure(struct node *node, uint32_t id, uint32_t rank, int code
 static void dump_member(struct node *node, struct member *m)
 {
 	char *path = snapshot_rank_path(node->order->strings, m->rank);
-	int err = path ? dump_start(&m->dump, m->top, path, node->argument) : -ENOMEM;
+	int err = path ? dump_start(&m->dump, m->top, path, node->argument, node->copies) : -ENOMEM;
 
-	m->waits = false;
+	m->waits = m->told = false;
 	m->dump_id = node->id;
 	if (err)
 		tell_failure(node, node->id, m->rank, -err, err == -ENOENT ?
@@ -43,20 +43,37 @@ static void dump_member(struct node *node, struct member *m)
 	free(path);
 }
 
-/* As many at a time as there are processors.  Returns how many are under way. */
+/* Does its dump wait until it may write? */
+static bool is_held(const struct member *m)
+{
+	return m->dump.fd >= 0 && m->dump.released && m->dump.hold >= 0;
+}
+
+static bool is_at_work(const struct member *m)
+{
+	return m->dump.fd >= 0 && !is_held(m);
+}
+
+/* Those that stand still come first. */
 size_t saving_more(struct node *node)
 {
 	size_t running = 0;
 
 	for (size_t i = 0; i < node->nr_members; i++)
-		running += node->member[i]->dump.fd >= 0;
+		running += is_at_work(node->member[i]);
 	for (size_t i = 0; i < node->nr_members && running < node->at_once; i++) {
 		struct member *m = node->member[i];
 
 		if (!m->waits)
 			continue;
 		dump_member(node, m);
-		running += m->dump.fd >= 0;
+		running += is_at_work(m);
+	}
+	for (size_t i = 0; i < node->nr_members && running < node->at_once && node->writes; i++) {
+		if (!is_held(node->member[i]))
+			continue;
+		dump_write(&node->member[i]->dump);
+		running++;
 	}
 	return running;
 }
@@ -96,6 +113,31 @@ void saving_ended(struct node *node, struct member *m)
 	remove_useless(node);
 }
 
+void saving_heard(struct node *node, struct member *m)
+{
+	struct wire_copied copied = { m->dump.copied };
+
+	if (!m->dump.released || m->told)
+		return;
+	m->told = true;
+	wire_queue(&node->root, WIRE_COPIED, m->rank, m->dump_id, &copied, sizeof(copied));
+	if (!saving_more(node))
+		wire_flush(&node->root);
+}
+
+void saving_write(struct node *node)
+{
+	node->writes = true;
+	saving_more(node);
+}
+
+void saving_lost(struct member *m)
+{
+	m->wanted = m->waits = false;
+	if (!m->told)
+		dump_cancel(&m->dump);
+}
+
 /* Parses WIRE_DUMP, and creates the folder if it is local to the node. */
 static int take_order(struct node *node, const uint8_t *data, size_t length)
 {
@@ -129,11 +171,13 @@ static void begin_member(struct node *node, struct member *m)
 	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node->id, NULL, 0);
 }
 
-void saving_begin(struct node *node, const uint8_t *data, size_t length)
+void saving_begin(struct node *node, const uint8_t *data, size_t length, bool copies)
 {
 	int err = take_order(node, data, length);
 	char text[512];
 
+	node->copies = copies;
+	node->writes = false;
 	if (err) {
 		snprintf(text, sizeof(text), "cannot create %s: %s",
 			 node->order ? node->order->strings : "", strerror(-err));

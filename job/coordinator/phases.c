@@ -3,7 +3,7 @@
  * A checkpoint, phase by phase.  Each phase is announced to all ranks and over when
  * every one has answered; a failure, a lost rank, the time-out or the requester's
  * disconnecting leads from any of them to PHASE_ABORT, in which the ranks are told
- * to go on.
+ * to go on.  Once they are copied, a lost rank is no failure: its copy is written.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +21,7 @@
 
 static void next_phase(struct root *root, enum phase phase, uint32_t type,
 		       const void *data, size_t length);
+static void check_phase(struct root *root);
 
 static double since_ms(uint64_t then)
 {
@@ -72,6 +73,7 @@ static void finish(struct root *root)
 		free(root->rank[i].bookmark);
 		root->rank[i].bookmark = NULL;
 		root->rank[i].nr_bookmarks = 0;
+		root->rank[i].dumped = false;
 	}
 	grant_leaves(root);
 	programs_serve(root);
@@ -109,14 +111,22 @@ static int commit(struct root *root)
 
 /* ---- from phase to phase -------------------------------------------------------------- */
 
+/* Does the phase wait for an answer of this rank, or of its daemon for it? */
+static bool is_awaited(const struct root *root, const struct root_rank *r, enum phase phase)
+{
+	/* The daemons answer, also for ranks that have ended. */
+	if (phase == PHASE_SUM || (phase == PHASE_DUMP && root->copies))
+		return phase == PHASE_SUM || !r->dumped;
+	return r->node;
+}
+
 static void expect_all(struct root *root, enum phase phase)
 {
 	root->phase = phase;
 	root->phase_ns = now_ns();
 	root->nr_pending = 0;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {
-		/* In PHASE_SUM the daemons answer, also for ranks that have ended. */
-		root->rank[i].pending = phase == PHASE_SUM || root->rank[i].node;
+		root->rank[i].pending = is_awaited(root, &root->rank[i], phase);
 		root->nr_pending += root->rank[i].pending;
 	}
 }
@@ -199,7 +209,10 @@ static void begin_dump(struct root *root)
 		strcpy(order->strings + at, root->request.argument[i]);
 		at += strlen(root->request.argument[i]) + 1;
 	}
-	next_phase(root, PHASE_DUMP, WIRE_DUMP, order, length);
+	if (root->copies)
+		next_phase(root, PHASE_COPY, WIRE_COPY, order, length);
+	else
+		next_phase(root, PHASE_DUMP, WIRE_DUMP, order, length);
 	free(order);
 }
 
@@ -213,7 +226,22 @@ static uint64_t request_deadline(const struct root *root)
 static void resume_all(struct root *root)
 {
 	root->deadline_ns = now_ns() + PATIENCE_NS;
-	next_phase(root, PHASE_RESUME, WIRE_CONTINUE, NULL, 0);
+	next_phase(root, PHASE_RESUME, root->copies ? WIRE_WRITE : WIRE_CONTINUE, NULL, 0);
+}
+
+/* They all run. */
+static void after_resume(struct root *root)
+{
+	root->answer.stopped_ms = since_ms(root->begun_ns);
+	root->deadline_ns = request_deadline(root);
+	if (job_destination_committed(root->destination)) {
+		finish(root);
+	} else if (root->copies) {
+		expect_all(root, PHASE_DUMP);
+		check_phase(root);		/* all files may be complete */
+	} else {
+		next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
+	}
 }
 
 static void after_sum(struct root *root)
@@ -252,20 +280,19 @@ static void phase_done(struct root *root)
 		root->answer.drain_ms = since_ms(root->phase_ns);
 		begin_dump(root);
 		break;
+	case PHASE_COPY:
+		root->answer.copy_ms = since_ms(root->phase_ns);
+		resume_all(root);
+		break;
 	case PHASE_DUMP:
 		root->answer.dump_ms = since_ms(root->phase_ns);
-		if (root->request.signal)
+		if (root->request.signal || root->copies)
 			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
 		else
 			resume_all(root);
 		break;
 	case PHASE_RESUME:
-		root->answer.stopped_ms = since_ms(root->begun_ns);
-		root->deadline_ns = request_deadline(root);
-		if (job_destination_committed(root->destination))
-			finish(root);
-		else
-			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
+		after_resume(root);
 		break;
 	case PHASE_SUM:
 		after_sum(root);
@@ -355,13 +382,23 @@ static int take_bookmarks(struct root_rank *r, const struct wire_header *h, cons
 	return 0;
 }
 
+static void count_standing(struct root *root, const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_copied told;
+
+	if (h->length < sizeof(told))
+		return;
+	memcpy(&told, data, sizeof(told));
+	root->answer.not_copied += !told.copied;
+}
+
 void phases_answer(struct root *root, struct root_rank *r, const struct wire_header *h,
 		   const uint8_t *data)
 {
 	static const uint32_t expected[] = {
 		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
-		[PHASE_DUMP] = WIRE_DUMPED, [PHASE_RESUME] = WIRE_CONTINUED,
-		[PHASE_SUM] = WIRE_SUMMED, [PHASE_ABORT] = WIRE_CONTINUED,
+		[PHASE_COPY] = WIRE_COPIED, [PHASE_DUMP] = WIRE_DUMPED,
+		[PHASE_RESUME] = WIRE_CONTINUED, [PHASE_SUM] = WIRE_SUMMED, [PHASE_ABORT] = WIRE_CONTINUED,
 	};
 
 	if (h->id != root->id || root->phase == PHASE_IDLE)
@@ -370,6 +407,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		rank_failed(root, r, h, data);
 		return;
 	}
+	if (h->type == WIRE_DUMPED)
+		r->dumped = true;	/* perhaps before all ranks have said that they go on */
 	if (h->type != expected[root->phase] || !r->pending)
 		return;
 	if (h->type == WIRE_BOOKMARKS && take_bookmarks(r, h, data)) {
@@ -378,6 +417,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 	}
 	if (h->type == WIRE_SUMMED && h->length >= sizeof(r->summed))
 		memcpy(&r->summed, data, sizeof(r->summed));
+	if (h->type == WIRE_COPIED)
+		count_standing(root, h, data);
 	settle(root, r);
 }
 
@@ -389,8 +430,12 @@ void phases_lost(struct root *root, struct root_rank *r)
 	switch (root->phase) {
 	case PHASE_GATE:
 	case PHASE_DRAIN:
-	case PHASE_DUMP:
+	case PHASE_COPY:
 		phases_abort(root, ESRCH, text);
+		break;
+	case PHASE_DUMP:
+		if (!root->copies)
+			phases_abort(root, ESRCH, text);
 		break;
 	case PHASE_RESUME:
 	case PHASE_ABORT:
@@ -406,7 +451,7 @@ void phases_node_lost(struct root *root, const struct root_node *n)
 	char text[128];
 
 	/* In the other phases the loss of its ranks has been handled already. */
-	if (root->phase != PHASE_SUM && root->phase != PHASE_RESUME)
+	if (root->phase != PHASE_SUM && root->phase != PHASE_RESUME && root->phase != PHASE_DUMP)
 		return;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {
 		if (root->rank[i].home != n)
@@ -481,6 +526,7 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	}
 	root->request = *request;
 	memset(request, 0, sizeof(*request));
+	root->copies = root->request.snapshot && !root->request.signal;
 	root->id++;
 	root->begun_ns = now_ns();
 	root->deadline_ns = request_deadline(root);

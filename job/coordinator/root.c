@@ -97,8 +97,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 		rank_came(root, n, h, data);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
 		phases_node_failed(root, n, h, data);
-	} else if (!r || (r->node != n && h->type != WIRE_SUMMED)) {
-		return;
+	} else if (!r || r->home != n) {
+		return;		/* the daemon also speaks for ranks that have ended */
 	} else if (h->type == WIRE_GONE) {
 		rank_gone(root, r);
 	} else if (h->type == WIRE_ASK) {

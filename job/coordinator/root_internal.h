@@ -15,7 +15,11 @@
 #include "job/destination.h"
 #include "job/request.h"
 
-enum phase { PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_DUMP, PHASE_RESUME, PHASE_SUM, PHASE_ABORT };
+/* In this order; with copies RESUME comes before DUMP. */
+enum phase {
+	PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SUM,
+	PHASE_ABORT,
+};
 
 struct root_node {
 	struct wire wire;
@@ -29,6 +33,7 @@ struct root_rank {
 	bool restarted, leaving, left;
 	struct wire_version version;
 	bool pending;			/* the phase waits for it */
+	bool dumped;			/* its file is complete */
 	uint8_t *address;
 	uint32_t address_length;
 	struct wire_bookmark *bookmark;
@@ -56,6 +61,7 @@ struct root {
 	uint32_t id;
 	uint32_t asker;			/* a rank, WIRE_ALL, or WIRE_NOBODY: a client */
 	struct job_request request;
+	bool copies;			/* the ranks go on while they are written */
 	struct job_destination *destination;
 	struct job_answer answer;
 	uint64_t deadline_ns;		/* 0: none */

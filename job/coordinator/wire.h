@@ -14,7 +14,14 @@
  * and each answer may be FAILED instead; then all get CONTINUE at once, those of a
  * node once all that were told to suspend have done so: no rank resumes while another
  * is about to release the memory that they share.  If the ranks are to get a signal, SUM
- * and commit come before SIGNAL and CONTINUE.  After a restart every rank sends HELLO
+ * and commit come before SIGNAL and CONTINUE.  Where the ranks run on while they are
+ * written, in the place of DUMP and CONTINUE:
+ *
+ *	COPY (to the daemons, which answer COPIED for each rank), SUSPEND as above
+ *	WRITE (to the daemons: CONTINUE)  CONTINUED	resumed, gate open
+ *	    DUMPED for each rank, of the daemon, when its file is complete
+ *
+ * A failure from then on makes the daemons drop the files at CONTINUE.  After a restart every rank sends HELLO
  * with its address and waits for ADDRESSES, which are sent when all have done so: that is
  * the barrier before any MPI message is sent.
  *
@@ -80,6 +87,9 @@ enum wire_type {
 	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
 	WIRE_CHALLENGE,		/* root → daemon: struct greeting_challenge */
 	WIRE_WELCOME,		/* root → daemon: a proof; what follows is sealed */
+	WIRE_COPY,		/* root → daemon: as WIRE_DUMP */
+	WIRE_COPIED,		/* daemon → root: struct wire_copied */
+	WIRE_WRITE,		/* root → daemon: all ranks are copied, and go on */
 };
 
 struct wire_header {
@@ -122,6 +132,10 @@ struct __attribute__((packed)) wire_bookmark {
 struct wire_dump {
 	uint32_t local;		/* the folder is on each node's own disk: the daemon creates it */
 	char strings[];		/* the folder, then arguments of cr_checkpoint, each with its NUL */
+};
+
+struct wire_copied {
+	uint32_t copied;	/* 0: no copy could be made, so the rank stood still until all was written */
 };
 
 struct wire_summed {

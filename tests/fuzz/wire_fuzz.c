@@ -40,9 +40,11 @@ int shutdown(int fd, int how)
 	return 0;
 }
 
-int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments)
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
 {
 	(void)top;
+	d->released = d->copied = false;
+	d->hold = copy ? 0 : -1;
 	for (; *arguments; arguments++)
 		if (!strlen(*arguments) && !path)
 			abort();
@@ -62,6 +64,13 @@ int dump_finish(struct dump *d, char **message)
 	d->fd = -1;
 	*message = fails ? strdup("not saved") : NULL;
 	return fails ? -EIO : 0;
+}
+
+void dump_write(struct dump *d)
+{
+	if (!d->released || d->hold < 0)
+		abort();
+	d->hold = -1;
 }
 
 void dump_cancel(struct dump *d)
@@ -276,11 +285,16 @@ static void ask_for_one(void)
 	phases_begin_own(&root, "/saved.kcr", 1, &why);
 }
 
-/* Lets the member's dump end, if it has one. */
-static void end_dump(struct member *m)
+/* Lets the member's dump release its rank, or end, if it has one. */
+static void go_on_with_dump(struct member *m)
 {
-	if (m->dump.fd >= 0)
+	if (m->dump.fd >= 0 && m->dump.hold >= 0 && !m->dump.released) {
+		m->dump.released = true;
+		m->dump.copied = !fails;
+		saving_heard(&node, m);
+	} else if (m->dump.fd >= 0) {
 		saving_ended(&node, m);
+	}
 }
 
 static void deliver(const struct head *head, const uint8_t *data)
@@ -310,7 +324,7 @@ static void deliver(const struct head *head, const uint8_t *data)
 		act(&h, copy);
 		break;
 	case 6:
-		end_dump(node.member[head->rank % MEMBERS]);
+		go_on_with_dump(node.member[head->rank % MEMBERS]);
 		break;
 	case 7:
 		ask_for_one();

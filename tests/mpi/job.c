@@ -5,10 +5,15 @@
  * each rank folds what it got into a sum.  Rank 0 prints the result.  Pauses
  * keep it from ending before it is checkpointed.
  *   -w FILE    rank 0 waits in the middle until there is FILE
+ *   -l FILE    steps are slow until there is FILE
+ *   -p FILE    rank 0 keeps the number of its step in FILE
+ *   -m MB      each rank writes to all pages of that much memory in every step, and looks
+ *              in the next whether they are all of one step
  *   -f         rank 1 aborts the job with status 42 at the end
  *   -x N       rank 1 ends with status N after MPI_Finalize
  *   -s NP      one process computes what NP ranks would, without MPI
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +22,7 @@
 
 #define MAX_WORDS	(1 << 17)
 #define MAX_ALONE	8
+#define PAGE_WORDS	512
 
 static uint64_t out[MAX_WORDS], in[MAX_WORDS];
 static uint64_t alone_out[MAX_ALONE][MAX_WORDS];
@@ -91,6 +97,27 @@ static uint64_t alone(int size, int steps)
 	return sum;
 }
 
+/* Every page is of the step before: then it becomes of this one. */
+static void touch(uint64_t *memory, size_t words, int rank, int step)
+{
+	for (size_t at = 0; at < words; at += PAGE_WORDS) {
+		if (step && memory[at] != mix(step - 1) + at) {
+			fprintf(stderr, "rank %d: page %zu is of another step than %d\n", rank,
+				at / PAGE_WORDS, step - 1);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+		memory[at] = mix(step) + at;
+	}
+}
+
+static void tell_step(int fd, int step)
+{
+	char text[16];
+
+	if (fd >= 0 && pwrite(fd, text, sprintf(text, "%08d\n", step), 0) < 0)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static void print_result(uint64_t result)
 {
 	printf("result %016llx\n", (unsigned long long)result);
@@ -98,12 +125,19 @@ static void print_result(uint64_t result)
 
 int main(int argc, char **argv)
 {
-	int steps, rank, size, option, status = 0, abort_at_end = 0, np_alone = 0;
-	const char *wanted = NULL;
-	uint64_t state, all;
+	int steps, rank, size, option, status = 0, abort_at_end = 0, np_alone = 0, progress = -1;
+	const char *wanted = NULL, *faster = NULL, *told = NULL;
+	uint64_t state, all, *memory;
+	size_t words = 0;
 
-	while ((option = getopt(argc, argv, "fs:w:x:")) != -1) {
-		if (option == 'f')
+	while ((option = getopt(argc, argv, "fl:m:p:s:w:x:")) != -1) {
+		if (option == 'l')
+			faster = optarg;
+		else if (option == 'm')
+			words = atol(optarg) << 17;
+		else if (option == 'p')
+			told = optarg;
+		else if (option == 'f')
 			abort_at_end = 1;
 		else if (option == 's')
 			np_alone = atoi(optarg);
@@ -121,7 +155,12 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	state = mix(rank + 1);
+	memory = calloc(words + 1, sizeof(*memory));
+	if (told && rank == 0)
+		progress = open(told, O_WRONLY | O_CREAT, 0600);
 	for (int step = 0; step < steps; step++) {
+		touch(memory, words, rank, step);
+		tell_step(progress, step);
 		state = exchange(rank, size, step, state);
 		MPI_Allreduce(&state, &all, 1, MPI_UINT64_T, MPI_BXOR, MPI_COMM_WORLD);
 		state += all;
@@ -132,7 +171,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "running\n");
 		}
 		do
-			usleep(10000);
+			usleep(faster && access(faster, F_OK) ? 500000 : 10000);
 		while (rank == 0 && step == steps / 2 && wanted && access(wanted, F_OK));
 	}
 	MPI_Reduce(&state, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);

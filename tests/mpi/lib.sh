@@ -86,3 +86,43 @@ ends_with() {
 result() {
 	sed -n 's/^result //p' "$1"
 }
+
+# hold_writes: before `job`: what --snapshot has copied is written only once there is the
+# file `permit`.  This stands before each rank's cr_checkpoint and keeps the word that
+# lets it begin; `held.NODE.PID` says that it has come.
+hold_writes() {
+	local real
+	real=$(command -v cr_checkpoint)
+	mkdir -p held
+	cat > held/cr_checkpoint <<- EOF
+		#!/bin/bash
+		[[ " \$* " = *" --hold-fd=0 "* ]] || exec "$real" "\$@"
+		exec 3<&0
+		exec "$real" "\$@" < <(
+			[ -n "\$(head -c 1 <&3 | tr '\\0' x)" ] || exit
+			: > "$PWD/held.\$HOSTNAME.\$\$"
+			until [ -e "$PWD/permit" ] || [ ! -e /proc/\$\$ ]; do sleep 0.1; done
+			printf x) 3<&-
+	EOF
+	chmod +x held/cr_checkpoint
+	PATH=$PWD/held:$PATH
+}
+
+# held N: are so many copies waiting?
+held() {
+	local -a all=(held.*)
+	[ -e "${all[0]}" ] && [ ${#all[@]} = "$1" ]
+}
+
+# steps_on N: waits until the job, which keeps its step in the file `step`, has made N more.
+steps_on() {
+	local before
+	before=$(< step)
+	wait_until stepped "$((10#$before + $1))"
+}
+
+stepped() {
+	local now
+	now=$(< step)
+	[ "$((10#$now))" -ge "$1" ]
+}
