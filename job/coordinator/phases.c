@@ -536,10 +536,13 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 
 int phases_begin_own(struct root *root, const char *path, unsigned int keep, const char **why)
 {
-	struct job_request request = { .keep = keep, .path = strdup(path) };
+	struct job_request request = {
+		.keep = keep, .path = strdup(path),
+		.snapshot = !root->settings.stand_still && root->asker != WIRE_ALL,
+	};
 	int err = request.path ? 0 : -ENOMEM;
 
-	if (root->local_default && !(request.local = strdup(root->local_default)))
+	if (root->settings.local && !(request.local = strdup(root->settings.local)))
 		err = -ENOMEM;
 	if (!err)
 		err = phases_begin(root, &request, why);

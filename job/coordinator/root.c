@@ -228,12 +228,12 @@ static int make_secret(char *out)
 	return 0;
 }
 
-static int start(struct root *root, const char *interfaces, char *address, size_t room)
+static int start(struct root *root, char *address, size_t room)
 {
 	int err = make_secret(root->secret);
 
 	if (!err)
-		err = strangers_open(interfaces, address, room);
+		err = strangers_open(root->settings.interfaces, address, room);
 	if (err)
 		return err;
 	err = descriptors_keep();
@@ -246,7 +246,7 @@ static int start(struct root *root, const char *interfaces, char *address, size_
 	return err;
 }
 
-int root_start(struct snapshot *job, const char *local, const char *interfaces,
+int root_start(struct snapshot *job, const struct root_settings *settings,
 	       char *address, size_t room, char *secret)
 {
 	struct root *root;
@@ -258,9 +258,9 @@ int root_start(struct snapshot *job, const char *local, const char *interfaces,
 	if (!root)
 		return -ENOMEM;
 	root->job = job;
-	root->local_default = local;
+	root->settings = *settings;
 	root->asker = WIRE_NOBODY;
-	err = start(root, interfaces, address, room);
+	err = start(root, address, room);
 	if (err)
 		free(root);
 	else

@@ -7,21 +7,28 @@
 #ifndef JOB_ROOT_H
 #define JOB_ROOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "job/snapshot.h"
 
+/* What no request says; all pointers are kept. */
+struct root_settings {
+	const char *interfaces;		/* network interfaces, see strangers_open() */
+	/* Of checkpoints that a signal or the program asks for: */
+	const char *local;		/* folder on every node for the ranks' files, or NULL */
+	bool stand_still;		/* until all is written, instead of being copied */
+};
+
 /*
  * Starts the thread.  `job` has what is the same in every manifest of this job (cwd,
  * options, program, environment, versions; interval: of the snapshot it was
- * restarted from, else 0); `local` the folder on every node for the ranks' files of
- * checkpoints that a signal or the program asks for, or NULL; both pointers are kept.
- * `interfaces`: network interfaces, see strangers_open().
+ * restarted from, else 0), and is kept.
  * `address`, of `room` bytes, gets the value of WIRE_ROOT_VARIABLE, `secret`, of
  * WIRE_SECRET + 1 bytes, the job's secret.
  * 0 or -errno.
  */
-int root_start(struct snapshot *job, const char *local, const char *interfaces,
+int root_start(struct snapshot *job, const struct root_settings *settings,
 	       char *address, size_t room, char *secret);
 
 /*

@@ -11,6 +11,7 @@
 
 #include <poll.h>
 
+#include "job/coordinator/root.h"
 #include "job/coordinator/wire.h"
 #include "job/destination.h"
 #include "job/request.h"
@@ -44,7 +45,7 @@ struct root_rank {
 
 struct root {
 	struct snapshot *job;		/* the same in all manifests */
-	const char *local_default;	/* for requests that do not come from a command */
+	struct root_settings settings;
 	char secret[WIRE_SECRET + 1];
 	struct root_node **node;
 	size_t nr_nodes;
@@ -108,8 +109,9 @@ bool versions_can(const struct root *root, const struct root_rank *r, uint32_t w
 /* Begins a checkpoint (takes the request over): 0, or -errno with *why. */
 int phases_begin(struct root *root, struct job_request *request, const char **why);
 /*
- * Likewise without a client: saved as `path`, of which `keep` are kept, to the
- * nodes' folders if root_start() was given one.
+ * Likewise without a client: saved as `path`, of which `keep` are kept, as struct
+ * root_settings says.  If all ranks ask (root->asker) they wait for the end in any case, and
+ * are not copied.
  */
 int phases_begin_own(struct root *root, const char *path, unsigned int keep, const char **why);
 /* Handles a rank's answer. */

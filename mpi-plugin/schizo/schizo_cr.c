@@ -32,7 +32,7 @@
 #define PRIORITY	90
 #define ROOT_ROOM	1024		/* of all addresses of mpirun's machine */
 
-static int enable, keep = 1;
+static int enable, keep = 1, snapshot = 1;
 static char *signal_name, *file, *local, *interfaces;
 static char root_address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 static char node_name[NODE_NAME_MAX];
@@ -147,14 +147,16 @@ static int begin_trigger(void)
 static int begin_root(opal_cmd_line_t *line)
 {
 	struct snapshot *job = describe_job(line);
-	const char *folder = local && *local ? local : NULL;
+	const struct root_settings settings = {
+		.interfaces = interfaces, .local = local && *local ? local : NULL,
+		.stand_still = !snapshot,
+	};
 	int err = job ? begin_trigger() : -ENOMEM;
 
-	if (!err && folder && *folder != '/')
-		err = report_fail(-EINVAL, "schizo_cr_local is a path from / on, not %s", folder);
+	if (!err && settings.local && *settings.local != '/')
+		err = report_fail(-EINVAL, "schizo_cr_local is a path from / on, not %s", local);
 	if (!err)
-		err = root_start(job, folder, interfaces, root_address, sizeof(root_address),
-				 secret);
+		err = root_start(job, &settings, root_address, sizeof(root_address), secret);
 	if (err) {
 		fprintf(stderr, "KCR: this job cannot be checkpointed: %s\n",
 			report_message() ? report_message() : strerror(-err));
@@ -315,6 +317,8 @@ static int register_parameters(void)
 		      MCA_BASE_VAR_TYPE_STRING, &file);
 	add_parameter("local", "Folder on every node for the ranks' files of such a snapshot",
 		      MCA_BASE_VAR_TYPE_STRING, &local);
+	add_parameter("snapshot", "Let the job run on while such a snapshot is written (1)",
+		      MCA_BASE_VAR_TYPE_INT, &snapshot);
 	add_parameter("if_include", "Network interfaces at which mpirun listens for its daemons, "
 		      "separated by commas (all)", MCA_BASE_VAR_TYPE_STRING, &interfaces);
 	add_parameter("keep", "Snapshots of that name that are kept",

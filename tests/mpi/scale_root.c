@@ -56,10 +56,11 @@ struct access {
 
 static void coordinate(int out)
 {
+	static const struct root_settings settings;
 	static struct snapshot job;
 	struct access access;
 	int err = setrlimit(RLIMIT_NOFILE, &scale_files) ? -errno :
-		  root_start(&job, NULL, NULL, access.address, sizeof(access.address),
+		  root_start(&job, &settings, access.address, sizeof(access.address),
 			     access.secret);
 
 	errno = -err;

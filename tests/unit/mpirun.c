@@ -24,6 +24,7 @@
 
 struct access job;
 pid_t mpirun;
+struct root_settings mpirun_settings;
 
 static int said = -1;			/* what it says; -1: to this process's own */
 
@@ -34,7 +35,7 @@ static void be_mpirun(int out)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (said >= 0)
 		dup2(said, STDERR_FILENO);
-	if (root_start(&snapshot, NULL, NULL, job.address, sizeof(job.address), job.secret) ||
+	if (root_start(&snapshot, &mpirun_settings, job.address, sizeof(job.address), job.secret) ||
 	    write(out, &job, sizeof(job)) != sizeof(job))
 		_exit(1);
 	for (;;)

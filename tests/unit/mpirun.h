@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "job/coordinator/root.h"
 #include "job/coordinator/wire.h"
 
 struct access {
@@ -18,6 +19,7 @@ struct access {
 
 extern struct access job;
 extern pid_t mpirun;
+extern struct root_settings mpirun_settings;	/* set before it is started */
 
 /* For cmocka: the last one fails if mpirun has ended by itself. */
 int start_mpirun(void **state);

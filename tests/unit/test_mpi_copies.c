@@ -159,6 +159,14 @@ static void nobody_is_told_anything(void)
 		assert_true(recv(rank_fd[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 }
 
+/* A checkpoint begins, up to the dumps. */
+static void is_prepared(void)
+{
+	all_are_told(WIRE_PREPARE, WIRE_BOOKMARKS);
+	all_are_told(WIRE_DRAIN, WIRE_DRAINED);
+	all_are_told(WIRE_SUSPEND, WIRE_SUSPENDED);
+}
+
 /* ---- requests --------------------------------------------------------------------------------- */
 
 static int request_fd;
@@ -187,14 +195,11 @@ static void *ask(void *unused)
 	return NULL;
 }
 
-/* Up to the copies. */
 static void begin(void)
 {
 	memset(&answer, 0, sizeof(answer));
 	assert_int_equal(pthread_create(&client, NULL, ask, NULL), 0);
-	all_are_told(WIRE_PREPARE, WIRE_BOOKMARKS);
-	all_are_told(WIRE_DRAIN, WIRE_DRAINED);
-	all_are_told(WIRE_SUSPEND, WIRE_SUSPENDED);
+	is_prepared();
 }
 
 /* The request ends with this. */
@@ -478,6 +483,76 @@ static void second_request(void **state)
 	assert_true(is_complete());
 }
 
+/* ---- checkpoints that no command asks for ------------------------------------------------------ */
+
+static void asks(int rank, uint32_t alone)
+{
+	struct {
+		struct wire_ask head;
+		char path[4096];
+	} ask = { .head = { .keep = 1, .alone = alone } };
+
+	strcpy(ask.path, at("saved.kcr", -1));
+	assert_int_equal(wire_write(rank_fd[rank], WIRE_ASK, rank, 0, &ask,
+				    sizeof(ask.head) + strlen(ask.path) + 1), 0);
+}
+
+/* The ranks stand still until all is written. */
+static void is_written_first(void)
+{
+	is_prepared();
+	wait_for("writing", 0);
+	usleep(100000);
+	nobody_is_told_anything();
+	mark("write", -1);
+	all_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+}
+
+/* One rank asks: the others run on when all are copied, and it when all is written. */
+static void asked_alone(void **state)
+{
+	(void)state;
+	asks(1, 1);
+	is_prepared();
+	all_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	wait_for("writing", 0);
+	nobody_is_told_anything();
+	mark("write", -1);
+	is_told(1, WIRE_ANSWER);
+	assert_true(is_complete());
+}
+
+/* All ask, and wait for the end: copies would be of no use. */
+static void asked_together(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RANKS; i++)
+		asks(i, 0);
+	is_written_first();
+	for (int i = 0; i < RANKS; i++)
+		is_told(i, WIRE_ANSWER);
+	assert_true(is_complete());
+}
+
+static void switched_off(void **state)
+{
+	(void)state;
+	asks(0, 1);
+	is_written_first();
+	is_told(0, WIRE_ANSWER);
+	assert_true(is_complete());
+}
+
+static int set_up_without(void **state)
+{
+	int err;
+
+	mpirun_settings.stand_still = true;
+	err = set_up(state);
+	mpirun_settings.stand_still = false;
+	return err;
+}
+
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, set_up, clean_up)
 
 int main(int argc, char **argv)
@@ -485,7 +560,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH_JOB(all_or_none), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
-		WITH_JOB(daemon_dies), WITH_JOB(second_request),
+		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
+		WITH_JOB(asked_together),
+		cmocka_unit_test_setup_teardown(switched_off, set_up_without, clean_up),
 	};
 
 	if (!strcmp(basename(argv[0]), "cr_checkpoint"))
