@@ -109,6 +109,7 @@ static int finish(struct checkpoint *c)
 	int err = context_writer_finish(c->attempt.writer);
 
 	c->result->bytes = context_writer_bytes(c->attempt.writer);
+	c->result->id = context_writer_id(c->attempt.writer);
 	c->result->nr_unchanged = increment_unchanged(c->increment);
 	c->result->nr_unwritten = increment_unwritten(c->increment);
 	c->result->nr_pages -= c->result->nr_unchanged;

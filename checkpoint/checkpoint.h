@@ -105,6 +105,7 @@ struct checkpoint_result {
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	uint64_t bytes;			/* of the context file */
+	uint64_t id;			/* … in its head, chosen at random */
 	unsigned int nr_rounds;		/* of pre-copy: images before this one … */
 	uint64_t rounds_bytes;		/* … and their bytes */
 	uint64_t park_ns;		/* until the last thread was stopped */

@@ -183,6 +183,12 @@ uint64_t context_reader_features(const struct context_reader *r);
 /* How a child names this file, all but `name`; after the trailer was read. */
 void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out);
 
+/*
+ * Reads all of the file at `fd`, from the present position on, and checks every checksum.
+ * *id: the file's random id.
+ */
+int context_verify(int fd, const char *name, uint64_t *id);
+
 /* Raw pages, read from context_reader_fd() by the module: then verifies their XXH64. */
 int context_reader_fd(const struct context_reader *r);
 int context_memory_taken(struct context_reader *r, uint64_t sum);

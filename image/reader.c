@@ -534,3 +534,19 @@ void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out)
 	out->trailer_position = r->start;
 	out->trailer_sum = r->head.sum;
 }
+
+int context_verify(int fd, const char *name, uint64_t *id)
+{
+	struct context_reader *r;
+	struct context_item item;
+	int err = context_reader_new(&r, fd, name);
+
+	if (err)
+		return err;
+	while ((err = context_read(r, &item)) > 0)
+		if (item.message)
+			protobuf_c_message_free_unpacked(item.message, NULL);
+	*id = r->id;
+	context_reader_free(r);
+	return err;
+}

@@ -198,7 +198,7 @@ static int complete(const struct job_destination *d, const struct snapshot *s)
 		err = folder_sync(d->partial);
 	/* A node may have written to another folder that it took for this one. */
 	if (!err && !d->local)
-		err = snapshot_check(d->partial, s, false, &elsewhere);
+		err = snapshot_check(d->partial, s, NULL, &elsewhere);
 	return err;
 }
 

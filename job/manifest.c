@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The manifest as JSON.  Numbers that may need 64 bits (checksums) are written
+ * The manifest as JSON.  Numbers that may need 64 bits (ids) are written
  * as hexadecimal strings, since JSON's numbers hold 53.
  */
 #include "job/manifest.h"
@@ -93,15 +93,15 @@ static double get_number(const cJSON *json, const char *name, double most)
 static void put_ranks(cJSON *json, const struct snapshot *s)
 {
 	cJSON *ranks = cJSON_AddArrayToObject(json, "ranks");
-	char sum[24];
+	char id[24];
 
 	for (uint32_t i = 0; i < s->nr_ranks; i++) {
 		cJSON *rank = cJSON_CreateObject();
 
-		snprintf(sum, sizeof(sum), "%016" PRIx64, s->rank[i].checksum);
+		snprintf(id, sizeof(id), "%016" PRIx64, s->rank[i].id);
 		cJSON_AddStringToObject(rank, "node", s->rank[i].node);
 		cJSON_AddNumberToObject(rank, "bytes", (double)s->rank[i].bytes);
-		cJSON_AddStringToObject(rank, "xxh64", sum);
+		cJSON_AddStringToObject(rank, "id", id);
 		cJSON_AddItemToArray(ranks, rank);
 	}
 }
@@ -192,6 +192,16 @@ static int read_text(const char *path, char **out)
 	return text ? 0 : report_fail(-ENOMEM, "no memory for %s", path);
 }
 
+/* What tells the context file from another one: its id, in format 1 a checksum. */
+static int parse_file(const cJSON *item, uint32_t format_number, struct snapshot_rank *rank)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item,
+					format_number == 1 ? "xxh64" : "id"));
+	uint64_t *number = format_number == 1 ? &rank->checksum : &rank->id;
+
+	return text && sscanf(text, "%" SCNx64, number) == 1 ? 0 : -EINVAL;
+}
+
 static int parse_ranks(const cJSON *json, struct snapshot *s)
 {
 	const cJSON *item, *ranks = cJSON_GetObjectItemCaseSensitive(json, "ranks");
@@ -203,12 +213,10 @@ static int parse_ranks(const cJSON *json, struct snapshot *s)
 	if (!rank)
 		return -ENOMEM;
 	cJSON_ArrayForEach(item, ranks) {
-		const char *sum = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "xxh64"));
-
 		s->nr_ranks++;
 		rank->node = get_string(item, "node");
 		rank->bytes = get_number(item, "bytes", WHOLE_MAX);
-		if (!rank->node || !sum || sscanf(sum, "%" SCNx64, &rank->checksum) != 1)
+		if (!rank->node || parse_file(item, s->format, rank))
 			return -EINVAL;
 		rank++;
 	}
@@ -223,7 +231,8 @@ static int parse(const cJSON *json, struct snapshot *s)
 
 	if (!format_name || strcmp(format_name, FORMAT_NAME))
 		return -EINVAL;
-	if (get_number(json, "version", UINT32_MAX) != SNAPSHOT_FORMAT)
+	s->format = get_number(json, "version", UINT32_MAX);
+	if (s->format < 1 || s->format > SNAPSHOT_FORMAT)
 		return -EPROTO;
 	s->interval = get_number(json, "interval", UINT32_MAX);
 	s->created = get_number(json, "created", WHOLE_MAX);

@@ -235,7 +235,7 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	if (!err && !geteuid())
 		err = load_as_root(path, &s);
 	if (!err)
-		err = snapshot_check(path, s, false, &elsewhere);
+		err = snapshot_check(path, s, NULL, &elsewhere);
 	if (!err)
 		err = check_overrides(overrides, s->nr_ranks);
 	if (!err && build(&command, s, path, self, overrides))

@@ -13,14 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "job/folder.h"
 #include "job/local.h"
 #include "job/manifest.h"
 #include "report/report.h"
-
-#define SUM_BUFFER	(1 << 20)
 
 /* ---- names ------------------------------------------------------------------------ */
 
@@ -144,56 +141,25 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found)
 	return err == -ENOENT ? report_fail(err, "%s is not a snapshot of an MPI job", dir) : err;
 }
 
-int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum)
+int snapshot_damaged(const char *path)
 {
-	XXH64_state_t *state = XXH64_createState();
-	char *buffer = malloc(SUM_BUFFER);
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err = 0;
-	struct stat st;
-	ssize_t n = 0;
-
-	*bytes = 0;
-	if (fd < 0 || fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EINVAL;
-	else if (!state || !buffer)
-		err = -ENOMEM;
-	if (!err)
-		XXH64_reset(state, 0);
-	while (!err && (n = read(fd, buffer, SUM_BUFFER)) > 0) {
-		XXH64_update(state, buffer, n);
-		*bytes += n;
-	}
-	if (n < 0)
-		err = -errno;
-	if (!err)
-		*sum = XXH64_digest(state);
-	if (fd >= 0)
-		close(fd);
-	free(buffer);
-	XXH64_freeState(state);
-	return err;
+	return report_fail(-EINVAL, "%s is damaged: it is not what the manifest says", path);
 }
 
-static int check_rank(const char *path, const struct snapshot_rank *rank, bool sums)
+static int check_rank(const char *path, const struct snapshot *s, const struct snapshot_rank *rank,
+		      snapshot_verify *verify)
 {
-	uint64_t bytes, sum = rank->checksum;
 	struct stat st;
-	int err;
 
 	if (stat(path, &st))
 		return report_errno(-errno, "the snapshot is not complete: %s", path);
-	bytes = st.st_size;
-	err = sums ? snapshot_sum(path, &bytes, &sum) : 0;
-	if (err)
-		return report_errno(err, "cannot read %s", path);
-	if (bytes != rank->bytes || sum != rank->checksum)
-		return report_fail(-EINVAL, "%s is damaged: it is not what the manifest says", path);
-	return 0;
+	if ((uint64_t)st.st_size != rank->bytes)
+		return snapshot_damaged(path);
+	return verify ? verify(path, s, rank) : 0;
 }
 
-int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_t *elsewhere)
+int snapshot_check(const char *dir, const struct snapshot *s, snapshot_verify *verify,
+		   uint32_t *elsewhere)
 {
 	int err = 0;
 
@@ -204,7 +170,7 @@ int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_
 		if (s->local && path && access(path, F_OK))
 			++*elsewhere;
 		else
-			err = path ? check_rank(path, &s->rank[i], sums) : -ENOMEM;
+			err = path ? check_rank(path, s, &s->rank[i], verify) : -ENOMEM;
 		free(path);
 	}
 	return err;

@@ -17,15 +17,17 @@
 #define SNAPSHOT_SUFFIX		".kcr"
 #define SNAPSHOT_MANIFEST	"manifest.json"
 #define SNAPSHOT_HOSTS		"hosts"	/* each rank's node, one per line, if files are local */
-#define SNAPSHOT_FORMAT		1
+#define SNAPSHOT_FORMAT		2	/* 1, of release 0.1.0, had checksums in the place of ids */
 
 struct snapshot_rank {
 	char *node;			/* the node it ran on */
 	uint64_t bytes;			/* of its context file */
-	uint64_t checksum;		/* XXH64 of the context file */
+	uint64_t id;			/* of its context file, in the head of that */
+	uint64_t checksum;		/* format 1: XXH64 of the context file */
 };
 
 struct snapshot {
+	uint32_t format;		/* as read; written is SNAPSHOT_FORMAT */
 	uint32_t interval;		/* 1, 2, … in the lifetime of the job */
 	int64_t created;		/* seconds since 1970 */
 	char *openmpi;			/* versions */
@@ -65,14 +67,19 @@ int snapshot_load_one(const char *dir, struct snapshot **out);
  */
 unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *count);
 
-/*
- * Do all files exist, with the sizes, and if `sums` the checksums, of the manifest?
- * *elsewhere: how many seem to be on the disks of other nodes.
- */
-int snapshot_check(const char *dir, const struct snapshot *s, bool sums, uint32_t *elsewhere);
+/* Reads a rank's file: 0 if it is sound and the one that the manifest means, or -errno, reported. */
+typedef int snapshot_verify(const char *path, const struct snapshot *s,
+			    const struct snapshot_rank *rank);
 
-/* The XXH64 and the size of a file. */
-int snapshot_sum(const char *path, uint64_t *bytes, uint64_t *sum);
+/*
+ * Do all files exist, with the sizes of the manifest, and pass `verify` (NULL: are not
+ * read)?  *elsewhere: how many seem to be on the disks of other nodes.
+ */
+int snapshot_check(const char *dir, const struct snapshot *s, snapshot_verify *verify,
+		   uint32_t *elsewhere);
+
+/* Reports that it is not what the manifest says: -EINVAL. */
+int snapshot_damaged(const char *path);
 
 void snapshot_free(struct snapshot *s);
 

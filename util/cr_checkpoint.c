@@ -465,12 +465,12 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		printf("\"rounds\":%u,\"rounds_bytes\":%llu,", r->nr_rounds,
 		       (unsigned long long)r->rounds_bytes);
 	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
-	       "\"pages_unwritten\":%llu,\"bytes\":%llu,"
+	       "\"pages_unwritten\":%llu,\"bytes\":%llu,\"id\":\"%016llx\","
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
 	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
 	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
 	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->nr_unwritten,
-	       (unsigned long long)r->bytes,
+	       (unsigned long long)r->bytes, (unsigned long long)r->id,
 	       milliseconds(r->park_ns), milliseconds(r->describe_ns),
 	       milliseconds(r->snapshot_ns),
 	       milliseconds(r->write_ns), milliseconds(r->commit_ns),

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "image/context.h"
 #include "image/view.h"
@@ -243,8 +245,9 @@ static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewh
 	for (uint32_t i = 0; i < s->nr_ranks; i++) {
 		printf("rank %-7" PRIu32, i);
 		text_put(stdout, s->rank[i].node);
-		printf(", %" PRIu64 " bytes, xxh64 %016" PRIx64 "\n", s->rank[i].bytes,
-		       s->rank[i].checksum);
+		printf(", %" PRIu64 " bytes, %s %016" PRIx64 "\n", s->rank[i].bytes,
+		       s->format == 1 ? "xxh64" : "id",
+		       s->format == 1 ? s->rank[i].checksum : s->rank[i].id);
 	}
 }
 
@@ -267,6 +270,50 @@ static int copy_manifest(const char *dir)
 	return 0;
 }
 
+static int sum_file(int fd, uint64_t *sum)
+{
+	XXH64_state_t *state = XXH64_createState();
+	char text[65536];
+	ssize_t n = 0;
+
+	if (!state)
+		return -ENOMEM;
+	XXH64_reset(state, 0);
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		XXH64_update(state, text, n);
+	*sum = XXH64_digest(state);
+	XXH64_freeState(state);
+	return n < 0 ? -errno : 0;
+}
+
+/* Of format 1 it is enough that it is the same; later ones name the file, which says the rest. */
+static int verify_file(int fd, const char *path, const struct snapshot *s,
+		       const struct snapshot_rank *rank)
+{
+	uint64_t found = 0;
+	int err = s->format == 1 ? sum_file(fd, &found) : context_verify(fd, path, &found);
+
+	if (err)
+		return s->format == 1 ? report_errno(err, "cannot read %s", path) : err;
+	return found == (s->format == 1 ? rank->checksum : rank->id) ? 0 : snapshot_damaged(path);
+}
+
+static int verify_rank(const char *path, const struct snapshot *s, const struct snapshot_rank *rank)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		err = report_errno(-errno, "cannot read %s", path);
+	else if (!S_ISREG(st.st_mode))
+		err = snapshot_damaged(path);
+	else
+		err = verify_file(fd, path, s, rank);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
 int mpi_job_show(const char *dir, bool json, bool verify)
 {
 	struct snapshot *s = NULL;
@@ -275,7 +322,7 @@ int mpi_job_show(const char *dir, bool json, bool verify)
 	int err = snapshot_load(dir, &s, &found);
 
 	if (!err)
-		err = snapshot_check(found, s, verify, &elsewhere);
+		err = snapshot_check(found, s, verify ? verify_rank : NULL, &elsewhere);
 	if (!err && json)
 		err = copy_manifest(found);
 	else if (!err)

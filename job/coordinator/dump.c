@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -157,8 +158,21 @@ void dump_write(struct dump *d)
 	d->hold = -1;
 }
 
+/* What is known of the complete file: 0 or -EIO. */
+static int take_file(struct dump *d, const cJSON *json)
+{
+	const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(json, "bytes");
+	const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "id"));
+
+	if (!cJSON_IsNumber(bytes) || bytes->valuedouble < 0 || !id ||
+	    sscanf(id, "%" SCNx64, &d->id) != 1)
+		return -EIO;
+	d->bytes = bytes->valuedouble;
+	return 0;
+}
+
 /* The last event that it reported: 0 for "done". */
-static int outcome(const char *line, char **message)
+static int outcome(struct dump *d, const char *line, char **message)
 {
 	cJSON *json = cJSON_Parse(line);
 	const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
@@ -167,7 +181,7 @@ static int outcome(const char *line, char **message)
 	int err = -EIO;
 
 	if (event && !strcmp(event, "done"))
-		err = 0;
+		err = take_file(d, json);
 	else if (event && !strcmp(event, "error") && cJSON_IsNumber(code) && code->valueint > 0)
 		err = -code->valueint;
 	if (err && text)
@@ -185,7 +199,7 @@ int dump_finish(struct dump *d, char **message)
 	if (d->length) {
 		if (line[d->length - 1] == '\n')
 			line[d->length - 1] = '\0';
-		err = outcome(strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line, message);
+		err = outcome(d, strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line, message);
 	}
 	if (err && !*message)
 		*message = strdup(COMMAND " ended without a result");

@@ -22,6 +22,7 @@ struct dump {
 	int hold;		/* a byte into it lets it write; -1: it does, or makes no copy */
 	bool released;		/* the rank runs on … */
 	bool copied;		/* … and is written from a copy */
+	uint64_t bytes, id;	/* of the complete file */
 };
 
 /*
@@ -37,8 +38,8 @@ int dump_read(struct dump *d);
 void dump_write(struct dump *d);
 
 /*
- * After its end: 0, or -errno with *message (malloc()ed).  Frees everything;
- * the caller determines the file's size and checksum.
+ * After its end: 0 with `bytes` and `id`, or -errno with *message (malloc()ed).  Frees
+ * everything.
  */
 int dump_finish(struct dump *d, char **message);
 

@@ -144,8 +144,8 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 	case WIRE_COPY:
 		saving_begin(node, data, h->length, h->type == WIRE_COPY);
 		break;
-	case WIRE_SUM:
-		saving_sum(node);
+	case WIRE_SYNC:
+		saving_sync(node);
 		break;
 	case WIRE_FORGET:
 		saving_forget(node, (const char *)data, h->length);

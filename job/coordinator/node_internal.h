@@ -27,6 +27,11 @@ struct member {				/* a rank of this node */
 	bool told;			/* the root knows that the rank is copied */
 };
 
+struct saved {
+	uint32_t rank;
+	struct wire_synced file;
+};
+
 struct node {
 	int listener;
 	bool crowded;			/* there was no room for the last rank, which waits */
@@ -43,7 +48,7 @@ struct node {
 	bool copies;			/* its ranks go on while they are written … */
 	bool writes;			/* … which has begun, as all ranks are copied */
 	char *argument[MAX_ARGUMENTS + 1];
-	uint32_t *saved;		/* the ranks this checkpoint has saved here */
+	struct saved *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
 	char **useless;			/* folders to remove once nothing is written any more */
 };
@@ -67,8 +72,8 @@ bool saving_under_way(const struct node *node);
 /* The dump of this rank has ended: reports the result to the root. */
 void saving_ended(struct node *node, struct member *m);
 void saving_cancel(struct node *node);
-/* Sends the checksums of the saved files to the root. */
-void saving_sum(struct node *node);
+/* Has the folder of the saved files on the disk, and tells the root which files these are. */
+void saving_sync(struct node *node);
 /* A folder is to be removed as soon as nothing is written any more. */
 void saving_forget(struct node *node, const char *folder, size_t length);
 /* Sends a signal, an int32_t in `data`, to all processes saved with a rank. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the daemon of a node does for a checkpoint: runs cr_checkpoint for its ranks,
- * computes the files' checksums, sends the requested signal, removes folders.
+ * syncs their folder, sends the requested signal, removes folders.
  */
 #include "job/coordinator/node_internal.h"
 
@@ -104,7 +104,9 @@ void saving_ended(struct node *node, struct member *m)
 	if (err) {
 		tell_failure(node, m->dump_id, m->rank, -err, message ? message : "cannot be saved");
 	} else {
-		node->saved[node->nr_saved++] = m->rank;
+		node->saved[node->nr_saved++] = (struct saved){
+			m->rank, { m->dump.bytes, m->dump.id },
+		};
 		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
 	}
 	free(message);
@@ -197,28 +199,22 @@ void saving_cancel(struct node *node)
 	}
 }
 
-/* For all that was saved, even if the rank has ended meanwhile. */
-void saving_sum(struct node *node)
+/* For all that was saved, even if the rank has ended meanwhile.  The files are synced. */
+void saving_sync(struct node *node)
 {
-	int synced;
+	int err;
 
 	if (!node->order)
 		return;
-	synced = node->order->local && node->nr_saved ? local_sync(node->order->strings) : 0;
-	if (!node->order->local)
-		folder_look_again(node->order->strings);
+	err = node->order->local && node->nr_saved ? local_sync(node->order->strings) : 0;
 	for (size_t i = 0; i < node->nr_saved; i++) {
-		struct wire_summed sum;
-		char *path = snapshot_rank_path(node->order->strings, node->saved[i]);
-		int err = path ? snapshot_sum(path, &sum.bytes, &sum.checksum) : -ENOMEM;
+		const struct saved *s = &node->saved[i];
 
-		free(path);
 		if (err)
-			tell_failure(node, node->id, node->saved[i], -err, "its context file cannot be read back");
-		else if (synced)
-			tell_failure(node, node->id, node->saved[i], -synced, "its folder cannot be written");
+			tell_failure(node, node->id, s->rank, -err, "its folder cannot be written");
 		else
-			wire_queue(&node->root, WIRE_SUMMED, node->saved[i], node->id, &sum, sizeof(sum));
+			wire_queue(&node->root, WIRE_SYNCED, s->rank, node->id, &s->file,
+				   sizeof(s->file));
 	}
 	wire_flush(&node->root);
 }

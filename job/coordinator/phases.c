@@ -96,9 +96,9 @@ static int commit(struct root *root)
 		struct root_rank *r = &root->rank[i];
 
 		s.rank[i].node = r->home->name;
-		s.rank[i].bytes = r->summed.bytes;
-		s.rank[i].checksum = r->summed.checksum;
-		root->answer.bytes += r->summed.bytes;
+		s.rank[i].bytes = r->file.bytes;
+		s.rank[i].id = r->file.id;
+		root->answer.bytes += r->file.bytes;
 	}
 	report_clear();
 	err = job_destination_commit(root->destination, &s, &gone);
@@ -115,8 +115,8 @@ static int commit(struct root *root)
 static bool is_awaited(const struct root *root, const struct root_rank *r, enum phase phase)
 {
 	/* The daemons answer, also for ranks that have ended. */
-	if (phase == PHASE_SUM || (phase == PHASE_DUMP && root->copies))
-		return phase == PHASE_SUM || !r->dumped;
+	if (phase == PHASE_SYNC || (phase == PHASE_DUMP && root->copies))
+		return phase == PHASE_SYNC || !r->dumped;
 	return r->node;
 }
 
@@ -240,11 +240,11 @@ static void after_resume(struct root *root)
 		expect_all(root, PHASE_DUMP);
 		check_phase(root);		/* all files may be complete */
 	} else {
-		next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
+		next_phase(root, PHASE_SYNC, WIRE_SYNC, NULL, 0);
 	}
 }
 
-static void after_sum(struct root *root)
+static void after_sync(struct root *root)
 {
 	int32_t number = root->request.signal;
 	int err = commit(root);
@@ -287,15 +287,15 @@ static void phase_done(struct root *root)
 	case PHASE_DUMP:
 		root->answer.dump_ms = since_ms(root->phase_ns);
 		if (root->request.signal || root->copies)
-			next_phase(root, PHASE_SUM, WIRE_SUM, NULL, 0);
+			next_phase(root, PHASE_SYNC, WIRE_SYNC, NULL, 0);
 		else
 			resume_all(root);
 		break;
 	case PHASE_RESUME:
 		after_resume(root);
 		break;
-	case PHASE_SUM:
-		after_sum(root);
+	case PHASE_SYNC:
+		after_sync(root);
 		break;
 	case PHASE_ABORT:
 		finish(root);
@@ -398,7 +398,7 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 	static const uint32_t expected[] = {
 		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
 		[PHASE_COPY] = WIRE_COPIED, [PHASE_DUMP] = WIRE_DUMPED,
-		[PHASE_RESUME] = WIRE_CONTINUED, [PHASE_SUM] = WIRE_SUMMED, [PHASE_ABORT] = WIRE_CONTINUED,
+		[PHASE_RESUME] = WIRE_CONTINUED, [PHASE_SYNC] = WIRE_SYNCED, [PHASE_ABORT] = WIRE_CONTINUED,
 	};
 
 	if (h->id != root->id || root->phase == PHASE_IDLE)
@@ -415,8 +415,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
-	if (h->type == WIRE_SUMMED && h->length >= sizeof(r->summed))
-		memcpy(&r->summed, data, sizeof(r->summed));
+	if (h->type == WIRE_SYNCED && h->length >= sizeof(r->file))
+		memcpy(&r->file, data, sizeof(r->file));
 	if (h->type == WIRE_COPIED)
 		count_standing(root, h, data);
 	settle(root, r);
@@ -441,7 +441,7 @@ void phases_lost(struct root *root, struct root_rank *r)
 	case PHASE_ABORT:
 		settle(root, r);
 		break;
-	default:			/* its file exists: the daemon computes the checksum */
+	default:			/* its file is complete */
 		break;
 	}
 }
@@ -451,7 +451,7 @@ void phases_node_lost(struct root *root, const struct root_node *n)
 	char text[128];
 
 	/* In the other phases the loss of its ranks has been handled already. */
-	if (root->phase != PHASE_SUM && root->phase != PHASE_RESUME && root->phase != PHASE_DUMP)
+	if (root->phase != PHASE_SYNC && root->phase != PHASE_RESUME && root->phase != PHASE_DUMP)
 		return;
 	for (uint32_t i = 0; i < root->nr_ranks; i++) {
 		if (root->rank[i].home != n)

@@ -18,7 +18,7 @@
 
 /* In this order; with copies RESUME comes before DUMP. */
 enum phase {
-	PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SUM,
+	PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SYNC,
 	PHASE_ABORT,
 };
 
@@ -39,7 +39,7 @@ struct root_rank {
 	uint32_t address_length;
 	struct wire_bookmark *bookmark;
 	size_t nr_bookmarks;
-	struct wire_summed summed;
+	struct wire_synced file;
 	struct wire_ask *asks;		/* a request of the application, or NULL */
 };
 

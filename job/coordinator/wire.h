@@ -9,11 +9,11 @@
  *	DUMP (to the daemons, which answer DUMPED for each rank: it sleeps in read())
  *	    SUSPEND	SUSPENDED	between daemon and rank: shared memory released
  *	CONTINUE	CONTINUED	resumed, gate open
- *	SUM (to the daemons, which answer SUMMED for each rank), then the commit
+ *	SYNC (to the daemons, which answer SYNCED for each rank), then the commit
  *
  * and each answer may be FAILED instead; then all get CONTINUE at once, those of a
  * node once all that were told to suspend have done so: no rank resumes while another
- * is about to release the memory that they share.  If the ranks are to get a signal, SUM
+ * is about to release the memory that they share.  If the ranks are to get a signal, SYNC
  * and commit come before SIGNAL and CONTINUE.  Where the ranks run on while they are
  * written, in the place of DUMP and CONTINUE:
  *
@@ -72,8 +72,8 @@ enum wire_type {
 	WIRE_DRAINED,
 	WIRE_DUMP,		/* root → daemon: struct wire_dump */
 	WIRE_DUMPED,
-	WIRE_SUM,		/* root → daemon */
-	WIRE_SUMMED,		/* daemon → root: struct wire_summed */
+	WIRE_SYNC,		/* root → daemon */
+	WIRE_SYNCED,		/* daemon → root: struct wire_synced */
 	WIRE_SIGNAL,		/* root → daemon: int32_t */
 	WIRE_CONTINUE,
 	WIRE_CONTINUED,
@@ -138,9 +138,9 @@ struct wire_copied {
 	uint32_t copied;	/* 0: no copy could be made, so the rank stood still until all was written */
 };
 
-struct wire_summed {
+struct wire_synced {			/* the rank's context file */
 	uint64_t bytes;
-	uint64_t checksum;
+	uint64_t id;		/* in its head */
 };
 
 struct wire_address {

@@ -26,7 +26,7 @@ static const struct {
 	uint32_t order, answer;
 } steps[] = {
 	{ WIRE_PREPARE, WIRE_BOOKMARKS }, { WIRE_DRAIN, WIRE_DRAINED }, { WIRE_DUMP, WIRE_DUMPED },
-	{ WIRE_CONTINUE, WIRE_CONTINUED }, { WIRE_SUM, WIRE_FAILED },
+	{ WIRE_CONTINUE, WIRE_CONTINUED }, { WIRE_SYNC, WIRE_FAILED },
 	{ WIRE_CONTINUE, WIRE_CONTINUED },
 };
 #define STEPS (sizeof(steps) / sizeof(*steps))

@@ -19,18 +19,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "job/coordinator/node.h"
 #include "job/request.h"
+#include "job/snapshot.h"
 #include "mpirun.h"
 
 #define RANKS	5		/* more than may be written at a time on a small machine */
 #define FOLDER	"KCR_TEST_FOLDER"
+#define ID	0xabcdef00u	/* of the first rank's file */
 
 static char *folder;
 static pid_t node;			/* the daemon */
@@ -74,14 +78,16 @@ static void wait_for(const char *name, int number)
 
 static int finish(int rank, const char *path)
 {
+	struct stat st;
+
 	wait_for("write", -1);
 	if (there_is("full", rank)) {
 		puts("{\"event\":\"error\",\"code\":28,\"message\":\"the disk is full\"}");
 		return 28;
 	}
-	if (rename(at("writing", rank), path))
+	if (rename(at("writing", rank), path) || stat(path, &st))
 		return 1;
-	puts("{\"event\":\"done\"}");
+	printf("{\"event\":\"done\",\"bytes\":%d,\"id\":\"%016x\"}\n", (int)st.st_size, ID + rank);
 	return 0;
 }
 
@@ -358,6 +364,35 @@ static void all_or_none(void **state)
 	nobody_is_told_anything();
 }
 
+/* The commit takes the word of those who have written: no file is opened again. */
+static void not_read_back(void **state)
+{
+	char events[4096] __attribute__((aligned(8))) = "";
+	struct snapshot *s;
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	(void)state;
+	begin();
+	assert_true(inotify_add_watch(watch, at("saved.kcr.partial", -1), IN_OPEN) >= 0);
+	mark("write", -1);
+	all_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	ends(0, NULL);
+	assert_true(is_complete());
+	for (ssize_t n, at; (n = read(watch, events, sizeof(events))) > 0;) {
+		const struct inotify_event *e;
+
+		for (at = 0; at < n; at += sizeof(*e) + e->len) {
+			e = (const void *)(events + at);
+			assert_false(e->len && !strncmp(e->name, "rank.", 5));
+		}
+	}
+	close(watch);
+	assert_int_equal(snapshot_load_one(at("saved.kcr", -1), &s), 0);
+	for (uint32_t i = 0; i < RANKS; i++)
+		assert_int_equal(s->rank[i].id, ID + i);
+	snapshot_free(s);
+}
+
 /* One that is written standing still is reported. */
 static void not_copied(void **state)
 {
@@ -558,7 +593,7 @@ static int set_up_without(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_JOB(all_or_none), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
+		WITH_JOB(all_or_none), WITH_JOB(not_read_back), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
 		WITH_JOB(asked_together),
