@@ -267,7 +267,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	if (!err)
 		err = increment_set_aside(&c);
 	if (!err && options->begun)
-		options->begun();
+		err = options->begun();
 	if (!err)
 		err = attempts(&c);
 	if (!err)

@@ -79,8 +79,8 @@ struct checkpoint_options {
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
-	/* Called when all checks have passed and no process is stopped yet; or NULL. */
-	void (*begun)(void);
+	/* Called when all checks have passed and no process is stopped yet; as below.  Or NULL. */
+	int (*begun)(void);
 	/*
 	 * Called when the image is complete, but has not its name yet; or NULL.  The processes are
 	 * still stopped if they are to get a signal.  -errno with a message: the checkpoint fails.

@@ -512,7 +512,7 @@ int main(int argc, char **argv)
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
 	a.checkpoint.begun = status_begun;
-	a.checkpoint.released = hold_until_told;
+	a.checkpoint.released = status_released;
 	if (mpi_job_checkpoint(&a.checkpoint, &a.job, a.json, &err))
 		return err ? fail(&a, err) : 0;
 	if (a.job.local)

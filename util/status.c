@@ -41,10 +41,16 @@ int status_open(const char *number)
 	return 0;
 }
 
-void status_begun(void)
+static int hold_until_told(void);
+
+int status_begun(void)
 {
 	if (status_fd >= 0)
 		dprintf(status_fd, "\001begun\n");
+	if (hold_fd < 0)
+		return 0;
+	puts("{\"event\":\"ready\"}");
+	return hold_until_told();
 }
 
 void status_done(int error, pid_t pid)
@@ -76,17 +82,22 @@ int hold_open(const char *number)
 	return 0;
 }
 
-int hold_until_told(bool copied)
+static int hold_until_told(void)
 {
 	ssize_t n;
 	char byte;
 
-	if (hold_fd < 0)
-		return 0;
-	printf("{\"event\":\"released\",\"copied\":%s}\n", copied ? "true" : "false");
 	fflush(stdout);
 	do
 		n = read(hold_fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	return n == 1 ? 0 : report_fail(-ECANCELED, "the daemon of the MPI job has ended");
+}
+
+int status_released(bool copied)
+{
+	if (hold_fd < 0)
+		return 0;
+	printf("{\"event\":\"released\",\"copied\":%s}\n", copied ? "true" : "false");
+	return hold_until_told();
 }

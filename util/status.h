@@ -5,9 +5,10 @@
  * To libcr (--status-fd): lines that begin with a byte 1, among the messages.
  * libcr/request.c is the reader.
  *
- * To the daemon of an MPI job, job/coordinator/dump.c (--hold-fd, with --snapshot): the
- * ranks' copies are written only when all ranks have one, so that nobody who writes
- * keeps others from being copied.
+ * To the daemon of an MPI job, job/coordinator/dump.c (--hold-fd, with --snapshot): no rank
+ * is stopped before all have passed the checks and the job is at rest, and no copy is
+ * written before all ranks have one, so that nobody who writes keeps others from being
+ * copied.
  */
 #ifndef KCR_UTIL_STATUS_H
 #define KCR_UTIL_STATUS_H
@@ -17,8 +18,11 @@
 
 /* From the argument of --status-fd: 0, or -EINVAL with a message. */
 int status_open(const char *number);
-/* The request is accepted: all that can be checked beforehand was checked. */
-void status_begun(void);
+/*
+ * checkpoint_options.begun: the request is accepted, all that can be checked beforehand was
+ * checked.  With --hold-fd it waits for a byte.
+ */
+int status_begun(void);
 /* It is over: 0 or an error number; pid: of the restarted leader, 0: none.  Async-signal-safe. */
 void status_done(int error, pid_t pid);
 /* Was --status-fd given, and is it still read? */
@@ -26,7 +30,7 @@ int status_is_open(void);
 
 /* From the argument of --hold-fd: 0, or -EINVAL with a message.  The parent's end ends this process. */
 int hold_open(const char *number);
-/* checkpoint_options.released: prints the event, and waits for a byte. */
-int hold_until_told(bool copied);
+/* checkpoint_options.released: with --hold-fd it prints the event and waits for a byte. */
+int status_released(bool copied);
 
 #endif /* KCR_UTIL_STATUS_H */

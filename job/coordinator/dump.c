@@ -88,6 +88,7 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 
 	memset(d, 0, sizeof(*d));
 	d->fd = d->hold = -1;
+	d->state = copy ? DUMP_CHECKS : DUMP_WRITES;
 	d->path = strdup(path);
 	if (!d->path)
 		return -ENOMEM;
@@ -109,19 +110,27 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 	return err;
 }
 
-/* Looks for the event among the whole lines that are new. */
-static void look_for_release(struct dump *d)
+static void take_event(struct dump *d, const cJSON *json)
+{
+	const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
+
+	if (event && !strcmp(event, "ready")) {
+		d->state = DUMP_READY;
+	} else if (event && !strcmp(event, "released")) {
+		d->state = DUMP_RELEASED;
+		d->copied = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "copied"));
+	}
+}
+
+/* The whole lines that are new. */
+static void take_events(struct dump *d)
 {
 	char *line = d->text + d->heard, *end;
 
-	for (; !d->released && (end = strchr(line, '\n')); line = end + 1) {
+	for (; (end = strchr(line, '\n')); line = end + 1) {
 		cJSON *json = cJSON_ParseWithLength(line, end - line);
-		const char *event =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
 
-		d->released = event && !strcmp(event, "released");
-		d->copied = d->released &&
-			    cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "copied"));
+		take_event(d, json);
 		cJSON_Delete(json);
 		d->heard = end + 1 - d->text;
 	}
@@ -146,16 +155,20 @@ int dump_read(struct dump *d)
 		d->length += n;
 		d->text[d->length] = '\0';
 		if (d->hold >= 0)
-			look_for_release(d);
+			take_events(d);
 	}
 }
 
-void dump_write(struct dump *d)
+bool dump_is_held(const struct dump *d)
 {
+	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED);
+}
+
+void dump_go_on(struct dump *d)
+{
+	d->state++;
 	/* If it has ended, its output says so. */
 	send(d->hold, "", 1, MSG_NOSIGNAL);
-	close(d->hold);
-	d->hold = -1;
 }
 
 /* What is known of the complete file: 0 or -EIO. */

@@ -2,7 +2,8 @@
 /*
  * Saving one rank with cr_checkpoint(1), as a child of the daemon.  Its outcome
  * is read from the JSON it prints, since the daemon itself collects its
- * children.  With a copy it waits, once the rank runs on, until it may write.
+ * children.  If the rank is to be copied it waits twice: before it stops the rank, and when
+ * that runs on, before it writes.
  */
 #ifndef JOB_DUMP_H
 #define JOB_DUMP_H
@@ -12,6 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum dump_state {
+	DUMP_CHECKS,
+	DUMP_READY,		/* waits, before it stops the rank */
+	DUMP_COPIES,
+	DUMP_RELEASED,		/* waits, the rank runs on */
+	DUMP_WRITES,		/* without copies: all the time */
+};
+
 struct dump {
 	pid_t pid;		/* of cr_checkpoint */
 	int fd;			/* its output; readable until its end.  -1: not running */
@@ -19,9 +28,9 @@ struct dump {
 	char *text;		/* what it printed */
 	size_t length;
 	size_t heard;		/* bytes of it that were looked at */
-	int hold;		/* a byte into it lets it write; -1: it does, or makes no copy */
-	bool released;		/* the rank runs on … */
-	bool copied;		/* … and is written from a copy */
+	int hold;		/* a byte into it lets it go on; -1: it makes no copy */
+	enum dump_state state;
+	bool copied;		/* false: the rank stood still until it was written */
 	uint64_t bytes, id;	/* of the complete file */
 };
 
@@ -31,11 +40,14 @@ struct dump {
  */
 int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy);
 
-/* Reads its output: 0 there will be more, 1 it has ended.  Sets `released` and `copied`. */
+/* Reads its output: 0 there will be more, 1 it has ended.  Sets `state` and `copied`. */
 int dump_read(struct dump *d);
 
-/* Lets one that is `released` write its copy. */
-void dump_write(struct dump *d);
+/* Does it run, and wait? */
+bool dump_is_held(const struct dump *d);
+
+/* Lets one that waits go on. */
+void dump_go_on(struct dump *d);
 
 /*
  * After its end: 0 with `bytes` and `id`, or -errno with *message (malloc()ed).  Frees

@@ -94,17 +94,21 @@ static bool somebody_suspends(const struct node *node)
 }
 
 /*
- * PREPARE, once all ranks are done with the last checkpoint: an aborted one goes on
+ * CHECK or PREPARE, once all ranks are done with the last checkpoint: an aborted one goes on
  * in the daemon while a file is written to the disk, or a rank is stopped.
  */
 static void begin_next(struct node *node)
 {
 	struct wire_header h = node->next;
+	bool checked = h.type == WIRE_PREPARE && node->copies;	/* its own dumps wait */
 
-	if (!h.type || node->go_on.type || saving_under_way(node))
+	if (!h.type || node->go_on.type || (!checked && saving_under_way(node)))
 		return;
 	node->next.type = 0;
-	pass_down(node, &h, (const uint8_t *)&node->next_asker);
+	if (h.type == WIRE_CHECK)
+		saving_check(node);
+	else
+		pass_down(node, &h, (const uint8_t *)&node->next_asker);
 }
 
 /* CONTINUE, once no rank is about to suspend. */
@@ -141,8 +145,18 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 {
 	switch (h->type) {
 	case WIRE_DUMP:
+		if (!saving_take_order(node, data, h->length, false))
+			saving_begin(node);
+		break;
 	case WIRE_COPY:
-		saving_begin(node, data, h->length, h->type == WIRE_COPY);
+		saving_begin(node);
+		break;
+	case WIRE_CHECK:
+		node->id = h->id;
+		node->next = *h;
+		if (saving_take_order(node, data, h->length, true))
+			node->next.type = 0;
+		begin_next(node);
 		break;
 	case WIRE_SYNC:
 		saving_sync(node);
@@ -154,6 +168,7 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		saving_signal(node, data, h->length);
 		break;
 	case WIRE_PREPARE:
+		node->copies = node->copies && node->id == h->id;
 		node->id = h->id;
 		node->next = *h;
 		if (node->next.length > sizeof(node->next_asker))

@@ -24,7 +24,7 @@ struct member {				/* a rank of this node */
 	bool owes;			/* an answer */
 	struct dump dump;
 	uint32_t dump_id;		/* of the checkpoint that it belongs to */
-	bool told;			/* the root knows that the rank is copied */
+	enum dump_state told;		/* the last that the root was told of it */
 };
 
 struct saved {
@@ -42,8 +42,8 @@ struct node {
 	size_t at_once;			/* concurrent dumps: the number of processors */
 	uint32_t id;			/* of the checkpoint under way */
 	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
-	struct wire_header next;	/* PREPARE for those not done with the last; type 0: none */
-	uint32_t next_asker;		/* its data */
+	struct wire_header next;	/* CHECK or PREPARE: some are not done with the last; type 0: none */
+	uint32_t next_asker;		/* data of PREPARE */
 	struct wire_dump *order;
 	bool copies;			/* its ranks go on while they are written … */
 	bool writes;			/* … which has begun, as all ranks are copied */
@@ -58,8 +58,12 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
 		      const uint8_t *data);
 
-/* WIRE_DUMP, WIRE_COPY (struct wire_dump): every rank suspends, and is then dumped. */
-void saving_begin(struct node *node, const uint8_t *data, size_t length, bool copies);
+/* WIRE_DUMP, WIRE_CHECK (struct wire_dump).  0, or -errno: the root knows. */
+int saving_take_order(struct node *node, const uint8_t *data, size_t length, bool copies);
+/* Each rank's cr_checkpoint is started, and does its checks. */
+void saving_check(struct node *node);
+/* Every rank suspends, and is then dumped or copied. */
+void saving_begin(struct node *node);
 /* WIRE_WRITE: the copies may be written. */
 void saving_write(struct node *node);
 /* As many at a time as there are processors.  Returns how many are at work. */

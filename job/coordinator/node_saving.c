@@ -34,7 +34,8 @@ static void dump_member(struct node *node, struct member *m)
 	char *path = snapshot_rank_path(node->order->strings, m->rank);
 	int err = path ? dump_start(&m->dump, m->top, path, node->argument, node->copies) : -ENOMEM;
 
-	m->waits = m->told = false;
+	m->waits = false;
+	m->told = DUMP_CHECKS;
 	m->dump_id = node->id;
 	if (err)
 		tell_failure(node, node->id, m->rank, -err, err == -ENOENT ?
@@ -43,15 +44,19 @@ static void dump_member(struct node *node, struct member *m)
 	free(path);
 }
 
-/* Does its dump wait until it may write? */
-static bool is_held(const struct member *m)
-{
-	return m->dump.fd >= 0 && m->dump.released && m->dump.hold >= 0;
-}
-
 static bool is_at_work(const struct member *m)
 {
-	return m->dump.fd >= 0 && !is_held(m);
+	return m->dump.fd >= 0 && !dump_is_held(&m->dump);
+}
+
+/* Starts its dump, or lets one that is ready copy the rank. */
+static void serve_waiting(struct node *node, struct member *m)
+{
+	if (m->dump.fd < 0)
+		dump_member(node, m);
+	else if (m->dump.state == DUMP_READY)
+		dump_go_on(&m->dump);
+	m->waits = false;
 }
 
 /* Those that stand still come first. */
@@ -66,13 +71,15 @@ size_t saving_more(struct node *node)
 
 		if (!m->waits)
 			continue;
-		dump_member(node, m);
+		serve_waiting(node, m);
 		running += is_at_work(m);
 	}
 	for (size_t i = 0; i < node->nr_members && running < node->at_once && node->writes; i++) {
-		if (!is_held(node->member[i]))
+		struct member *m = node->member[i];
+
+		if (m->dump.fd < 0 || m->dump.state != DUMP_RELEASED)
 			continue;
-		dump_write(&node->member[i]->dump);
+		dump_go_on(&m->dump);
 		running++;
 	}
 	return running;
@@ -103,7 +110,7 @@ void saving_ended(struct node *node, struct member *m)
 
 	if (err) {
 		tell_failure(node, m->dump_id, m->rank, -err, message ? message : "cannot be saved");
-	} else {
+	} else if (m->dump_id == node->id) {
 		node->saved[node->nr_saved++] = (struct saved){
 			m->rank, { m->dump.bytes, m->dump.id },
 		};
@@ -119,10 +126,13 @@ void saving_heard(struct node *node, struct member *m)
 {
 	struct wire_copied copied = { m->dump.copied };
 
-	if (!m->dump.released || m->told)
+	if (m->told == m->dump.state || !dump_is_held(&m->dump))
 		return;
-	m->told = true;
-	wire_queue(&node->root, WIRE_COPIED, m->rank, m->dump_id, &copied, sizeof(copied));
+	m->told = m->dump.state;
+	if (m->told == DUMP_READY)
+		wire_queue(&node->root, WIRE_READY, m->rank, m->dump_id, NULL, 0);
+	else
+		wire_queue(&node->root, WIRE_COPIED, m->rank, m->dump_id, &copied, sizeof(copied));
 	if (!saving_more(node))
 		wire_flush(&node->root);
 }
@@ -136,11 +146,11 @@ void saving_write(struct node *node)
 void saving_lost(struct member *m)
 {
 	m->wanted = m->waits = false;
-	if (!m->told)
+	if (m->told != DUMP_RELEASED)
 		dump_cancel(&m->dump);
 }
 
-/* Parses WIRE_DUMP, and creates the folder if it is local to the node. */
+/* Parses struct wire_dump, and creates the folder if it is local to the node. */
 static int take_order(struct node *node, const uint8_t *data, size_t length)
 {
 	size_t count = 0;
@@ -173,7 +183,7 @@ static void begin_member(struct node *node, struct member *m)
 	wire_send(&m->wire, WIRE_SUSPEND, m->rank, node->id, NULL, 0);
 }
 
-void saving_begin(struct node *node, const uint8_t *data, size_t length, bool copies)
+int saving_take_order(struct node *node, const uint8_t *data, size_t length, bool copies)
 {
 	int err = take_order(node, data, length);
 	char text[512];
@@ -184,8 +194,19 @@ void saving_begin(struct node *node, const uint8_t *data, size_t length, bool co
 		snprintf(text, sizeof(text), "cannot create %s: %s",
 			 node->order ? node->order->strings : "", strerror(-err));
 		tell_failure(node, node->id, WIRE_ALL, -err, err == -ENOMEM ? "no memory" : text);
-		return;
 	}
+	return err;
+}
+
+void saving_check(struct node *node)
+{
+	for (size_t i = 0; i < node->nr_members; i++)
+		node->member[i]->waits = node->member[i]->rank != WIRE_ALL;
+	saving_more(node);
+}
+
+void saving_begin(struct node *node)
+{
 	for (size_t i = 0; i < node->nr_members; i++)
 		if (node->member[i]->rank != WIRE_ALL)
 			begin_member(node, node->member[i]);

@@ -188,7 +188,14 @@ static void begin_drain(struct root *root)
 	free(first);
 }
 
-static void begin_dump(struct root *root)
+static void close_gates(struct root *root)
+{
+	root->stopped_ns = now_ns();
+	next_phase(root, PHASE_GATE, WIRE_PREPARE, &root->asker, sizeof(root->asker));
+}
+
+/* Where the daemons save to and how, for DUMP or CHECK. */
+static void send_order(struct root *root, enum phase phase, uint32_t type)
 {
 	bool local;
 	const char *folder = job_destination_folder(root->destination, &local);
@@ -197,6 +204,7 @@ static void begin_dump(struct root *root)
 
 	for (size_t i = 0; i < root->request.nr_arguments; i++)
 		length += strlen(root->request.argument[i]) + 1;
+	expect_all(root, phase);
 	order = malloc(length);
 	if (!order) {
 		phases_abort(root, ENOMEM, NULL);
@@ -209,11 +217,16 @@ static void begin_dump(struct root *root)
 		strcpy(order->strings + at, root->request.argument[i]);
 		at += strlen(root->request.argument[i]) + 1;
 	}
-	if (root->copies)
-		next_phase(root, PHASE_COPY, WIRE_COPY, order, length);
-	else
-		next_phase(root, PHASE_DUMP, WIRE_DUMP, order, length);
+	root_broadcast(root, type, WIRE_ALL, order, length);
 	free(order);
+}
+
+static void begin_dump(struct root *root)
+{
+	if (root->copies)
+		next_phase(root, PHASE_COPY, WIRE_COPY, NULL, 0);
+	else
+		send_order(root, PHASE_DUMP, WIRE_DUMP);
 }
 
 /* The deadline set by the request; 0: none. */
@@ -232,7 +245,7 @@ static void resume_all(struct root *root)
 /* They all run. */
 static void after_resume(struct root *root)
 {
-	root->answer.stopped_ms = since_ms(root->begun_ns);
+	root->answer.stopped_ms = since_ms(root->stopped_ns);
 	root->deadline_ns = request_deadline(root);
 	if (job_destination_committed(root->destination)) {
 		finish(root);
@@ -260,7 +273,7 @@ static void after_sync(struct root *root)
 		finish(root);
 		return;
 	}
-	root->answer.stopped_ms = since_ms(root->begun_ns);	/* so far */
+	root->answer.stopped_ms = since_ms(root->stopped_ns);	/* so far */
 	clients_committed(&root->answer);	/* mpirun may end with its ranks */
 	root_broadcast(root, WIRE_SIGNAL, WIRE_ALL, &number, sizeof(number));
 	resume_all(root);
@@ -272,6 +285,9 @@ static void after_sync(struct root *root)
 static void phase_done(struct root *root)
 {
 	switch (root->phase) {
+	case PHASE_CHECK:
+		close_gates(root);
+		break;
 	case PHASE_GATE:
 		root->answer.gate_ms = since_ms(root->phase_ns);
 		begin_drain(root);
@@ -396,7 +412,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		   const uint8_t *data)
 {
 	static const uint32_t expected[] = {
-		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
+		[PHASE_CHECK] = WIRE_READY, [PHASE_GATE] = WIRE_BOOKMARKS,
+		[PHASE_DRAIN] = WIRE_DRAINED,
 		[PHASE_COPY] = WIRE_COPIED, [PHASE_DUMP] = WIRE_DUMPED,
 		[PHASE_RESUME] = WIRE_CONTINUED, [PHASE_SYNC] = WIRE_SYNCED, [PHASE_ABORT] = WIRE_CONTINUED,
 	};
@@ -428,6 +445,7 @@ void phases_lost(struct root *root, struct root_rank *r)
 
 	snprintf(text, sizeof(text), "rank %td ended meanwhile", r - root->rank);
 	switch (root->phase) {
+	case PHASE_CHECK:
 	case PHASE_GATE:
 	case PHASE_DRAIN:
 	case PHASE_COPY:
@@ -530,7 +548,10 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	root->id++;
 	root->begun_ns = now_ns();
 	root->deadline_ns = request_deadline(root);
-	next_phase(root, PHASE_GATE, WIRE_PREPARE, &root->asker, sizeof(root->asker));
+	if (root->copies)
+		send_order(root, PHASE_CHECK, WIRE_CHECK);
+	else
+		close_gates(root);
 	return 0;
 }
 

@@ -16,9 +16,9 @@
 #include "job/destination.h"
 #include "job/request.h"
 
-/* In this order; with copies RESUME comes before DUMP. */
+/* In this order: CHECK and COPY only with copies, and then RESUME before DUMP. */
 enum phase {
-	PHASE_IDLE, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SYNC,
+	PHASE_IDLE, PHASE_CHECK, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SYNC,
 	PHASE_ABORT,
 };
 
@@ -67,6 +67,7 @@ struct root {
 	struct job_answer answer;
 	uint64_t deadline_ns;		/* 0: none */
 	uint64_t begun_ns, phase_ns;
+	uint64_t stopped_ns;		/* the first gate was about to close */
 };
 
 /* Queues a message for the daemons of all nodes; the thread writes it before it waits. */

@@ -17,6 +17,7 @@
  * and commit come before SIGNAL and CONTINUE.  Where the ranks run on while they are
  * written, in the place of DUMP and CONTINUE:
  *
+ *	CHECK (before PREPARE, to the daemons, which answer READY for each rank)
  *	COPY (to the daemons, which answer COPIED for each rank), SUSPEND as above
  *	WRITE (to the daemons: CONTINUE)  CONTINUED	resumed, gate open
  *	    DUMPED for each rank, of the daemon, when its file is complete
@@ -87,7 +88,9 @@ enum wire_type {
 	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
 	WIRE_CHALLENGE,		/* root → daemon: struct greeting_challenge */
 	WIRE_WELCOME,		/* root → daemon: a proof; what follows is sealed */
-	WIRE_COPY,		/* root → daemon: as WIRE_DUMP */
+	WIRE_CHECK,		/* root → daemon: as WIRE_DUMP */
+	WIRE_READY,
+	WIRE_COPY,		/* root → daemon */
 	WIRE_COPIED,		/* daemon → root: struct wire_copied */
 	WIRE_WRITE,		/* root → daemon: all ranks are copied, and go on */
 };

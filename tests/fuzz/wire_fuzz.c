@@ -43,8 +43,8 @@ int shutdown(int fd, int how)
 int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
 {
 	(void)top;
-	d->released = d->copied = false;
-	d->hold = copy ? 0 : -1;
+	d->state = copy ? DUMP_CHECKS : DUMP_WRITES;
+	d->copied = false;
 	for (; *arguments; arguments++)
 		if (!strlen(*arguments) && !path)
 			abort();
@@ -66,11 +66,16 @@ int dump_finish(struct dump *d, char **message)
 	return fails ? -EIO : 0;
 }
 
-void dump_write(struct dump *d)
+bool dump_is_held(const struct dump *d)
 {
-	if (!d->released || d->hold < 0)
+	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED);
+}
+
+void dump_go_on(struct dump *d)
+{
+	if (!dump_is_held(d))
 		abort();
-	d->hold = -1;
+	d->state++;
 }
 
 void dump_cancel(struct dump *d)
@@ -279,15 +284,17 @@ static void ask_for_one(void)
 	phases_begin_own(&root, "/saved.kcr", 1, &why);
 }
 
-/* Lets the member's dump release its rank, or end, if it has one. */
+/* Lets the member's dump wait, or end, if it has one. */
 static void go_on_with_dump(struct member *m)
 {
-	if (m->dump.fd >= 0 && m->dump.hold >= 0 && !m->dump.released) {
-		m->dump.released = true;
-		m->dump.copied = !fails;
-		saving_heard(&node, m);
-	} else if (m->dump.fd >= 0) {
+	if (m->dump.fd < 0)
+		return;
+	if (fails || dump_is_held(&m->dump) || m->dump.state == DUMP_WRITES) {
 		saving_ended(&node, m);
+	} else {
+		m->dump.state++;
+		m->dump.copied = true;
+		saving_heard(&node, m);
 	}
 }
 

@@ -88,8 +88,8 @@ result() {
 }
 
 # hold_writes: before `job`: what --snapshot has copied is written only once there is the
-# file `permit`.  This stands before each rank's cr_checkpoint and keeps the word that
-# lets it begin; `held.NODE.PID` says that it has come.
+# file `permit`.  This stands before each rank's cr_checkpoint, passes on the word that lets
+# it copy and keeps the next, that lets it write; `held.NODE.PID` says that it has come.
 hold_writes() {
 	local real
 	real=$(command -v cr_checkpoint)
@@ -99,7 +99,8 @@ hold_writes() {
 		[[ " \$* " = *" --hold-fd=0 "* ]] || exec "$real" "\$@"
 		exec 3<&0
 		exec "$real" "\$@" < <(
-			[ -n "\$(head -c 1 <&3 | tr '\\0' x)" ] || exit
+			word() { [ -n "\$(head -c 1 <&3 | tr '\\0' x)" ]; }
+			word && printf x && word || exit
 			: > "$PWD/held.\$HOSTNAME.\$\$"
 			until [ -e "$PWD/permit" ] || [ ! -e /proc/\$\$ ]; do sleep 0.1; done
 			printf x) 3<&-

@@ -111,6 +111,15 @@ static int be_cr_checkpoint(int argc, char **argv)
 		mark("writing", rank);
 		return finish(rank, path);
 	}
+	if (there_is("refused", rank)) {
+		puts("{\"event\":\"error\",\"code\":95,\"message\":\"it uses io_uring\"}");
+		return 95;
+	}
+	puts("{\"event\":\"ready\"}");
+	fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		return 1;
+	mark("copying", rank);
 	if (there_is("late", rank))
 		wait_for("copy", rank);
 	printf("{\"event\":\"released\",\"copied\":%s}\n", there_is("uncopied", rank) ? "false" : "true");
@@ -364,6 +373,45 @@ static void all_or_none(void **state)
 	nobody_is_told_anything();
 }
 
+/* A rank that cannot be saved is refused before anybody stops, */
+static void refused(void **state)
+{
+	(void)state;
+	mark("refused", 3);
+	memset(&answer, 0, sizeof(answer));
+	assert_int_equal(pthread_create(&client, NULL, ask, NULL), 0);
+	all_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	ends(95, "rank 3: it uses io_uring");
+	assert_false(there_is("saved.kcr", -1));
+	for (int i = 0; i < RANKS; i++)
+		assert_false(there_is("copying", i));
+	unlink(at("refused", 3));
+	save_once();
+}
+
+/* What was checked is copied when the job is at rest. */
+static void checked_first(void **state)
+{
+	(void)state;
+	memset(&answer, 0, sizeof(answer));
+	assert_int_equal(pthread_create(&client, NULL, ask, NULL), 0);
+	all_are_told(WIRE_PREPARE, WIRE_BOOKMARKS);
+	is_told(0, WIRE_DRAIN);
+	usleep(100000);
+	for (int i = 0; i < RANKS; i++)
+		assert_false(there_is("copying", i));
+	assert_int_equal(wire_write(rank_fd[0], WIRE_DRAINED, 0, id, NULL, 0), 0);
+	for (int i = 1; i < RANKS; i++) {
+		is_told(i, WIRE_DRAIN);
+		assert_int_equal(wire_write(rank_fd[i], WIRE_DRAINED, i, id, NULL, 0), 0);
+	}
+	all_are_told(WIRE_SUSPEND, WIRE_SUSPENDED);
+	mark("write", -1);
+	all_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	ends(0, NULL);
+	assert_true(is_complete());
+}
+
 /* The commit takes the word of those who have written: no file is opened again. */
 static void not_read_back(void **state)
 {
@@ -578,6 +626,19 @@ static void switched_off(void **state)
 	assert_true(is_complete());
 }
 
+/* Copies, then none: nothing is left of what was checked for the first. */
+static void once_each_way(void **state)
+{
+	(void)state;
+	save_once();
+	for (int i = 0; i < RANKS; i++)
+		asks(i, 0);
+	is_written_first();
+	for (int i = 0; i < RANKS; i++)
+		is_told(i, WIRE_ANSWER);
+	assert_true(is_complete());
+}
+
 static int set_up_without(void **state)
 {
 	int err;
@@ -593,7 +654,8 @@ static int set_up_without(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_JOB(all_or_none), WITH_JOB(not_read_back), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
+		WITH_JOB(all_or_none), WITH_JOB(refused), WITH_JOB(checked_first),
+		WITH_JOB(once_each_way), WITH_JOB(not_read_back), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
 		WITH_JOB(asked_together),
