@@ -149,7 +149,8 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 			saving_begin(node);
 		break;
 	case WIRE_COPY:
-		saving_begin(node);
+		if (node->copies && node->id == h->id)
+			saving_begin(node);
 		break;
 	case WIRE_CHECK:
 		node->id = h->id;

@@ -188,7 +188,7 @@ int saving_take_order(struct node *node, const uint8_t *data, size_t length, boo
 	int err = take_order(node, data, length);
 	char text[512];
 
-	node->copies = copies;
+	node->copies = copies && !err;
 	node->writes = false;
 	if (err) {
 		snprintf(text, sizeof(text), "cannot create %s: %s",
