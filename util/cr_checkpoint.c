@@ -278,8 +278,7 @@ static int check_precopy(const struct arguments *a)
 	if (a->for_increments && strcmp(a->for_increments, "--changes"))
 		return report_fail(-EINVAL, "%s needs --incremental", a->for_increments);
 	if (o->fd >= 0)
-		return report_fail(-EINVAL, "--precopy makes several files: name one with -f, or see "
-				   "cr_migrate for another machine");
+		return report_fail(-EINVAL, "--precopy makes several files: name one with -f");
 	if (o->keep || o->replace == CHECKPOINT_CLOBBER)
 		return report_fail(-EINVAL, "--precopy makes a chain, whose files belong together: leave "
 				   "out --keep and --clobber");
