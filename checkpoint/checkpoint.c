@@ -26,6 +26,7 @@
 #include "resource/seccomp.h"
 
 #define MAX_TRIES	3
+#define MAX_UNREAD	40	/* threads come and go, each with seccomp filters of its own */
 
 /* A pipe read by a stopped process would fill up and block us for ever. */
 static int check_reader(const struct checkpoint *c)
@@ -184,8 +185,11 @@ static int attempt_run(struct checkpoint *c)
 	return !err && o->signal ? stop_verify(c) : err;
 }
 
-/* Replaces an attempt that failed with `why` by a new one. */
-static int begin_again(struct checkpoint *c, int why)
+/*
+ * Replaces an attempt that failed with `why` by a new one; `unread`: it met threads whose
+ * seccomp filters have to be read first.
+ */
+static int begin_again(struct checkpoint *c, int why, bool unread)
 {
 	int err = destination_rewind(c->destination);
 
@@ -200,19 +204,24 @@ static int begin_again(struct checkpoint *c, int why)
 	if (why == -EBUSY)
 		usleep(BUSY_US);
 	err = attempt_begin(c);
-	return !err && seccomp_has_missed() ? filters_read(c, true) : err;
+	return !err && unread ? filters_read(c, true) : err;
 }
 
 static int attempts(struct checkpoint *c)
 {
-	for (int try = 1;; try++) {
+	int tries = 0, tries_unread = 0;
+
+	for (;;) {
 		int err = attempt_run(c);
+		bool unread = seccomp_has_missed();
 
 		/* What others were told of this attempt is not true of another one. */
-		if ((err != -EAGAIN && err != -EBUSY) || try == MAX_TRIES || c->attempt.announced)
+		if ((err != -EAGAIN && err != -EBUSY) || c->attempt.announced)
+			return err;
+		if (unread ? ++tries_unread == MAX_UNREAD : ++tries == MAX_TRIES)
 			return err;
 		/* EBUSY: a process was stopped while it became a client, with the device open. */
-		err = begin_again(c, err);
+		err = begin_again(c, err, unread);
 		if (err)
 			return err;
 	}
