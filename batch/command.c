@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "proc/clock.h"
-#include "proc/proc.h"
 #include "util/follow.h"
 
 static void become(const char *const argv[], int output)
@@ -84,16 +82,4 @@ int command_run(const char *const argv[], unsigned int limit_s, char *out, size_
 	if (!in_time)
 		return -ETIMEDOUT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-char *command_tool(const char *name)
-{
-	char self[PATH_MAX], *slash, *path;
-	ssize_t length = proc_link(PROC_SELF, "exe", self, sizeof(self));
-
-	slash = length > 0 ? strrchr(self, '/') : NULL;
-	if (!slash)
-		return strdup(name);	/* PATH must do */
-	*slash = '\0';
-	return asprintf(&path, "%s/%s", self, name) < 0 ? NULL : path;
 }

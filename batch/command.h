@@ -13,7 +13,4 @@
  */
 int command_run(const char *const argv[], unsigned int limit_s, char *out, size_t size);
 
-/* The path of another tool of KCR, in the folder of this one, malloc()ed; NULL: no memory. */
-char *command_tool(const char *name);
-
 #endif /* KCR_BATCH_COMMAND_H */
