@@ -164,6 +164,31 @@ int files_open(struct rebuild *r)
 	return err;
 }
 
+/* Is it opened by name, without a trace? */
+static bool must_be_there(const struct rebuild *r, const Kcr__File *file)
+{
+	if (file->kind_case == KCR__FILE__KIND_DIRECTORY)
+		return !file->directory->deleted;
+	return file->kind_case == KCR__FILE__KIND_REGULAR && !file->regular->deleted &&
+	       !file->regular->shared_memory && !redirect_has(r, file->id);
+}
+
+int files_check(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = raise_limit(c, highest_saved(c));
+
+	if (!err)
+		err = prepare(r);
+	if (!err)
+		err = redirect_resolve(r);
+	for (size_t i = 0; i < c->nr_files && !err; i++)
+		if (must_be_there(r, c->file[i]))
+			err = file_with_rights(r, c->file[i],
+					       file_kind_of(c->file[i]->kind_case)->open);
+	return err ? err : changed_files(r);
+}
+
 int files_content(struct rebuild *r, const struct context_item *item)
 {
 	const Kcr__File *file = context_file(r->context, item->file_id);

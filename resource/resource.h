@@ -177,6 +177,11 @@ extern const struct file_kind *const file_kinds[];	/* NULL-terminated */
 void ports_await(const struct rebuild *r);
 /* In cr_restart: open all files, store contents, complete them. */
 int files_open(struct rebuild *r);
+/*
+ * Instead of that: opens the files and folders that must be there, and looks whether they are
+ * what they were.  Makes nothing.
+ */
+int files_check(struct rebuild *r);
 int files_content(struct rebuild *r, const struct context_item *item);
 int files_complete(struct rebuild *r);
 /*

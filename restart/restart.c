@@ -347,6 +347,29 @@ static pid_t foreground_group(const struct rebuild *r, const Kcr__Process *leade
 	return 0;
 }
 
+/* May the saved IDs be chosen?  Only a look: they may be taken meanwhile. */
+static int check_ids(const struct context *c)
+{
+	for (size_t i = 0; i < c->nr_processes; i++) {
+		const Kcr__Process *p = c->process[i];
+
+		for (size_t t = 0; t < p->n_thread; t++)
+			if (!kill(p->thread[t]->tid, 0) || errno == EPERM)
+				return report_fail(-EBUSY, "process %d cannot be rebuilt: its thread ID %d "
+						   "is in use: end that process, or use "
+						   "--no-restore-pid", p->pid, p->thread[t]->tid);
+	}
+	return 0;
+}
+
+/* What can be known without making anything. */
+static int check_all(struct rebuild *r)
+{
+	int err = r->restore_ids ? check_ids(r->context) : 0;
+
+	return err ? err : files_check(r);
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
@@ -370,7 +393,10 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	report_relay();
 	result->leader = r->new_pid[leader];
 	if (options->commit)
-		options->commit(result->leader, foreground_group(r, r->context->process[leader]));
+		err = options->commit(result->leader,
+				      foreground_group(r, r->context->process[leader]));
+	if (err)
+		return err;
 	err = let_go(r, options->signal);
 	if (err)
 		return err;
@@ -433,7 +459,9 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	err = check_programs(context, &info);
 	if (!err)
 		err = prepare(&r, context, options);
-	if (!err)
+	if (!err && options->check_only)
+		err = check_all(&r);
+	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
 	close(r.job);			/* kills what is not running by now */
 	if (err && r.new_pid && r.new_pid != MAP_FAILED)

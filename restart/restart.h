@@ -24,6 +24,7 @@ struct restart_options {
 	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
+	bool check_only;	/* find out whether this is possible here, and make nothing */
 	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
 	size_t nr_redirects;
 	const struct chain *chain;	/* the older files of an increment; NULL: it is none */
@@ -32,9 +33,10 @@ struct restart_options {
 	const char *(*relocate)(const char *path);	/* or NULL */
 	/*
 	 * Called just before the processes run; or NULL.  `foreground`: their group
-	 * that was in the foreground of the leader's terminal; 0: none.
+	 * that was in the foreground of the leader's terminal; 0: none.  0, or -errno with
+	 * a message: they will not run.
 	 */
-	void (*commit)(pid_t leader, pid_t foreground);
+	int (*commit)(pid_t leader, pid_t foreground);
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };
@@ -54,7 +56,7 @@ struct restart_result {
  * run.  Roots of the saved tree become children of the caller.  On an error
  * (-errno, message recorded with report_fail()) every new process has been
  * killed and reaped.  The caller must be single-threaded.  It may be killed
- * at any time: until options->commit is called, the new processes die with it.
+ * at any time: until options->commit has returned, the new processes die with it.
  */
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result);

@@ -23,6 +23,7 @@
 #include "restart/trust.h"
 #include "util/follow.h"
 #include "util/foreground.h"
+#include "util/restart_hold.h"
 #include "util/hooks.h"
 #include "util/mpi_job.h"
 #include "util/redirect.h"
@@ -42,7 +43,8 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_KMSG, OPT_JSON, OPT_VERSION, OPT_STATUS_FD,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_KMSG, OPT_JSON,
+	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -69,6 +71,7 @@ static const struct option long_options[] = {
 	{ "strict-files", no_argument, NULL, OPT_STRICT },
 	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "trust", no_argument, NULL, OPT_TRUST },
+	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
 	{ "restore-pgid", no_argument, NULL, OPT_PGID },
@@ -80,6 +83,7 @@ static const struct option long_options[] = {
 	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
+	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "run-on-success", required_argument, NULL, OPT_HOOK + HOOK_SUCCESS },
 	{ "run-on-fail-args", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ARGS },
 	{ "run-on-fail-temp", required_argument, NULL, OPT_HOOK + HOOK_FAIL_TEMP },
@@ -106,6 +110,7 @@ static void usage(FILE *out)
 	      "      --strict-files       fail if an open file has changed\n"
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
+	      "      --check              only look whether it could be restarted here\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
 	      "      --[no-]restore-sid   old sessions likewise\n"
@@ -126,6 +131,10 @@ static int fail(enum hook class, int err)
 {
 	int status = hook_run(class);
 
+	if (restart_hold_is_open()) {
+		restart_hold_failed(err);
+		return report_exit_code(err);
+	}
 	if (status > 0)
 		return status;
 	if (err != -EXIT_USAGE)		/* printed already, and not an errno */
@@ -237,11 +246,16 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_TRUST:
 		a->restart.trust = true;
 		return 0;
+	case OPT_CHECK:
+		a->restart.check_only = true;
+		return 0;
 	case OPT_JSON:
 		a->json = true;
 		return 0;
 	case OPT_STATUS_FD:
 		return status_open(value);
+	case OPT_HOLD_FD:
+		return restart_hold_open(value);
 	default:			/* OPT_OMIT, OPT_KMSG */
 		return 0;
 	}
@@ -366,19 +380,25 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 }
 
 /* The program is about to run, and gets our terminal if it had one. */
-static void commit(pid_t leader, pid_t foreground)
+static int commit(pid_t leader, pid_t foreground)
 {
+	int err = restart_hold_wait();
+
+	if (err)
+		return err;
 	follow_commit();
 	if (!status_is_open() && !hook_is_set(HOOK_SUCCESS))
 		foreground_share(leader, foreground);
+	return 0;
 }
 
 /* Likewise for a rank: the terminal is mpirun's. */
-static void commit_rank(pid_t leader, pid_t foreground)
+static int commit_rank(pid_t leader, pid_t foreground)
 {
 	(void)leader;
 	(void)foreground;
 	follow_commit();
+	return 0;
 }
 
 /*
@@ -433,6 +453,9 @@ int main(int argc, char **argv)
 		status_done(-err, 0);
 		return fail(hook_class(err), err);
 	}
+	if (a.restart.check_only)
+		return 0;
+	restart_hold_running();
 	if (a.json)
 		print_json(&result);
 	if (status_is_open()) {		/* libcr waits for the program itself */

@@ -17,6 +17,7 @@ complete -c cr_restart -l redirect -x -d 'A file instead of a regular file ([PID
 complete -c cr_restart -l strict-files -d 'Fail if an open file has changed'
 complete -c cr_restart -l chain-path -x -a '(__fish_complete_directories)' -d 'Where older files of an increment may be'
 complete -c cr_restart -l trust -d 'As root, whoever may have written the file'
+complete -c cr_restart -l check -d 'Only look whether it could be restarted here'
 complete -c cr_restart -l restore-pid -d 'Old process IDs'
 complete -c cr_restart -l no-restore-pid -d 'New process IDs'
 complete -c cr_restart -l restore-pgid -d 'Old process groups'
