@@ -41,7 +41,7 @@ KMAKE = $(KRUN) $(MAKE) -C $(KPATH) M=$(CURDIR)/$(KOBJ) W=1 KCFLAGS=$(WERROR)
 KCR_ARCH := x86
 include arch/$(KCR_ARCH)/arch.mk
 
-ROOMS := arch/$(KCR_ARCH) proc image rebuild resource checkpoint restart device report job
+ROOMS := arch/$(KCR_ARCH) proc image rebuild resource checkpoint restart device report job migrate
 PKGS  := libprotobuf-c libzstd liblz4 libcjson
 
 CC      ?= gcc

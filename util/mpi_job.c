@@ -183,6 +183,18 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 	return true;
 }
 
+int mpi_job_refuse(pid_t target)
+{
+	int fd = job_connect(target);
+
+	if (fd >= 0)
+		close(fd);
+	if (fd < 0 && !(is_mpirun(target) && is_enabled(target)))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d is the mpirun of a job, which cannot be moved as a "
+			   "process: save it with cr_checkpoint and restart it on other nodes", target);
+}
+
 /* ---- listing ---------------------------------------------------------------------- */
 
 /* Whoever wrote the manifest: its text must not control the terminal. */

@@ -23,6 +23,9 @@ struct mpi_job_options {
 bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job_options *job,
 			bool json, int *err);
 
+/* For tools that cannot save a job: -EOPNOTSUPP with a message if the process is such an mpirun. */
+int mpi_job_refuse(pid_t target);
+
 /* Prints the manifest of a snapshot, as text or as JSON.  0 or -errno with a message. */
 int mpi_job_show(const char *dir, bool json, bool verify);
 

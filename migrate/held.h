@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A cr_restart that is held (--hold-fd) until we let it go on. */
+#ifndef KCR_MIGRATE_HELD_H
+#define KCR_MIGRATE_HELD_H
+
+#include <sys/types.h>
+
+#include "migrate/migrate.h"
+
+struct held {
+	pid_t pid;			/* of cr_restart; 0: none */
+	int fd;				/* to it; -1: closed */
+};
+
+/* What it has said. */
+enum held_state {
+	HELD_READY,			/* all is restored */
+	HELD_RUNNING,
+	HELD_FAILED,			/* why: in the failure */
+	HELD_ENDED,			/* nothing more, as with --check when it is possible */
+};
+
+/* Starts it with `file`; check: it only looks.  0 or -errno with a message. */
+int held_start(struct held *h, const struct target_options *o, const char *file, bool check);
+/* Waits for what it says next. */
+enum held_state held_listen(struct held *h, struct link_failure *failure);
+/* Lets it go on.  What becomes of it says held_listen(). */
+void held_let_go(struct held *h);
+/* Closes the connection, so that it undoes what it has not let go, and waits for its end. */
+int held_end(struct held *h);
+
+#endif /* KCR_MIGRATE_HELD_H */

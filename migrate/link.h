@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the two ends of a migration say to each other.  The source has started the target's
+ * cr_migrate (remote.h) and is connected to its standard input and output:
+ *
+ *	source				target
+ *					HELLO
+ *	IMAGE DATA* END			STORED		(for each image)
+ *	RESTART				HELD		(restored, nothing runs yet)
+ *	GO				RUNNING		(what follows is the program's own output)
+ *
+ * Until HELD has arrived, the source's processes are at most stopped, and whatever happens
+ * they run on.  Then they are killed, and GO tells the target that this has been done: it is
+ * not sent before, so there are never two that run.  The target may say FAILED instead of
+ * each of its answers, and the source ABORT instead of each of its messages.
+ *
+ * Functions return 0 or -errno without a message; -ECONNRESET: the other end has gone.
+ */
+#ifndef KCR_MIGRATE_LINK_H
+#define KCR_MIGRATE_LINK_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LINK_MAGIC	"KCR\x1amig\n"
+#define LINK_PROTOCOL	1u
+#define LINK_DATA_MAX	(1u << 20)	/* bytes of a message */
+
+enum link_type {
+	LINK_HELLO = 1,
+	LINK_IMAGE = 2,
+	LINK_DATA = 3,
+	LINK_END = 4,
+	LINK_STORED = 5,
+	LINK_RESTART = 6,
+	LINK_HELD = 7,
+	LINK_GO = 8,
+	LINK_RUNNING = 9,
+	LINK_FAILED = 10,
+	LINK_ABORT = 11,
+};
+
+struct link_head {
+	uint32_t type;
+	uint32_t length;		/* of what follows */
+};
+
+/* HELLO: who the target is. */
+struct link_hello {
+	char magic[8];
+	uint32_t protocol;
+	uint32_t xstate_size;		/* bytes of a thread's registers, at most */
+	char machine[64];		/* uname -m */
+	char kernel[64];		/* uname -r */
+	char version[32];		/* of KCR */
+	char spool[PATH_MAX];		/* the folder of the images */
+};
+
+/* FAILED */
+struct link_failure {
+	int32_t code;			/* exit code */
+	char text[1020];
+};
+
+/* The two directions of a connection. */
+struct link {
+	int in, out;
+};
+
+int link_send(const struct link *w, enum link_type type, const void *data, size_t length);
+/* The next message's head; -EPROTO: it cannot be one. */
+int link_receive(const struct link *w, struct link_head *head);
+/* Exactly `length` bytes of what follows. */
+int link_read(const struct link *w, void *data, size_t length);
+
+#endif /* KCR_MIGRATE_LINK_H */

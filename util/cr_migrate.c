@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cr_migrate: moves running processes to another machine.  Arguments and outcome only; the
+ * work is done in migrate/, of which migrate.h is the first to read.  See cr_migrate(1).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint/precopy.h"
+#include "migrate/migrate.h"
+#include "migrate/spool.h"
+#include "report/report.h"
+#include "util/choices.h"
+#include "util/ending.h"
+#include "util/follow.h"
+#include "util/mpi_job.h"
+#include "util/progress.h"
+#include "util/tool.h"
+#include "util/usage.h"
+
+#define EXIT_USAGE	255
+
+struct arguments {
+	struct migrate_options migrate;
+	struct target_options target;
+	bool receive, quiet, verbose, json;
+};
+
+enum {
+	OPT_SPOOL = 256, OPT_DETACH, OPT_ROUNDS, OPT_CHANGES, OPT_COMPRESS, OPT_SKIP_UNSUPPORTED,
+	OPT_RECEIVE, OPT_JSON, OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "rsh", required_argument, NULL, 'e' },
+	{ "spool", required_argument, NULL, OPT_SPOOL },
+	{ "detach", no_argument, NULL, OPT_DETACH },
+	{ "rounds", required_argument, NULL, OPT_ROUNDS },
+	{ "changes", required_argument, NULL, OPT_CHANGES },
+	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
+	{ "time", required_argument, NULL, 't' },
+	{ "receive", no_argument, NULL, OPT_RECEIVE },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{}
+};
+
+static const char usage_text[] =
+	"Usage: cr_migrate [options] PID HOST [-- options of cr_restart]\n"
+	"Move a running process and its descendants to another machine.\n\n"
+	"  -e, --rsh=COMMAND        instead of ssh\n"
+	"      --spool=DIR          folder at HOST for the images (TMPDIR, or /tmp)\n"
+	"      --detach             end when they run there, do not stand for them\n"
+	"      --rounds=N           copy their memory up to N times while they run (5)\n"
+	"      --changes=HOW        find what has changed by dirty, hash or auto (default)\n"
+	"      --compress=HOW       lz4, zstd or none (default)\n"
+	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
+	"  -t, --time SEC           run on here if it takes longer\n"
+	"      --json               what was done as a JSON line on standard error\n"
+	"      --receive            the other end, which cr_migrate itself starts at HOST\n"
+	"  -q, --quiet              no messages\n"
+	"  -v, --verbose            more messages\n"
+	"  -?, -h, --help           this text\n"
+	"      --version            version\n\n"
+	"It ends as the program ends at HOST.\n";
+
+static int bad_usage(void)
+{
+	if (report_message())
+		report_print(-EINVAL);
+	fputs("Try 'cr_migrate --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* One option: 0, or -errno with a message. */
+static int parse_one(int option, const char *value, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->migrate.checkpoint;
+
+	switch (option) {
+	case 'e':
+		a->migrate.rsh = value;
+		return *value ? 0 : report_fail(-EINVAL, "--rsh needs a command");
+	case OPT_SPOOL:
+		a->target.spool = value;
+		return *value ? 0 : report_fail(-EINVAL, "--spool needs a folder");
+	case OPT_DETACH:
+		a->target.detach = true;
+		return 0;
+	case OPT_ROUNDS:
+		return choice_rounds("--rounds", value, o);
+	case OPT_CHANGES:
+		return choice_changes(value, o);
+	case OPT_COMPRESS:
+		return choice_compression(value, o);
+	case OPT_SKIP_UNSUPPORTED:
+		o->skip_unsupported = true;
+		return 0;
+	case 't':
+		if (choice_number(value, 0) < 0)
+			return report_fail(-EINVAL, "-t needs a number of seconds, not \"%s\"", value);
+		o->timeout_s = choice_number(value, 0);
+		return 0;
+	case OPT_RECEIVE:
+		a->receive = true;
+		return 0;
+	case OPT_JSON:
+		a->json = true;
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	default:			/* -v */
+		a->verbose = true;
+		return 0;
+	}
+}
+
+/* What the target is to run, for a shell there. */
+static int make_command(struct arguments *a)
+{
+	char *line = NULL;
+	int err = remote_quote(&line, "cr_migrate");
+
+	if (!err)
+		err = remote_quote(&line, "--receive");
+	if (!err && a->target.detach)
+		err = remote_quote(&line, "--detach");
+	if (!err && a->quiet)
+		err = remote_quote(&line, "--quiet");
+	if (!err && a->target.spool) {
+		err = remote_quote(&line, "--spool");
+		err = err ?: remote_quote(&line, a->target.spool);
+	}
+	if (!err)
+		err = remote_quote(&line, "--");
+	for (char *const *each = a->target.arguments; *each && !err; each++)
+		err = remote_quote(&line, *each);
+	a->migrate.command = line;
+	return err;
+}
+
+/* The arguments that are no options: -1 to go on, or the exit code. */
+static int parse_rest(int argc, char **argv, struct arguments *a)
+{
+	struct checkpoint_options *o = &a->migrate.checkpoint;
+	int first = optind;
+
+	if (a->receive) {
+		a->target.arguments = argv + first;
+		return -1;
+	}
+	/* "--" ends the options, so that it may come only behind HOST. */
+	if (argc < first + 2 || (argc > first + 2 && strcmp(argv[first + 2], "--"))) {
+		report_fail(-EINVAL, "name a process by its ID, and a host");
+		return bad_usage();
+	}
+	if (choice_number(argv[first], 1) < 0) {
+		report_fail(-EINVAL, "\"%s\" is not the ID of a process", argv[first]);
+		return bad_usage();
+	}
+	o->target = (pid_t)choice_number(argv[first], 1);
+	a->migrate.host = argv[first + 1];
+	if (!*a->migrate.host || *a->migrate.host == '-') {
+		report_fail(-EINVAL, "\"%s\" is not the name of a host", a->migrate.host);
+		return bad_usage();
+	}
+	a->target.arguments = argv + first + 2 + (argc > first + 2);
+	if (!make_command(a))
+		return -1;
+	report_print(-ENOMEM);
+	return ENOMEM;
+}
+
+/* -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+	int option;
+
+	/* "+": what is behind HOST is not for us. */
+	while ((option = getopt_long(argc, argv, "+?he:t:qv", long_options, NULL)) != -1) {
+		if (usage_is_wanted(option, argv)) {
+			fputs(usage_text, stdout);
+			return 0;
+		}
+		if (option == OPT_VERSION) {
+			puts("cr_migrate (KCR) " KCR_VERSION);
+			return 0;
+		}
+		if (option == '?' || parse_one(option, optarg, a))
+			return bad_usage();
+	}
+	return parse_rest(argc, argv, a);
+}
+
+static double milliseconds(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_result(const struct arguments *a, const struct migrate_result *r)
+{
+	const struct checkpoint_result *last = &r->checkpoint;
+
+	if (a->json)
+		fprintf(stderr, "{\"event\":\"done\",\"target\":%d,\"processes\":%zu,\"threads\":%zu,"
+			"\"rounds\":%u,\"rounds_bytes\":%llu,\"bytes\":%llu,\"stopped_ms\":%.3f,"
+			"\"downtime_ms\":%.3f}\n", a->migrate.checkpoint.target, last->nr_processes,
+			last->nr_threads, last->nr_rounds, (unsigned long long)last->rounds_bytes,
+			(unsigned long long)last->bytes, milliseconds(last->stopped_ns),
+			milliseconds(r->downtime_ns));
+	report_verbose("%zu processes with %zu threads run at %s: %.1f MB were sent, of which %.1f MB while "
+		       "they were stopped; they did not run for %.1f ms", last->nr_processes,
+		       last->nr_threads, a->migrate.host,
+		       (double)(last->rounds_bytes + last->bytes) / 1e6, (double)last->bytes / 1e6,
+		       milliseconds(r->downtime_ns));
+}
+
+/* At the source: the exit code. */
+static int migrate(struct arguments *a)
+{
+	struct remote remote = { .link = { .in = -1, .out = -1 } };
+	struct migrate_result result = {};
+	int err, status;
+
+	err = mpi_job_refuse(a->migrate.checkpoint.target);
+	if (!err)
+		err = migrate_from(&a->migrate, &remote, &result);
+	if (err) {
+		remote_end(&remote);
+		report_print(err);
+		return report_exit_code(err);
+	}
+	print_result(a, &result);
+	remote_relay(&remote);
+	status = remote_end(&remote);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* At the target, likewise; the source has told its user why it fails. */
+static int receive(const struct arguments *a)
+{
+	int status, err = migrate_to(&a->target, &status);
+
+	if (err)
+		return report_exit_code(err);
+	follow_mimic(status);
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {
+		.migrate = {
+			.checkpoint = {
+				.scope = CHECKPOINT_TREE, .fd = -1, .signal = SIGKILL,
+				.precopy = PRECOPY_ROUNDS,
+			},
+			.rsh = "ssh", .held = ending_in_time,
+		},
+	};
+	char *restart = tool_path("cr_restart");
+	int code;
+
+	report_set_program("cr_migrate");
+	code = parse(argc, argv, &a);
+	if (code >= 0)
+		return code;
+	report_set_level(a.quiet ? -2 : a.verbose);
+	ending_prepare(&(struct ending) {
+		.abandon = spool_remove, .late = "cr_migrate: not done in the time given by --time: the "
+		"processes run on here\n", .timeout_s = a.migrate.checkpoint.timeout_s,
+		.quiet = a.quiet,
+	});
+	a.target.restart = restart ?: "cr_restart";
+	code = a.receive ? receive(&a) : migrate(&a);
+	free(restart);
+	return code;
+}
