@@ -137,15 +137,21 @@ static int prepare(struct rebuild *r)
 	return 0;
 }
 
-int files_open(struct rebuild *r)
+/* What comes before any file is opened. */
+static int begin(struct rebuild *r)
 {
-	const struct context *c = r->context;
-	int err = raise_limit(c, highest_saved(c));
+	int err = raise_limit(r->context, highest_saved(r->context));
 
 	if (!err)
 		err = prepare(r);
-	if (!err)
-		err = redirect_resolve(r);
+	return err ? err : redirect_resolve(r);
+}
+
+int files_open(struct rebuild *r)
+{
+	const struct context *c = r->context;
+	int err = begin(r);
+
 	if (!err && r->strict_files)
 		err = changed_files(r);
 	if (!err)
@@ -176,12 +182,8 @@ static bool must_be_there(const struct rebuild *r, const Kcr__File *file)
 int files_check(struct rebuild *r)
 {
 	const struct context *c = r->context;
-	int err = raise_limit(c, highest_saved(c));
+	int err = begin(r);
 
-	if (!err)
-		err = prepare(r);
-	if (!err)
-		err = redirect_resolve(r);
 	for (size_t i = 0; i < c->nr_files && !err; i++)
 		if (must_be_there(r, c->file[i]))
 			err = file_with_rights(r, c->file[i],
