@@ -96,12 +96,19 @@ static int pass_file(void *checkpoint, int err)
 
 /* ---- the target ---------------------------------------------------------------- */
 
-/* Not in /proc: it does not exist, or is hidden from us (hidepid). */
-static int refuse_unseen(pid_t pid)
+/*
+ * Not in /proc: it does not exist, is hidden from us (hidepid), or begins just now, as a
+ * process does that is being restarted with its old PID.
+ */
+static int find_target(pid_t pid, struct scope_process *p, char *status, size_t size)
 {
-	if (!kill(pid, 0) || errno == EPERM)
-		return refused_trace(pid);
-	return report_fail(-ESRCH, "no process %d", pid);
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		if (!scope_look(pid, p) && proc_read(pid, "status", status, size) > 0)
+			return 0;
+		if (kill(pid, 0) && errno != EPERM)
+			return report_fail(-ESRCH, "no process %d", pid);
+	}
+	return refused_trace(pid);
 }
 
 static int check_target(const struct checkpoint *c)
@@ -109,6 +116,7 @@ static int check_target(const struct checkpoint *c)
 	pid_t target = c->options->target;
 	char status[2048];
 	struct scope_process p;
+	int err;
 
 	switch (c->options->scope) {
 	case CHECKPOINT_GROUP:
@@ -122,8 +130,9 @@ static int check_target(const struct checkpoint *c)
 	}
 	if (target == getpid())
 		return report_fail(-EDEADLK, "process %d is this program itself", target);
-	if (scope_look(target, &p) || proc_read(target, "status", status, sizeof(status)) <= 0)
-		return refuse_unseen(target);
+	err = find_target(target, &p, status, sizeof(status));
+	if (err)
+		return err;
 	if (status_number(status, "Tgid", 10, target) != (uint64_t)target)
 		return report_fail(-ESRCH, "no process %d: it is a thread of process %d", target,
 				   (pid_t)status_number(status, "Tgid", 10, 0));
