@@ -96,6 +96,7 @@ completed() {
 	case $(field "$1" JobState) in
 	COMPLETED) ;;
 	PENDING | RUNNING | COMPLETING | REQUEUED | CONFIGURING) return 1 ;;
+	"") return 1 ;;		# the controller is too busy to answer
 	*) tell; fail "$(scontrol --oneliner show job "$1")" ;;
 	esac
 }
