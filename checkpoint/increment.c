@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "checkpoint/internal.h"
 #include "image/chain.h"
@@ -148,7 +147,7 @@ static int read_tables(struct increment *i)
 	struct context_item item;
 	int more;
 
-	i->pages = page_map_new(true);
+	i->pages = page_map_new();
 	if (!i->pages)
 		return report_errno(-ENOMEM, "the tables of %s", i->path);
 	context_reader_skim(i->reader);
@@ -201,18 +200,10 @@ static int read_parent(struct increment *i, const struct checkpoint_options *o)
 
 /* ---- comparing pages ------------------------------------------------------------------- */
 
-static struct context_hash hash_page(const void *page)
-{
-	XXH128_hash_t h = XXH3_128bits(page, CONTEXT_PAGE);
-
-	return (struct context_hash){ .low = h.low64, .high = h.high64 };
-}
-
 /* The file that has this page already; our own: none. */
 static unsigned int owner_of(const struct increment *i, page_cursor *cursor, int32_t pid,
 			     uint64_t address, const struct context_hash *hash)
 {
-	const struct context_hash *old;
 	size_t page;
 
 	if (!i->pages)
@@ -220,9 +211,8 @@ static unsigned int owner_of(const struct increment *i, page_cursor *cursor, int
 	page = page_map_find(i->pages, cursor, pid, address);
 	if (page == SIZE_MAX)
 		return i->nr_ancestors;
-	old = page_map_hash(i->pages, page);
-	return old->low == hash->low && old->high == hash->high ? page_map_owner(i->pages, page) :
-								  i->nr_ancestors;
+	return page_map_matches(i->pages, page, hash) ? page_map_owner(i->pages, page) :
+							i->nr_ancestors;
 }
 
 /* What the parent's table says of a page, which source and sieve have found there. */
@@ -255,7 +245,7 @@ static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, boo
 				t->owner[page] = copy_entry(i, &cursor, chunk->pid, address,
 							    &t->hash[page]);
 			} else {
-				t->hash[page] = hash_page(data + page * CONTEXT_PAGE);
+				t->hash[page] = page_hash(data + page * CONTEXT_PAGE);
 				t->owner[page] = owner_of(i, &cursor, chunk->pid, address,
 							  &t->hash[page]);
 			}

@@ -3,8 +3,10 @@
  * The pages of a chain.  The last file is read once, from front to end (so it may come
  * through a pipe), and its tables say which pages the older ones have to give: each
  * page is read and stored once, whatever the length of the chain.  The older files are
- * skimmed: chunks of which nothing is needed are jumped over, those that are needed as
- * they are go the direct way, and the sieve takes the pages that are needed of others.
+ * skimmed: chunks of which nothing is needed are jumped over, and those that are needed
+ * as they are go the direct way.  Where few pages of a chunk are needed, they are read
+ * alone, and the sieve verifies each by its hash.  Other chunks, and those that are
+ * compressed, are read whole, and the sieve takes what is needed.
  */
 #include "image/chain.h"
 
@@ -13,6 +15,9 @@
 #include <unistd.h>
 
 #include "report/report.h"
+
+/* Single pages are read if it is less than one in so many: a call for each costs, too. */
+#define FEW	2u
 
 struct chain_pages {
 	struct page_source source;
@@ -24,6 +29,9 @@ struct chain_pages {
 	unsigned int member;			/* its number; at first that of the last file */
 	bool first;				/* it is the last file */
 	bool partial;				/* not all pages of this chunk are needed */
+	size_t nr_parts;			/* what is read of a chunk of which few are */
+	struct kcr_run part[CONTEXT_CHUNK_RUNS];
+	size_t offset[CONTEXT_CHUNK_RUNS];	/* of each, in bytes of the chunk */
 	page_cursor cursor;
 	uint64_t given;				/* pages of this file */
 };
@@ -80,6 +88,8 @@ static int next_file(struct chain_pages *p)
 	return 1;
 }
 
+/* ---- the pages that are needed ------------------------------------------------------- */
+
 static bool is_needed(const struct chain_pages *p, page_cursor *cursor, unsigned int member,
 		      int32_t pid, uint64_t address)
 {
@@ -98,6 +108,55 @@ static uint64_t count_needed(struct chain_pages *p, const struct context_chunk *
 					   chunk->runs[i].address + k * CONTEXT_PAGE);
 	return count;
 }
+
+/* Adds a page, at `offset` in the chunk, to what is read of it. */
+static void add_part(struct chain_pages *p, uint64_t address, size_t offset)
+{
+	struct kcr_run *last = p->nr_parts ? &p->part[p->nr_parts - 1] : NULL;
+
+	if (last && last->address + last->nr_pages * CONTEXT_PAGE == address &&
+	    p->offset[p->nr_parts - 1] + last->nr_pages * CONTEXT_PAGE == offset) {
+		last->nr_pages++;
+		return;
+	}
+	p->part[p->nr_parts] = (struct kcr_run){ .address = address, .nr_pages = 1 };
+	p->offset[p->nr_parts++] = offset;
+}
+
+/* Makes a chunk of raw pages one of the needed ones only. */
+static void pick(struct chain_pages *p, struct context_chunk *chunk, uint64_t needed)
+{
+	size_t offset = 0;
+
+	p->nr_parts = 0;
+	for (size_t i = 0; i < chunk->nr_runs; i++)
+		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++, offset += CONTEXT_PAGE) {
+			uint64_t address = chunk->runs[i].address + k * CONTEXT_PAGE;
+
+			if (is_needed(p, &p->cursor, p->member, chunk->pid, address))
+				add_part(p, address, offset);
+		}
+	chunk->runs = p->part;
+	chunk->nr_runs = p->nr_parts;
+	chunk->nr_pages = needed;
+	chunk->length = needed * CONTEXT_PAGE;
+	chunk->picked = true;
+}
+
+static int load_parts(struct chain_pages *p, char *to)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < p->nr_parts; i++) {
+		size_t length = p->part[i].nr_pages * CONTEXT_PAGE;
+
+		err = context_memory_part(p->opened, p->offset[i], to, length);
+		to += length;
+	}
+	return err;
+}
+
+/* ---- as a source --------------------------------------------------------------------- */
 
 static int next(struct page_source *source, struct context_chunk *chunk)
 {
@@ -119,6 +178,8 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	} while (!needed);
 	p->given += needed;
 	p->partial = needed < chunk->nr_pages;
+	if (needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW)
+		pick(p, chunk, needed);
 	chunk->member = p->member;
 	return 1;
 }
@@ -128,6 +189,8 @@ static int load(struct page_source *source, const struct context_chunk *chunk, v
 {
 	struct chain_pages *p = of_source(source);
 
+	if (chunk->picked)
+		return load_parts(p, buffer);
 	return file_ops(p)->load(&p->file.source, chunk, buffer, sum);
 }
 
@@ -157,21 +220,41 @@ static int damaged(struct page_source *source, const struct context_chunk *chunk
 
 /* ---- the sieve ---------------------------------------------------------------------- */
 
+/* Does the page go on?  -EINVAL: it is not what it was. */
+static int sift_page(const struct chain_pages *p, const struct context_chunk *chunk, size_t page,
+		     const void *data)
+{
+	struct context_hash hash;
+
+	if (page == SIZE_MAX || page_map_owner(p->map, page) != chunk->member)
+		return false;
+	if (!chunk->picked)
+		return true;
+	hash = page_hash(data);
+	return page_map_matches(p->map, page, &hash) ? true : -EINVAL;
+}
+
 static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
 		struct page_table *table)
 {
 	const struct chain_pages *p = (const struct chain_pages *)
 		((char *)sieve - offsetof(struct chain_pages, sieve));
+	const char *data = chunk->data;
 	page_cursor cursor = 0;
-	size_t page = 0;
 
 	(void)table;
 	if (chunk->member == p->chain->count)
 		return 0;		/* all of the last file; its tables are not complete yet */
 	for (size_t i = 0; i < chunk->nr_runs; i++)
-		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++)
-			keep[page++] = is_needed(p, &cursor, chunk->member, chunk->pid,
-						 chunk->runs[i].address + k * CONTEXT_PAGE);
+		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++, data += CONTEXT_PAGE) {
+			size_t page = page_map_find(p->map, &cursor, chunk->pid,
+						    chunk->runs[i].address + k * CONTEXT_PAGE);
+			int result = sift_page(p, chunk, page, data);
+
+			if (result < 0)
+				return result;
+			*keep++ = result;
+		}
 	return 0;
 }
 
@@ -184,7 +267,7 @@ static int move_chain(const struct pages_flow *flow, struct context_reader *last
 	static const struct page_sieve_ops sieve_ops = { .sift = sift };
 	struct chain_pages p = {
 		.source.ops = &source_ops, .sieve.ops = &sieve_ops, .chain = chain,
-		.member = chain->count, .first = true, .map = page_map_new(false),
+		.member = chain->count, .first = true, .map = page_map_new(),
 	};
 	struct pages_flow of_chain = *flow;
 	int err;

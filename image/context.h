@@ -81,6 +81,7 @@ struct context_chunk {
 	const struct context_table *table;	/* of these pages and others; or NULL */
 	unsigned int member;		/* from a chain: the file's number in it */
 	bool unwritten;			/* the parent's pages: there are no data */
+	bool picked;			/* single pages of a section: not `sum`, but their hashes count */
 };
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -194,6 +195,11 @@ int context_reader_fd(const struct context_reader *r);
 int context_memory_taken(struct context_reader *r, uint64_t sum);
 /* … or reports that the file ended too early: -EINVAL, with a message. */
 int context_memory_missing(struct context_reader *r);
+/*
+ * A part of them, `length` bytes from byte `offset` of the raw pages, out of a regular
+ * file: not verified, and the section's pages are still to be taken or skipped.
+ */
+int context_memory_part(struct context_reader *r, size_t offset, void *buffer, size_t length);
 /* Pages into `buffer` (nr_pages × 4096 bytes), decompressed and verified. */
 int context_memory_read(struct context_reader *r, void *buffer);
 /*

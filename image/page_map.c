@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "report/report.h"
 
@@ -22,22 +23,24 @@ struct map_run {
 };
 
 struct page_map {
-	bool hashes;
 	struct map_run *run;
 	size_t nr_runs, room_runs;
 	uint16_t *owner;		/* of each page */
-	struct context_hash *hash;	/* … or NULL */
+	struct context_hash *hash;
 	size_t nr_pages, room_pages;
 	uint64_t owned[CONTEXT_MAX_ANCESTORS + 1];
 };
 
-struct page_map *page_map_new(bool hashes)
+struct context_hash page_hash(const void *page)
 {
-	struct page_map *m = calloc(1, sizeof(*m));
+	XXH128_hash_t h = XXH3_128bits(page, CONTEXT_PAGE);
 
-	if (m)
-		m->hashes = hashes;
-	return m;
+	return (struct context_hash){ .low = h.low64, .high = h.high64 };
+}
+
+struct page_map *page_map_new(void)
+{
+	return calloc(1, sizeof(struct page_map));
 }
 
 void page_map_free(struct page_map *m)
@@ -84,7 +87,7 @@ static int make_room(struct page_map *m, const struct context_item *item)
 	if (pages == m->room_pages)
 		return 0;
 	err = grow((void **)&m->owner, sizeof(*m->owner), pages);
-	if (!err && m->hashes)
+	if (!err)
 		err = grow((void **)&m->hash, sizeof(*m->hash), pages);
 	if (!err)
 		m->room_pages = pages;
@@ -105,8 +108,7 @@ int page_map_add(struct page_map *m, const struct context_item *item)
 		first += item->runs[i].nr_pages;
 	}
 	memcpy(m->owner + m->nr_pages, item->owner, item->nr_pages * sizeof(*m->owner));
-	if (m->hashes)
-		memcpy(m->hash + m->nr_pages, item->hash, item->nr_pages * sizeof(*m->hash));
+	memcpy(m->hash + m->nr_pages, item->hash, item->nr_pages * sizeof(*m->hash));
 	for (size_t i = 0; i < item->nr_pages; i++)
 		m->owned[item->owner[i]]++;
 	m->nr_pages += item->nr_pages;
@@ -184,6 +186,11 @@ unsigned int page_map_owner(const struct page_map *m, size_t page)
 const struct context_hash *page_map_hash(const struct page_map *m, size_t page)
 {
 	return &m->hash[page];
+}
+
+bool page_map_matches(const struct page_map *m, size_t page, const struct context_hash *hash)
+{
+	return m->hash[page].low == hash->low && m->hash[page].high == hash->high;
 }
 
 uint64_t page_map_owned(const struct page_map *m, unsigned int owner)

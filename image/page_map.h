@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The tables of one context file in memory: which pages its processes had, where they
- * are, and their hashes.  It takes 2 bytes per page, 18 with hashes.
+ * are, and their hashes.  It takes 18 bytes per page.
  */
 #ifndef KCR_IMAGE_PAGE_MAP_H
 #define KCR_IMAGE_PAGE_MAP_H
@@ -10,8 +10,8 @@
 
 struct page_map;
 
-/* `hashes`: keep them, too.  NULL: no memory. */
-struct page_map *page_map_new(bool hashes);
+/* NULL: no memory. */
+struct page_map *page_map_new(void);
 void page_map_free(struct page_map *m);
 
 /* Takes a TABLE section.  0 or -ENOMEM with a message. */
@@ -22,6 +22,9 @@ int page_map_add(struct page_map *m, const struct context_item *item);
  */
 int page_map_finish(struct page_map *m, const char *name);
 
+/* The hash of a page's 4096 bytes, as tables have it. */
+struct context_hash page_hash(const void *page);
+
 /* Makes searches for neighbouring pages fast.  Begins as 0; one for each thread. */
 typedef size_t page_cursor;
 
@@ -30,6 +33,8 @@ size_t page_map_find(const struct page_map *m, page_cursor *cursor, int32_t pid,
 		     uint64_t address);
 unsigned int page_map_owner(const struct page_map *m, size_t page);
 const struct context_hash *page_map_hash(const struct page_map *m, size_t page);
+/* Has it this hash? */
+bool page_map_matches(const struct page_map *m, size_t page, const struct context_hash *hash);
 
 /* How many pages this file of the chain has to give. */
 uint64_t page_map_owned(const struct page_map *m, unsigned int owner);

@@ -20,7 +20,8 @@ struct page_source {
 struct page_source_ops {
 	/*
 	 * The next chunk: pid, runs (valid until the next call), nr_pages and, from a
-	 * file, compression, length and position.  1, 0: no more, or -errno.
+	 * file, compression, length and position.  1, 0: no more, or -errno.  Of a `picked`
+	 * one the sieve verifies the pages, and nobody the sum.
 	 */
 	int (*next)(struct page_source *source, struct context_chunk *chunk);
 	/*
@@ -78,7 +79,8 @@ struct page_sieve_ops {
 	/*
 	 * keep[i]: page i of the chunk, whose data are pages, goes on (all do, at first).
 	 * For a sink that writes tables, *table may be filled in: it has room for a
-	 * chunk and the chunk's runs.  0 or -errno, silently.
+	 * chunk and the chunk's runs.  0, -EINVAL (a page is not what it was) or another
+	 * -errno, silently.
 	 */
 	int (*sift)(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
 		    struct page_table *table);

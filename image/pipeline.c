@@ -74,7 +74,7 @@ static int decode(struct slot *slot)
 	size_t length = chunk->nr_pages * CONTEXT_PAGE;
 	int err;
 
-	if (XXH64(chunk->data, chunk->length, 0) != chunk->sum) {
+	if (!chunk->picked && XXH64(chunk->data, chunk->length, 0) != chunk->sum) {
 		slot->wrong = "wrong checksum of the data";
 		return -EINVAL;
 	}
@@ -131,6 +131,8 @@ static int sift(const struct pages_flow *flow, struct slot *slot)
 		.pid = slot->chunk.pid, .runs = t->run, .hash = t->hash, .owner = t->owner,
 	};
 	err = flow->sieve->ops->sift(flow->sieve, &slot->chunk, slot->keep, t);
+	if (err == -EINVAL)
+		slot->wrong = "wrong checksum of a page";
 	if (err)
 		return err;
 	if (t->table.nr_pages)

@@ -4,6 +4,7 @@
  * pages; and the tables, which say of pages what they are and where.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "reader.h"
 #include "report/report.h"
@@ -114,6 +115,27 @@ static int check_taking(const struct context_reader *r)
 	if (!r->data_follow)
 		return report_fail(-EINVAL, "%s: pages taken that are not there", r->name);
 	return 0;
+}
+
+int context_memory_part(struct context_reader *r, size_t offset, void *buffer, size_t length)
+{
+	char *to = buffer;
+	int err = check_taking(r);
+
+	while (!err && length) {
+		ssize_t n = pread(r->fd, to, length, r->position + offset);
+
+		if (n < 0 && errno != EINTR)
+			err = r->error = report_errno(-errno, "%s", r->name);
+		else if (!n)
+			err = reader_truncated(r, "after");
+		else if (n > 0) {
+			to += n;
+			offset += n;
+			length -= n;
+		}
+	}
+	return err;
 }
 
 int context_memory_stored(struct context_reader *r, void *buffer, uint64_t *sum)

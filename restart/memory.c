@@ -25,33 +25,38 @@ static struct filling *filling(struct page_sink *sink)
 	return (struct filling *)sink;
 }
 
+static void count(struct filling *f, const struct context_chunk *chunk)
+{
+	const Kcr__Preamble *preamble = f->rebuild->context->preamble;
+
+	f->result->nr_pages += chunk->nr_pages;
+	if (f->options->progress)
+		f->options->progress(f->options->progress_arg, f->result->nr_pages * CONTEXT_PAGE,
+				     preamble->has_image_bytes_hint ?
+				     preamble->image_bytes_hint : 0);
+}
+
 static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
 	const struct rebuild *r = filling(sink)->rebuild;
 	uint64_t sum;
+	int err = device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data, chunk->runs,
+			       chunk->nr_runs, &sum);
 
-	return device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data, chunk->runs,
-			    chunk->nr_runs, &sum);
+	if (!err)
+		count(filling(sink), chunk);
+	return err;
 }
 
 static int fill(struct page_sink *sink, const struct context_chunk *chunk, int fd, uint64_t *sum)
 {
 	const struct rebuild *r = filling(sink)->rebuild;
+	int err = device_fill(r->job, rebuild_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs,
+			      sum);
 
-	return device_fill(r->job, rebuild_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs,
-			   sum);
-}
-
-static void progress(void *arg, uint64_t nr_pages)
-{
-	const struct filling *f = arg;
-	const Kcr__Preamble *preamble = f->rebuild->context->preamble;
-
-	f->result->nr_pages += nr_pages;
-	if (f->options->progress)
-		f->options->progress(f->options->progress_arg, f->result->nr_pages * CONTEXT_PAGE,
-				     preamble->has_image_bytes_hint ?
-				     preamble->image_bytes_hint : 0);
+	if (!err)
+		count(filling(sink), chunk);
+	return err;
 }
 
 int memory_fill(struct rebuild *r, struct context_reader *reader,
@@ -62,7 +67,6 @@ int memory_fill(struct rebuild *r, struct context_reader *reader,
 		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};
 
-	return chain_move(&(struct pages_flow) {
-		.sink = &f.sink, .work = PAGES_DECODE, .progress = progress, .progress_arg = &f,
-	}, reader, options->chain);
+	return chain_move(&(struct pages_flow){ .sink = &f.sink, .work = PAGES_DECODE }, reader,
+			  options->chain);
 }

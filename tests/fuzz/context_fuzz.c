@@ -118,7 +118,7 @@ static int take(struct context_reader *r, const struct context_item *item, struc
 
 static void read_all(struct context_reader *r)
 {
-	struct page_map *map = page_map_new(true);
+	struct page_map *map = page_map_new();
 	struct context *c = NULL;
 	struct context_item item;
 	int err = context_load(r, &c);
