@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "job/coordinator/root_internal.h"
 #include "proc/clock.h"
@@ -42,26 +41,9 @@ static void grant_leaves(struct root *root)
 	}
 }
 
-/* Makes the daemons remove folders that no snapshot refers to any more. */
-static void forget(struct root *root, char **gone)
-{
-	for (char **each = gone; each && *each; each++)
-		root_broadcast(root, WIRE_FORGET, WIRE_ALL, *each, strlen(*each) + 1);
-	strings_free(gone);
-}
-
-static void close_destination(struct root *root)
-{
-	char **gone = NULL;
-
-	job_destination_close(root->destination, &gone);
-	root->destination = NULL;
-	forget(root, gone);
-}
-
 static void finish(struct root *root)
 {
-	close_destination(root);
+	result_close(root);
 	root->phase = PHASE_IDLE;
 	root->deadline_ns = 0;
 	clients_answer(&root->answer);
@@ -69,44 +51,11 @@ static void finish(struct root *root)
 	programs_answer(root, root->answer.code);
 	job_answer_free(&root->answer);
 	job_request_free(&root->request);
-	for (uint32_t i = 0; i < root->nr_ranks; i++) {
-		free(root->rank[i].bookmark);
-		root->rank[i].bookmark = NULL;
-		root->rank[i].nr_bookmarks = 0;
+	bookmarks_drop(root);
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
 		root->rank[i].dumped = false;
-	}
 	grant_leaves(root);
 	programs_serve(root);
-}
-
-static int commit(struct root *root)
-{
-	struct snapshot s = *root->job;
-	char **gone = NULL;
-	int err;
-
-	s.interval++;
-	s.created = time(NULL);
-	s.times = root->answer;
-	s.nr_ranks = root->nr_ranks;
-	s.rank = calloc(root->nr_ranks, sizeof(*s.rank));
-	if (!s.rank)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < root->nr_ranks; i++) {
-		struct root_rank *r = &root->rank[i];
-
-		s.rank[i].node = r->home->name;
-		s.rank[i].bytes = r->file.bytes;
-		s.rank[i].id = r->file.id;
-		root->answer.bytes += r->file.bytes;
-	}
-	report_clear();
-	err = job_destination_commit(root->destination, &s, &gone);
-	free(s.rank);
-	forget(root, gone);
-	if (!err)
-		root->job->interval = s.interval;
-	return err;
 }
 
 /* ---- from phase to phase -------------------------------------------------------------- */
@@ -138,54 +87,11 @@ static void next_phase(struct root *root, enum phase phase, uint32_t type,
 	root_broadcast(root, type, WIRE_ALL, data, length);
 }
 
-static bool counts(const struct root *root, const struct wire_bookmark *b)
-{
-	return b->sent && b->rank < root->nr_ranks;
-}
-
-/*
- * Transposes the ranks' lists of what they have sent: first[i] to
- * first[i + 1] - 1 of *list is what others have sent to rank i.
- */
-static int turn_bookmarks(struct root *root, size_t *first, struct wire_bookmark **list)
-{
-	for (uint32_t i = 0; i < root->nr_ranks; i++)
-		for (size_t k = 0; k < root->rank[i].nr_bookmarks; k++)
-			if (counts(root, &root->rank[i].bookmark[k]))
-				first[root->rank[i].bookmark[k].rank + 2]++;
-	for (uint32_t i = 2; i <= root->nr_ranks; i++)
-		first[i] += first[i - 1];
-	*list = calloc(first[root->nr_ranks] + first[root->nr_ranks + 1] + 1, sizeof(**list));
-	if (!*list)
-		return -ENOMEM;
-	/* first[i + 1] is the index of the next entry for rank i. */
-	for (uint32_t i = 0; i < root->nr_ranks; i++)
-		for (size_t k = 0; k < root->rank[i].nr_bookmarks; k++) {
-			const struct wire_bookmark *b = &root->rank[i].bookmark[k];
-
-			if (counts(root, b))
-				(*list)[first[b->rank + 1]++] =
-					(struct wire_bookmark){ .rank = i, .sent = b->sent };
-		}
-	return 0;
-}
-
 static void begin_drain(struct root *root)
 {
-	size_t *first = calloc(root->nr_ranks + 2, sizeof(*first));
-	struct wire_bookmark *list = NULL;
-
-	if (!first || turn_bookmarks(root, first, &list)) {
-		free(first);
-		phases_abort(root, ENOMEM, NULL);
-		return;
-	}
 	expect_all(root, PHASE_DRAIN);
-	for (uint32_t i = 0; i < root->nr_ranks; i++)
-		wire_queue(&root->rank[i].node->wire, WIRE_DRAIN, i, root->id, list + first[i],
-			   (first[i + 1] - first[i]) * sizeof(*list));
-	free(list);
-	free(first);
+	if (bookmarks_send(root))
+		phases_abort(root, ENOMEM, NULL);
 }
 
 static void close_gates(struct root *root)
@@ -260,7 +166,7 @@ static void after_resume(struct root *root)
 static void after_sync(struct root *root)
 {
 	int32_t number = root->request.signal;
-	int err = commit(root);
+	int err = result_commit(root);
 
 	if (err) {
 		phases_abort(root, -err, report_message());
@@ -386,18 +292,6 @@ static void rank_failed(struct root *root, const struct root_rank *r, const stru
 	failed(root, who, h, data);
 }
 
-static int take_bookmarks(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
-{
-	r->nr_bookmarks = h->length / sizeof(*r->bookmark);
-	r->bookmark = calloc(r->nr_bookmarks + 1, sizeof(*r->bookmark));
-	if (!r->bookmark) {
-		r->nr_bookmarks = 0;
-		return -ENOMEM;
-	}
-	memcpy(r->bookmark, data, r->nr_bookmarks * sizeof(*r->bookmark));
-	return 0;
-}
-
 static void count_standing(struct root *root, const struct wire_header *h, const uint8_t *data)
 {
 	struct wire_copied told;
@@ -428,7 +322,7 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		r->dumped = true;	/* perhaps before all ranks have said that they go on */
 	if (h->type != expected[root->phase] || !r->pending)
 		return;
-	if (h->type == WIRE_BOOKMARKS && take_bookmarks(r, h, data)) {
+	if (h->type == WIRE_BOOKMARKS && bookmarks_take(r, h, data)) {
 		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
@@ -517,16 +411,6 @@ static int ready(const struct root *root, const char **why)
 	return root->nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
 }
 
-static int open_destination(struct root *root, const struct job_request *request)
-{
-	char **gone = NULL;
-	int err = job_destination_open(&root->destination, request->path, request->local,
-				       request->keep, &gone);
-
-	forget(root, gone);
-	return err;
-}
-
 int phases_begin(struct root *root, struct job_request *request, const char **why)
 {
 	int err;
@@ -537,7 +421,7 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	if (err)
 		return err;
 	report_clear();
-	err = open_destination(root, request);
+	err = result_open(root, request);
 	if (err) {
 		*why = report_message();
 		return err;

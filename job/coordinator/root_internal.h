@@ -2,8 +2,8 @@
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
- * other releases), phases.c (a checkpoint), clients.c, programs.c and trigger.c
- * (requests), addresses.c, descriptors.c.
+ * other releases), phases.c (a checkpoint), bookmarks.c, result.c, clients.c,
+ * programs.c and trigger.c (requests), addresses.c, descriptors.c.
  * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -130,6 +130,21 @@ void phases_abort(struct root *root, int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(const struct root *root);
 void phases_timeout(struct root *root);
+
+/* ---- bookmarks.c ---- */
+/* Keeps what a rank has answered: 0 or -ENOMEM. */
+int bookmarks_take(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
+/* Sends DRAIN to all ranks, each with what the others have sent to it: 0 or -ENOMEM. */
+int bookmarks_send(struct root *root);
+void bookmarks_drop(struct root *root);
+
+/* ---- result.c ---- */
+/* Opens root->destination as the request says: 0 or -errno with a message. */
+int result_open(struct root *root, const struct job_request *request);
+/* All files are complete: writes the manifest.  0 or -errno with a message. */
+int result_commit(struct root *root);
+/* Removes what was not committed. */
+void result_close(struct root *root);
 
 /* ---- addresses.c ---- */
 /* A restarted rank has connected: if it was the last one, all nodes need the addresses. */
