@@ -82,7 +82,7 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	dkms_install check-kernels check-debug lint demo bench deb deps help kmod-farm
+	dkms_install check-kernels check-debug lint demo bench deb rpm deps help kmod-farm
 
 all: module user
 
@@ -99,6 +99,7 @@ help:
 #: modules_install  the module, into the kernel's own folder
 #: dkms_install     the module's sources, to /usr/src for dkms
 #: deb              Debian packages, in build/deb/
+#: rpm              rpm packages, in build/rpm/RPMS/
 #: check            all tests; the module runs in the emulated machine
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
 #: check-debug      core tests under a kernel with KASAN and lockdep
@@ -194,12 +195,25 @@ deb:
 	cd $(B)/deb/kcr-$(VERSION) && dpkg-buildpackage --no-sign -Jauto
 	rm -rf $(B)/deb/kcr-$(VERSION)
 
+# ---- rpm packages -----------------------------------------------------------------
+
+# Where rpm does not know what is installed it cannot look for what the build needs.
+RPMFLAGS ?= $(if $(wildcard /etc/debian_version),--nodeps)
+
+rpm:
+	$(if $(wildcard /etc/debian_version),@tests/deps rpm)
+	rm -rf $(B)/rpm
+	mkdir -p $(B)/rpm/SOURCES
+	tar -czf $(B)/rpm/SOURCES/kcr-$(VERSION).tar.gz --exclude-vcs --exclude=./build \
+		--owner=0 --group=0 --transform='flags=r;s,^\.,kcr-$(VERSION),' .
+	rpmbuild -ba --define '_topdir $(CURDIR)/$(B)/rpm' $(RPMFLAGS) rpm/kcr.spec
+
 # ---- tests --------------------------------------------------------------------
 
 deps:
 	tests/deps
 
-check check-kernels check-debug lint demo bench deb: export MAKEFLAGS =
+check check-kernels check-debug lint demo bench deb rpm: export MAKEFLAGS =
 
 check:
 	@tests/deps
