@@ -4,32 +4,24 @@
 
 Every round measures everything once, in turn, so that a slow spell of the
 machine hits all of them; medians are printed, and ratios of medians.  Files are
-on tmpfs.  `cat` moves as many bytes as the context file has."""
+on tmpfs.  `cat` moves as many bytes as the context file has.  KCR_MIB= sets the size of the large
+process."""
 import json
 import os
 import shutil
 import signal
-import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
+from samples import EMULATED, ROUNDS, median, record, samples, save
+
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
 BENCH = os.path.join(TOP, "build/tests/bench")
-ROUNDS = int(os.environ.get("KCR_ROUNDS", "5"))
-LARGE = 256
-results = {}
-
-
-def record(name, value):
-    results.setdefault(name, []).append(value)
-
-
-def median(name):
-    return statistics.median(results[name]) if name in results else None
+LARGE = int(os.environ.get("KCR_MIB", "256"))
 
 
 def run(*command, check=True):
@@ -94,7 +86,10 @@ def varints(data):
 
 
 def criu(pid, name):
-    """CRIU's dump of the same process, left running; frozen time from its statistics."""
+    """CRIU's dump of the same process, left running; frozen time from its statistics.
+    Without CRIU there is nothing to compare with."""
+    if not shutil.which("criu"):
+        return
     directory = tempfile.mkdtemp(prefix="criu.")
     took, _, _, code = run("criu", "dump", "-t", str(pid), "-D", directory, "-R", "--shell-job",
                            "-o", "log", check=False)
@@ -105,7 +100,7 @@ def criu(pid, name):
         length = struct.unpack("<I", data[8:12])[0]
         stats = varints(varints(data[12:12 + length])[1])
         record(f"{name} criu frozen", stats[2] / 1e3)
-    elif f"{name} criu failed" not in results:
+    elif f"{name} criu failed" not in samples:
         record(f"{name} criu failed", 1)
         with open(f"{directory}/log") as f:
             print("criu dump failed:", [line for line in f if "Error" in line][:3], file=sys.stderr)
@@ -183,7 +178,7 @@ def rate(name):
 def steady_addresses():
     """An emulator translates a program's code again wherever it is loaded, which
     costs every command 20-40 ms that a real processor does not need."""
-    if os.environ.get("KCR_NATIVE") != "1":
+    if EMULATED:
         with open("/proc/sys/kernel/randomize_va_space", "w") as f:
             f.write("0")
 
@@ -191,7 +186,7 @@ def steady_addresses():
 def report():
     print(f"\n{os.uname().release}, {os.cpu_count()} processors, {ROUNDS} rounds, medians; "
           f"process of {LARGE} MiB, files on tmpfs"
-          + ("" if os.environ.get("KCR_NATIVE") == "1" else "; emulated, addresses not randomized"))
+          + ("; emulated, addresses not randomized" if EMULATED else ""))
     row("snapshot: stop time", ms(median("snapshot stopped")), "<= 25 ms",
         median("snapshot stopped") <= 25)
     print(f"    of it the copy-on-write clone {ms(median('snapshot clone'))}; "
@@ -210,7 +205,7 @@ def report():
         print(f"    criu dump {ms(median('small criu whole'))}; stopped "
               f"{ms(median('small kcr stopped'))} against {ms(median('small criu frozen'))}")
     row("scan of 16 GiB sparse, 64 pages touched", ms(median("scan")), "<= 20 ms", median("scan") <= 20)
-    memory = max(results["dump memory"] + results["restart memory"] + results["snapshot memory"]) / 1024
+    memory = max(samples["dump memory"] + samples["restart memory"] + samples["snapshot memory"]) / 1024
     row("memory of the tools", f"{memory:.1f} MiB", "<= 64 MiB", memory <= 64)
 
 
@@ -223,6 +218,7 @@ def main():
         sparse_round()
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
     shutil.rmtree(directory)
+    save("checkpoint", mib=LARGE)
     report()
 
 

@@ -9,26 +9,17 @@ import json
 import os
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
 
+from samples import EMULATED, ROUNDS, median, record, save
+
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
 BENCH = os.path.join(TOP, "build/tests/bench")
-ROUNDS = int(os.environ.get("KCR_ROUNDS", "5"))
 MIB = int(os.environ.get("KCR_MIB", "256"))
 PERCENT, LENGTH = 5, 20
-results = {}
-
-
-def record(name, value):
-    results.setdefault(name, []).append(value)
-
-
-def median(name):
-    return statistics.median(results[name])
 
 
 class Program:
@@ -126,12 +117,13 @@ def report():
 
 def main():
     directory = tempfile.mkdtemp(prefix="kcr-bench.")
-    if os.environ.get("KCR_NATIVE") != "1":  # see checkpoint.py
+    if EMULATED:  # see checkpoint.py
         with open("/proc/sys/kernel/randomize_va_space", "w") as f:
             f.write("0")
     for _ in range(ROUNDS):
         one_round(directory)
     shutil.rmtree(directory)
+    save("increments", mib=MIB, percent=PERCENT, length=LENGTH)
     report()
 
 
