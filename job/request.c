@@ -108,6 +108,24 @@ void job_request_free(struct job_request *request)
 	memset(request, 0, sizeof(*request));
 }
 
+static void add_warnings(cJSON *json, const struct job_answer *answer)
+{
+	cJSON *list = cJSON_AddArrayToObject(json, "warnings");
+
+	for (size_t i = 0; i < JOB_MAX_WARNINGS && answer->warning[i]; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(answer->warning[i]));
+}
+
+static void get_warnings(const cJSON *json, struct job_answer *out)
+{
+	const cJSON *item;
+	size_t count = 0;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "warnings"))
+		if (cJSON_IsString(item) && count < JOB_MAX_WARNINGS)
+			out->warning[count++] = strdup(item->valuestring);
+}
+
 char *job_answer_format(const struct job_answer *answer)
 {
 	cJSON *json = cJSON_CreateObject();
@@ -129,6 +147,8 @@ char *job_answer_format(const struct job_answer *answer)
 	cJSON_AddNumberToObject(json, "stopped_ms", answer->stopped_ms);
 	if (answer->committed)
 		cJSON_AddTrueToObject(json, "committed");
+	if (answer->warning[0])
+		add_warnings(json, answer);
 	return print_and_delete(json);
 }
 
@@ -158,6 +178,7 @@ int job_answer_parse(const char *line, struct job_answer *out)
 	out->commit_ms = get_number(json, "commit_ms", TIME_MAX);
 	out->stopped_ms = get_number(json, "stopped_ms", TIME_MAX);
 	out->committed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "committed"));
+	get_warnings(json, out);
 	cJSON_Delete(json);
 	return 0;
 }
@@ -165,6 +186,8 @@ int job_answer_parse(const char *line, struct job_answer *out)
 void job_answer_free(struct job_answer *answer)
 {
 	free(answer->message);
+	for (size_t i = 0; i < JOB_MAX_WARNINGS; i++)
+		free(answer->warning[i]);
 	free(answer->path);
 	memset(answer, 0, sizeof(*answer));
 }

@@ -6,7 +6,8 @@
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
  *	 "keep":1,"local":"/scratch","snapshot":true,"arguments":["--compress=lz4"]}
  *	{"code":0,"path":…,"ranks":4,"not_copied":0,"bytes":…,"gate_ms":…,"drain_ms":…,
- *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…}  or  {"code":16,"message":"…"}
+ *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…,"warnings":["rank 3: …"]}
+ *	or  {"code":16,"message":"…"}
  * If there is a signal, which mpirun may not survive, an answer with "committed":true
  * comes first, as soon as the checkpoint is complete.
  * The socket has an abstract name, so nothing is left behind; both ends check the
@@ -25,6 +26,7 @@
 
 #define JOB_LINE_MAX	65536		/* bytes of a request or an answer */
 #define JOB_MAX_ARGUMENTS 16
+#define JOB_MAX_WARNINGS 20		/* in an answer: further ones are left out */
 
 struct job_request {
 	char *path;			/* absolute, ends in ".kcr" */
@@ -40,6 +42,7 @@ struct job_request {
 struct job_answer {
 	int code;			/* errno, 0: done */
 	char *message;			/* of a failure, or NULL */
+	char *warning[JOB_MAX_WARNINGS];	/* "rank 3: …"; NULL after the last one */
 	char *path;
 	uint64_t bytes;
 	uint32_t ranks;

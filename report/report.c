@@ -19,6 +19,7 @@
 #include "plain.h"
 
 #define LINES_ROOM	16384
+#define WARNING		"warning: "
 
 enum record_state { RECORD_EMPTY, RECORD_CLAIMED, RECORD_READY };
 
@@ -41,6 +42,7 @@ static struct record own_record;
 static struct record *record = &own_record;
 static const char *program = "kcr";
 static int level;
+static void (*listener)(const char *text);
 
 /*
  * Names and paths may contain anything, and a message must be one line: libcr
@@ -109,6 +111,13 @@ static void leave_line(const char *line)
 		memcpy(shared->lines + at, line, length);
 }
 
+static void say(const char *line)
+{
+	fprintf(stderr, "%s: %s\n", program, line);
+	if (listener && !strncmp(line, WARNING, strlen(WARNING)))
+		listener(line + strlen(WARNING));
+}
+
 /* One write per line, so that lines of several processes do not mix. */
 static void print_line(const char *kind, const char *format, va_list args)
 {
@@ -120,7 +129,7 @@ static void print_line(const char *kind, const char *format, va_list args)
 	if (shared && shared->owner != getpid())
 		leave_line(line);
 	else
-		fprintf(stderr, "%s: %s\n", program, line);
+		say(line);
 }
 
 void report_relay(void)
@@ -138,7 +147,7 @@ void report_relay(void)
 		/* Empty: its writer was killed while writing, or it did not fit. */
 		length = strnlen(line, end - shared->printed);
 		if (length)
-			fprintf(stderr, "%s: %s\n", program, line);
+			say(line);
 	}
 }
 
@@ -149,8 +158,13 @@ void report_warn(const char *format, ...)
 	if (level < 0)
 		return;
 	va_start(args, format);
-	print_line("warning: ", format, args);
+	print_line(WARNING, format, args);
 	va_end(args);
+}
+
+void report_on_warning(void (*new_listener)(const char *text))
+{
+	listener = new_listener;
 }
 
 void report_verbose(const char *format, ...)

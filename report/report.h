@@ -27,6 +27,9 @@ void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Progress for -v / KCR_DEBUG. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* `listener` gets every later warning of this process that is printed, too; NULL: none. */
+void report_on_warning(void (*listener)(const char *text));
+
 void report_set_program(const char *name);	/* prefix of printed lines */
 void report_set_level(int level);		/* -2 silent, -1 no warnings, 0 normal, 1 verbose */
 

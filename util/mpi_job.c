@@ -98,6 +98,8 @@ static void print_answer(const struct job_answer *a, int target, bool json)
 			    "until they were written, and the others waited for them (a stopped "
 			    "process, private huge pages, or a limit of processes or of memory)",
 			    a->not_copied, a->ranks);
+	for (size_t i = 0; i < JOB_MAX_WARNINGS && a->warning[i]; i++)
+		report_warn("%s", a->warning[i]);
 	report_verbose("%" PRIu32 " ranks, %.1f MB; they were stopped for %.1f ms (gate %.1f, drain "
 		       "%.1f, copy %.1f, dump %.1f)", a->ranks, (double)a->bytes / 1e6,
 		       a->stopped_ms, a->gate_ms, a->drain_ms, a->copy_ms, a->dump_ms);

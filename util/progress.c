@@ -7,9 +7,18 @@
 #include <unistd.h>
 
 #include "proc/clock.h"
+#include "report/report.h"
 
 #define INTERVAL_NS	200000000ull
 #define BAR_WIDTH	40
+
+static void print_warning(const char *text)
+{
+	printf("{\"event\":\"warning\",\"message\":");
+	json_string(text);
+	puts("}");
+	fflush(stdout);
+}
 
 void progress_init(struct progress *p, bool quiet, bool json)
 {
@@ -18,6 +27,7 @@ void progress_init(struct progress *p, bool quiet, bool json)
 		.bar = !quiet && !json && isatty(STDERR_FILENO),
 		.last_ns = now_ns(),
 	};
+	report_on_warning(json ? print_warning : NULL);
 }
 
 static void draw(uint64_t done, uint64_t total)

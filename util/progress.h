@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Progress of a tool: a bar on a terminal, JSON lines for programs, else
- * nothing.
+ * nothing.  With JSON, warnings are such lines as well.
  */
 #ifndef KCR_UTIL_PROGRESS_H
 #define KCR_UTIL_PROGRESS_H

@@ -110,13 +110,23 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 	return err;
 }
 
+static const char *string_of(const cJSON *json, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, name));
+}
+
+static bool is_event(const cJSON *json, const char *name)
+{
+	const char *event = string_of(json, "event");
+
+	return event && !strcmp(event, name);
+}
+
 static void take_event(struct dump *d, const cJSON *json)
 {
-	const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
-
-	if (event && !strcmp(event, "ready")) {
+	if (is_event(json, "ready")) {
 		d->state = DUMP_READY;
-	} else if (event && !strcmp(event, "released")) {
+	} else if (is_event(json, "released")) {
 		d->state = DUMP_RELEASED;
 		d->copied = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "copied"));
 	}
@@ -175,7 +185,7 @@ void dump_go_on(struct dump *d)
 static int take_file(struct dump *d, const cJSON *json)
 {
 	const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(json, "bytes");
-	const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "id"));
+	const char *id = string_of(json, "id");
 
 	if (!cJSON_IsNumber(bytes) || bytes->valuedouble < 0 || !id ||
 	    sscanf(id, "%" SCNx64, &d->id) != 1)
@@ -188,14 +198,13 @@ static int take_file(struct dump *d, const cJSON *json)
 static int outcome(struct dump *d, const char *line, char **message)
 {
 	cJSON *json = cJSON_Parse(line);
-	const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event"));
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "message"));
+	const char *text = string_of(json, "message");
 	const cJSON *code = cJSON_GetObjectItemCaseSensitive(json, "code");
 	int err = -EIO;
 
-	if (event && !strcmp(event, "done"))
+	if (is_event(json, "done"))
 		err = take_file(d, json);
-	else if (event && !strcmp(event, "error") && cJSON_IsNumber(code) && code->valueint > 0)
+	else if (is_event(json, "error") && cJSON_IsNumber(code) && code->valueint > 0)
 		err = -code->valueint;
 	if (err && text)
 		*message = strdup(text);
@@ -203,19 +212,45 @@ static int outcome(struct dump *d, const char *line, char **message)
 	return err;
 }
 
-int dump_finish(struct dump *d, char **message)
+static void add_warning(char *all, const char *warning)
+{
+	size_t used = strlen(all);
+
+	if (warning && used + strlen(warning) + 2 <= DUMP_WARNINGS)
+		sprintf(all + used, "%s\n", warning);
+}
+
+/* Those in its output, NULL: none. */
+static char *take_warnings(const char *line)
+{
+	char all[DUMP_WARNINGS] = "";
+	const char *end;
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		cJSON *json = cJSON_ParseWithLength(line, end - line);
+
+		if (is_event(json, "warning"))
+			add_warning(all, string_of(json, "message"));
+		cJSON_Delete(json);
+	}
+	return *all ? strdup(all) : NULL;
+}
+
+int dump_finish(struct dump *d, char **text)
 {
 	char *line = d->text;
 	int err = -EIO;
 
-	*message = NULL;
+	*text = NULL;
 	if (d->length) {
 		if (line[d->length - 1] == '\n')
 			line[d->length - 1] = '\0';
-		err = outcome(d, strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line, message);
+		err = outcome(d, strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line, text);
 	}
-	if (err && !*message)
-		*message = strdup(COMMAND " ended without a result");
+	if (!err)
+		*text = take_warnings(line);
+	else if (!*text)
+		*text = strdup(COMMAND " ended without a result");
 	close(d->fd);
 	if (d->hold >= 0)
 		close(d->hold);

@@ -49,11 +49,13 @@ bool dump_is_held(const struct dump *d);
 /* Lets one that waits go on. */
 void dump_go_on(struct dump *d);
 
+#define DUMP_WARNINGS	2048	/* bytes: more are left out */
+
 /*
- * After its end: 0 with `bytes` and `id`, or -errno with *message (malloc()ed).  Frees
- * everything.
+ * After its end: 0 with `bytes` and `id`, and its warnings in *text, each with a newline
+ * (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else.
  */
-int dump_finish(struct dump *d, char **message);
+int dump_finish(struct dump *d, char **text);
 
 /* Cancels it; it still ends as above. */
 void dump_cancel(struct dump *d);

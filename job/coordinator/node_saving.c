@@ -105,18 +105,19 @@ static void remove_useless(struct node *node)
 
 void saving_ended(struct node *node, struct member *m)
 {
-	char *message;
-	int err = dump_finish(&m->dump, &message);
+	char *text;
+	int err = dump_finish(&m->dump, &text);
 
 	if (err) {
-		tell_failure(node, m->dump_id, m->rank, -err, message ? message : "cannot be saved");
+		tell_failure(node, m->dump_id, m->rank, -err, text ? text : "cannot be saved");
 	} else if (m->dump_id == node->id) {
 		node->saved[node->nr_saved++] = (struct saved){
 			m->rank, { m->dump.bytes, m->dump.id },
 		};
-		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, NULL, 0);
+		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, text,
+			   text ? strlen(text) : 0);
 	}
-	free(message);
+	free(text);
 	if (!saving_more(node))
 		wire_flush(&node->root);
 	remove_useless(node);

@@ -318,8 +318,10 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		rank_failed(root, r, h, data);
 		return;
 	}
-	if (h->type == WIRE_DUMPED)
+	if (h->type == WIRE_DUMPED) {
 		r->dumped = true;	/* perhaps before all ranks have said that they go on */
+		warnings_take(root, r, h, data);
+	}
 	if (h->type != expected[root->phase] || !r->pending)
 		return;
 	if (h->type == WIRE_BOOKMARKS && bookmarks_take(r, h, data)) {

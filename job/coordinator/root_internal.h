@@ -2,8 +2,8 @@
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
- * other releases), phases.c (a checkpoint), bookmarks.c, result.c, clients.c,
- * programs.c and trigger.c (requests), addresses.c, descriptors.c.
+ * other releases), phases.c (a checkpoint), bookmarks.c, result.c, warnings.c,
+ * clients.c, programs.c and trigger.c (requests), addresses.c, descriptors.c.
  * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -145,6 +145,11 @@ int result_open(struct root *root, const struct job_request *request);
 int result_commit(struct root *root);
 /* Removes what was not committed. */
 void result_close(struct root *root);
+
+/* ---- warnings.c ---- */
+/* Adds those that came with DUMPED to the answer. */
+void warnings_take(struct root *root, const struct root_rank *r, const struct wire_header *h,
+		   const uint8_t *data);
 
 /* ---- addresses.c ---- */
 /* A restarted rank has connected: if it was the last one, all nodes need the addresses. */

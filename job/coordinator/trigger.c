@@ -72,4 +72,6 @@ void trigger_answer(const struct job_answer *answer)
 			answer->message ? answer->message : strerror(answer->code));
 	else
 		fprintf(stderr, "KCR: saved to %s\n", answer->path);
+	for (size_t i = 0; i < JOB_MAX_WARNINGS && answer->warning[i]; i++)
+		fprintf(stderr, "KCR: warning: %s\n", answer->warning[i]);
 }

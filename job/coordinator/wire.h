@@ -72,7 +72,7 @@ enum wire_type {
 	WIRE_DRAIN,		/* struct wire_bookmark[]: what each peer has sent to this rank */
 	WIRE_DRAINED,
 	WIRE_DUMP,		/* root → daemon: struct wire_dump */
-	WIRE_DUMPED,
+	WIRE_DUMPED,		/* daemon → root: warnings, each with a newline */
 	WIRE_SYNC,		/* root → daemon */
 	WIRE_SYNCED,		/* daemon → root: struct wire_synced */
 	WIRE_SIGNAL,		/* root → daemon: int32_t */

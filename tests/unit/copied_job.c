@@ -73,6 +73,9 @@ static int finish(int rank, const char *path)
 	}
 	if (rename(staged_path("writing", rank), path) || stat(path, &st))
 		return 1;
+	if (staged("warns", rank))
+		puts("{\"event\":\"warning\",\"message\":\"a \\\"thing\\\" is lost\"}\n"
+		     "{\"event\":\"warning\",\"message\":\"another\"}");
 	printf("{\"event\":\"done\",\"bytes\":%d,\"id\":\"%016x\"}\n", (int)st.st_size, ID + rank);
 	return 0;
 }

@@ -116,6 +116,26 @@ static void not_read_back(void **state)
 	snapshot_free(s);
 }
 
+/* What is warned of while a rank is saved reaches the one who has asked. */
+static void warned(void **state)
+{
+	(void)state;
+	stage_mark("warns", 2);
+	stage_mark("write", -1);
+	request_begins();
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	assert_int_equal(pthread_join(stage.client, NULL), 0);
+	assert_int_equal(stage.answer.code, 0);
+	assert_non_null(stage.answer.warning[0]);
+	assert_string_equal(stage.answer.warning[0], "rank 2: a \"thing\" is lost");
+	assert_non_null(stage.answer.warning[1]);
+	assert_string_equal(stage.answer.warning[1], "rank 2: another");
+	assert_null(stage.answer.warning[2]);
+	close(stage.request_fd);
+	job_answer_free(&stage.answer);
+	unlink(staged_path("warns", 2));
+}
+
 /* One that is written standing still is reported. */
 static void not_copied(void **state)
 {
@@ -330,7 +350,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_JOB(all_or_none), WITH_JOB(refused), WITH_JOB(checked_first),
-		WITH_JOB(once_each_way), WITH_JOB(not_read_back), WITH_JOB(not_copied), WITH_JOB(disk_is_full),
+		WITH_JOB(once_each_way), WITH_JOB(not_read_back), WITH_JOB(warned),
+		WITH_JOB(not_copied), WITH_JOB(disk_is_full),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
 		WITH_JOB(asked_together),
