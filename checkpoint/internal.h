@@ -203,6 +203,11 @@ void mapped_free(struct description *d);
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
 			 Kcr__Process *process);
 
+/* ---- thread.c ---- */
+
+/* Lists the threads of a stopped process in `p`. */
+int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p);
+
 /* ---- absolute_sleep.c ---- */
 
 /* Turns a sleep until an absolute time of this boot into one for the time left. */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The threads of a stopped process: registers, xstate, and what each has of its own. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/xstate.h"
+#include "checkpoint/internal.h"
+#include "device/device.h"
+#include "report/report.h"
+
+static int thread_state(const struct kcr_thread *from, Kcr__Thread *t)
+{
+	t->tid = from->tid;
+	t->sigmask = from->sigmask;
+	t->has_held = t->held = from->flags & KCR_THREAD_HELD;
+	t->has_altstack_sp = t->has_altstack_size = t->has_altstack_flags = true;
+	t->altstack_sp = from->altstack_sp;
+	t->altstack_size = from->altstack_size;
+	t->altstack_flags = from->altstack_flags;
+	t->has_robust_list = t->has_clear_child_tid = true;
+	t->robust_list = from->robust_list;
+	t->clear_child_tid = from->clear_child_tid;
+	t->has_rseq = t->has_rseq_len = t->has_rseq_sig = from->rseq != 0;
+	t->rseq = from->rseq;
+	t->rseq_len = from->rseq_len;
+	t->rseq_sig = from->rseq_sig;
+	t->has_pdeath_signal = t->has_securebits = true;
+	t->pdeath_signal = from->pdeath_signal;
+	t->securebits = from->securebits;
+	t->reg = malloc(KCR_NR_REGS * sizeof(*t->reg));
+	t->xstate.data = malloc(from->xstate_size);
+	if (!t->reg || !t->xstate.data)
+		return -ENOMEM;
+	t->n_reg = KCR_NR_REGS;
+	for (int i = 0; i < KCR_NR_REGS; i++)
+		t->reg[i] = from->regs[i];
+	t->xstate.len = from->xstate_size;
+	memcpy(t->xstate.data, from + 1, from->xstate_size);
+	return 0;
+}
+
+static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
+{
+	const size_t n = sizeof(from->data) / sizeof(*from->data);
+
+	if (from->kind == KCR_RESTART_NONE)
+		return 0;
+	t->restart = malloc(sizeof(*t->restart));
+	if (!t->restart)
+		return -ENOMEM;
+	kcr__restart_block__init(t->restart);
+	t->restart->kind = from->kind;
+	t->restart->data = malloc(n * sizeof(*t->restart->data));
+	if (!t->restart->data)
+		return -ENOMEM;
+	t->restart->n_data = n;
+	for (size_t i = 0; i < n; i++)
+		t->restart->data[i] = from->data[i];
+	return 0;
+}
+
+static int describe_thread(struct checkpoint *c, const struct process_probe *probe,
+			   struct kcr_thread *from, Kcr__Process *p)
+{
+	Kcr__Thread *t = malloc(sizeof(*t));
+	int err = 0;
+
+	if (!t)
+		return report_errno(-ENOMEM, "process %d", p->pid);
+	kcr__thread__init(t);
+	p->thread[p->n_thread++] = t;
+	absolute_sleep_settle(from);
+	if (thread_state(from, t) || thread_restart(&from->restart, t))
+		return report_errno(-ENOMEM, "process %d", p->pid);
+	c->attempt.description.preamble.xfeatures |=
+		arch_xstate_features(t->xstate.data, t->xstate.len);
+	for (size_t i = 0; !err && attributes[i]; i++)
+		if (attributes[i]->save_thread)
+			err = attributes[i]->save_thread(probe, t);
+	return err;
+}
+
+int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p)
+{
+	void *records;
+	size_t stride;
+	int count = device_threads(c->attempt.job, p->pid, &c->attempt.info, &records, &stride);
+	int err = 0;
+
+	if (count < 0)
+		return count;
+	p->thread = calloc(count + 1, sizeof(*p->thread));
+	if (!p->thread)
+		err = report_errno(-ENOMEM, "process %d", p->pid);
+	for (int i = 0; !err && i < count; i++)
+		err = describe_thread(c, probe, (void *)((char *)records + i * stride), p);
+	c->result->nr_threads += p->n_thread;
+	free(records);
+	return err;
+}
