@@ -14,7 +14,7 @@
 /* Has "mca:FRAMEWORK:cr:version" a line in what ompi_info says? */
 static const char *missing_from(const char *listing)
 {
-	static const char *const components[] = { "btl", "hook", "schizo", "osc" };
+	static const char *const components[] = { "btl", "hook", "osc" };
 	char line[32];
 
 	for (size_t i = 0; i < sizeof(components) / sizeof(*components); i++) {
@@ -48,7 +48,7 @@ void check_open_mpi(struct check_answer *answer)
 				     version, missing);
 		else
 			check_answer(answer, CHECK_OK, "", "Open MPI %s has the components btl/cr, "
-				     "hook/cr, schizo/cr and osc/cr", version);
+				     "hook/cr and osc/cr", version);
 	}
 	free(listing);
 }

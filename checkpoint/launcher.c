@@ -21,6 +21,10 @@ static const struct launcher {
 	const char *const *name;	/* of executables; ends in NULL */
 	const char *text;		/* why not, and what to do */
 } launchers[] = {
+	{ (const char *const[]){ "cr_mpirun", "cr_rank", NULL },
+	  "the ranks of its MPI job are children of cr_node, and would be lost: save the job as a "
+	  "whole, by cr_checkpoint with the PID of cr_mpirun; in a script, put cr_batch before "
+	  "cr_mpirun" },
 	{ (const char *const[]){ "srun", "sattach", NULL },
 	  "the tasks of its step are children of slurmstepd, and would be lost: start them with "
 	  "cr_mpirun, or each under a cr_batch of its own (srun cr_batch, see kcr-batch(7)), or wait "

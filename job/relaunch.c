@@ -108,13 +108,23 @@ static int add_placement(char ***command, const char *dir)
 	return err;
 }
 
+/* cr_mpirun is beside cr_restart, which is `self`. */
+static int add_launcher(char ***command, const char *self)
+{
+	const char *slash = strrchr(self, '/');
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*scr_mpirun", slash ? (int)(slash + 1 - self) : 0, self);
+	return strings_add(command, path);
+}
+
 static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
 		 char **overrides)
 {
 	bool placed = s->local && !chosen_anew(TOPIC_HOSTS, overrides) &&
 		      !chosen_anew(TOPIC_MAP, overrides);
 	char count[16];
-	int err = strings_add(command, "mpirun");
+	int err = add_launcher(command, self);
 
 	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
 	if (!err)
@@ -245,10 +255,8 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	if (!err) {
 		set_environment(s->environment);
 		setenv(RELAUNCH_VARIABLE, path, 1);
-		/* The same as the option of this name, if there is one. */
-		setenv("OMPI_MCA_schizo_cr_enable", "1", 1);
 		execvp(command[0], command);
-		err = report_errno(-errno, "cannot start mpirun");
+		err = report_errno(-errno, "cannot start cr_mpirun");
 	}
 	free(found);
 	strings_free(command);
@@ -257,7 +265,7 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 }
 
 /* Adds those of `options` that place the ranks. */
-static int add_places(char ***out, char **options)
+static int add_places(char ***out, char *const *options)
 {
 	int err = 0, values;
 
@@ -275,7 +283,7 @@ static int add_places(char ***out, char **options)
 	return err;
 }
 
-int relaunch_options(const char *dir, char **old, char **now, char ***out)
+int relaunch_options(const char *dir, char *const *old, char *const *now, char ***out)
 {
 	char **placement = NULL;
 	bool placed = false;

@@ -19,7 +19,7 @@ int relaunch_job(const char *dir, const char *self, char **overrides);
  * restarted from `dir`, whose manifest has `old`.  If relaunch_job() has placed
  * the ranks itself, the user's choice is restored.  0 or -ENOMEM.
  */
-int relaunch_options(const char *dir, char **old, char **now, char ***out);
+int relaunch_options(const char *dir, char *const *old, char *const *now, char ***out);
 
 /*
  * For a process started this way: the context file of its rank (malloc()ed) in *file;

@@ -61,7 +61,7 @@ struct job_answer {
 int job_listen(struct ucred *holder);
 
 /*
- * Connects to the coordinator in process `pid`.  A descriptor, or -errno:
+ * Connects to the coordinator in process `pid` or in its parent: it may be the launcher.  A descriptor, or -errno:
  * -ENOENT: it is not an mpirun with a coordinator (checkpoint the process itself).
  */
 int job_connect(pid_t pid);

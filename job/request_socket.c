@@ -200,7 +200,7 @@ static bool find_other(pid_t pid, char *name, size_t room)
 	return found;
 }
 
-int job_connect(pid_t pid)
+static int connect_process(pid_t pid)
 {
 	char name[64];
 	int fd;
@@ -210,4 +210,12 @@ int job_connect(pid_t pid)
 	if (fd < 0 && find_other(pid, name, sizeof(name)))
 		fd = connect_name(name, pid);
 	return fd;
+}
+
+int job_connect(pid_t pid)
+{
+	int fd = connect_process(pid);
+	pid_t parent = fd == -ENOENT ? stat_parent(pid) : 0;
+
+	return parent > 1 ? connect_process(parent) : fd;
 }

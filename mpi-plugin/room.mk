@@ -28,11 +28,10 @@ MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro -Wl,--version-script=mpi-plu
 
 MPI_BTL := $(B)/mpi/mca_btl_cr.so
 MPI_HOOK := $(B)/mpi/mca_hook_cr.so
-MPI_SCHIZO := $(B)/mpi/mca_schizo_cr.so
 MPI_OSC := $(B)/mpi/mca_osc_cr.so
 # Open MPI 5 has another runtime: only the transport is built for it.
 MPI_COMPONENTS := $(MPI_BTL) \
-	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_SCHIZO) $(MPI_OSC))
+	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_OSC))
 
 mpi: $(MPI_COMPONENTS)
 
@@ -61,14 +60,7 @@ $(MPI_OSC): $(call mpi_obj,osc)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lmpi -lopen-pal
 
-$(call room_obj,report) $(call room_obj,proc): FILE_CFLAGS := -fPIC
-
-$(MPI_SCHIZO): $(call mpi_obj,schizo) $(call job_obj,. coordinator secret) \
-		$(call room_obj,report) $(call room_obj,proc)
-	@mkdir -p $(@D)
-	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ \
-		-L$(MPI_LIBDIR) -lopen-rte -lopen-pal -lcjson $(SODIUM_LIBS) -lpthread
+$(call room_obj,proc): FILE_CFLAGS := -fPIC
 
 # For programs that ask for checkpoints themselves; it needs no MPI.
 KCR_MPI_LIB := $(B)/lib/libkcr_mpi.so.0

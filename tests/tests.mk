@@ -94,8 +94,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-om
 CLANG    ?= clang
 
 JOB_ROOMS := job/coordinator job/secret
-NATIVE_SRC := $(filter-out util/cr_% batch/cr_%,\
-	$(foreach r,$(ROOMS) $(JOB_ROOMS) util batch,$(call room_src,$r)))
+NATIVE_SRC := $(filter-out util/cr_% batch/cr_% launch/cr_%,\
+	$(foreach r,$(ROOMS) $(JOB_ROOMS) util batch launch,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
 FUZZ_SRC := $(foreach r,arch/$(KCR_ARCH) proc image report job $(JOB_ROOMS),$(call room_src,$r)) \
 	tests/unit/lone_rank.c

@@ -23,6 +23,7 @@
 #include "job/request.h"
 #include "job/snapshot.h"
 #include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
 #include "util/progress.h"
 
@@ -129,28 +130,16 @@ static int ask(int fd, const struct job_request *request, int target, bool json)
 	return err;
 }
 
+/* Is it, or its parent, a cr_mpirun?  Its child is the launcher. */
 static bool is_mpirun(pid_t pid)
 {
 	char path[PATH_MAX];
 
-	if (proc_link(pid, "exe", path, sizeof(path)) < 0)
-		return false;
-	return !strcmp(basename(path), "orterun") || !strcmp(basename(path), "mpirun");
-}
-
-/* "--mca schizo_cr_enable 1", as added by cr_mpirun, or the same in its environment. */
-static bool is_enabled(pid_t pid)
-{
-	char **environment = proc_environment(pid);
-	size_t length;
-	char *command = proc_text(pid, "cmdline", &length);
-	bool enabled = command && memmem(command, length, "schizo_cr_enable\0001", 19);
-
-	for (char **each = environment; each && *each; each++)
-		enabled = enabled || !strcmp(*each, "OMPI_MCA_schizo_cr_enable=1");
-	free(environment);
-	free(command);
-	return enabled;
+	for (int i = 0; i < 2; i++, pid = stat_parent(pid))
+		if (pid > 0 && proc_link(pid, "exe", path, sizeof(path)) > 0 &&
+		    !strcmp(basename(path), "cr_mpirun"))
+			return true;
+	return false;
 }
 
 bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job_options *job,
@@ -162,8 +151,8 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 				       .snapshot = o->snapshot };
 	int fd = job_connect(o->target);
 
-	if (fd < 0 && is_mpirun(o->target) && is_enabled(o->target)) {
-		*err = report_fail(-EBUSY, "mpirun %d takes no requests: it is starting or ending, "
+	if (fd < 0 && is_mpirun(o->target)) {
+		*err = report_fail(-EBUSY, "cr_mpirun %d takes no requests: it is starting or ending, "
 				   "or has said why its job cannot be checkpointed", o->target);
 		return true;
 	}
@@ -191,7 +180,7 @@ int mpi_job_refuse(pid_t target)
 
 	if (fd >= 0)
 		close(fd);
-	if (fd < 0 && !(is_mpirun(target) && is_enabled(target)))
+	if (fd < 0 && !is_mpirun(target))
 		return 0;
 	return report_fail(-EOPNOTSUPP, "process %d is the mpirun of a job, which cannot be moved as a "
 			   "process: save it with cr_checkpoint and restart it on other nodes", target);

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -346,6 +347,8 @@ static void *node_thread(void *argument)
 		wire_close(&node->member[i]->wire);
 	close(node->listener);
 	free(p);
+	if (node->ended >= 0)
+		close(node->ended);
 	return NULL;
 }
 
@@ -459,18 +462,26 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	return err;
 }
 
-int node_start(const char *root, const char *secret, const char *host, char *name)
+int node_start(const char *root, const char *secret, const char *host, char *name, int *ended)
 {
+	int ends[2] = { -1, -1 }, err = seal_init();
 	struct node *node;
-	int err = seal_init();
 
 	if (err)
 		return err;
 	node = calloc(1, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	err = start(node, root, secret, host, name);
-	if (err)
+	err = ended && pipe2(ends, O_CLOEXEC) ? -errno : 0;
+	node->ended = ends[1];
+	if (!err)
+		err = start(node, root, secret, host, name);
+	if (err) {
+		close(ends[0]);
+		close(ends[1]);
 		free(node);
+	} else if (ended) {
+		*ended = ends[0];
+	}
 	return err;
 }

@@ -34,6 +34,7 @@ struct saved {
 
 struct node {
 	int listener;
+	int ended;			/* is closed at the end; -1 */
 	bool crowded;			/* there was no room for the last rank, which waits */
 	struct wire root;
 	struct member **member;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The component: parameters, whether it is to be used, its start.
- * Without `btl_cr_enable`, `schizo_cr_enable` or its name in the list of BTLs
+ * Without `btl_cr_enable` or its name in the list of BTLs
  * it does nothing and costs nothing.
  */
 #include "btl_cr.h"
@@ -73,10 +73,7 @@ static bool is_listed(void)
 
 static bool is_wanted(void)
 {
-	const char *job = getenv("OMPI_MCA_schizo_cr_enable");
-
-	return cr_param.enable || is_listed() ||
-	       (job && (!strcmp(job, "1") || !strcmp(job, "true")));
+	return cr_param.enable || is_listed();
 }
 
 void cr_fatal(cr_endpoint *ep, const char *what, int error)

@@ -2,7 +2,7 @@
 /*
  * The component hook/cr: lets checkpoints of this rank begin at the end of
  * MPI_Init and end at the beginning of MPI_Finalize.  In jobs that were started
- * without `--mca schizo_cr_enable 1` it does nothing.
+ * without cr_mpirun it does nothing.
  */
 #include "ompi_config.h"
 

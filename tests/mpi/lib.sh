@@ -44,9 +44,29 @@ job_runs() {
 	says running job.out || ended "$job"
 }
 
-# kill_job: mpirun and everything below it, wholesale.
+# kill_job: cr_mpirun and everything below it, wholesale, and with it the daemons and the
+# ranks, their children.
 kill_job() {
+	local daemons
+	daemons=$(daemons_of "$job")
 	kill_tree "$job"
+	# shellcheck disable=SC2086
+	wait_until all_gone $daemons
+}
+
+# daemons_of JOB: the job's cr_node on each node, and what they have started.
+daemons_of() {
+	local root each
+	root=$(variable_of "$(pgrep -P "$1" | head -n 1)" KCR_MPI_ROOT)
+	for each in $(pgrep -x cr_node); do
+		[ -n "$root" ] && [ "$(variable_of "$each" KCR_MPI_ROOT)" = "$root" ] || continue
+		tree_of "$each"
+	done
+}
+
+# variable_of PID NAME: from its environment.
+variable_of() {
+	tr '\0' '\n' < "/proc/$1/environ" 2> /dev/null | sed -n "s/^$2=//p"
 }
 
 # Does the process take requests for the job (is it an mpirun that has begun)?

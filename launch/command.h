@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The command line of mpirun: which of its words are options, where each
+ * program begins, and the same with a proxy before every program.
+ */
+#ifndef LAUNCH_COMMAND_H
+#define LAUNCH_COMMAND_H
+
+struct command {
+	char **options;		/* those before the first program, with their values */
+	char **program;		/* all from the first program on */
+	char **proxied;		/* everything, `inserted` before each program */
+	char **settings;	/* what --mca and its like say, as NAME=VALUE, in this order */
+};
+
+/*
+ * Splits `arguments` (without mpirun itself) as Open MPI's release `major` does.  `inserted` is a
+ * NULL-terminated vector, as are all that are made.  0, or -errno with a message (report.h).
+ */
+int command_split(struct command *c, char *const *arguments, int major, char *const *inserted);
+void command_free(struct command *c);
+
+/* The last value of a parameter there, else that of OMPI_MCA_`name` in the environment; NULL. */
+const char *command_parameter(const struct command *c, const char *name);
+
+#endif /* LAUNCH_COMMAND_H */

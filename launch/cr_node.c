@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cr_node: the daemon of a node, one for each job.  It is the parent of the job's ranks on
+ * this node and saves them when cr_mpirun says so.  Started by cr_rank, with the
+ * socket for the proxies open; see cr_node(8).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "job/coordinator/node.h"
+#include "job/coordinator/wire.h"
+#include "launch/keeper.h"
+#include "launch/reach.h"
+#include "launch/start.h"
+#include "report/report.h"
+
+static void output_to_null(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int n = STDIN_FILENO; n <= STDERR_FILENO; n++)
+		dup2(null, n);
+	close(null);
+}
+
+/* The launcher has bound the proxy that started this to the processors of one rank. */
+static void use_all_processors(void)
+{
+	uint8_t all[START_CPUS];
+
+	memset(all, 0xff, sizeof(all));
+	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
+}
+
+/* Connects to cr_mpirun.  A descriptor that becomes readable when that has gone, or -errno. */
+static int join(char *name)
+{
+	const char *root = getenv(WIRE_ROOT_VARIABLE), *secret = getenv(WIRE_SECRET_VARIABLE);
+	char host[HOST_NAME_MAX + 1] = "";
+	int ended, err;
+
+	gethostname(host, sizeof(host) - 1);
+	err = root && secret && strlen(secret) == WIRE_SECRET ?
+		node_start(root, secret, host, name, &ended) : -EINVAL;
+	if (!err)
+		return ended;
+	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: %s\n", host,
+		report_error() == err ? report_message() : strerror(-err));
+	return err;
+}
+
+int main(void)
+{
+	char name[NODE_NAME_MAX];
+	int listening = 0, ended;
+	socklen_t length = sizeof(listening);
+
+	if (getsockopt(REACH_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) ||
+	    !listening) {
+		fputs("cr_node is started by cr_rank (see cr_mpirun(1))\n", stderr);
+		return EINVAL;
+	}
+	fcntl(REACH_LISTENER, F_SETFD, FD_CLOEXEC);
+	signal(SIGPIPE, SIG_IGN);
+	use_all_processors();
+	ended = join(name);
+	unsetenv(WIRE_SECRET_VARIABLE);
+	output_to_null();
+	keeper_run(REACH_LISTENER, ended < 0 ? -1 : ended, ended < 0 ? NULL : name);
+	return 0;
+}

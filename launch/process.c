@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A rank as the daemon's child.  See process.h. */
+#include "launch/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job/coordinator/wire.h"
+#include "launch/reach.h"
+#include "launch/settings.h"
+#include "launch/start.h"
+
+void process_init(struct process *p)
+{
+	p->pid = 0;
+	p->pidfd = -1;
+	for (int n = 0; n < STREAMS; n++)
+		p->other[n] = -1;
+}
+
+/*
+ * What only daemon and proxy need, the secret above all: images and printed environments
+ * must not contain it.
+ */
+static bool is_ours(const char *assignment)
+{
+	static const char *const names[] = {
+		WIRE_SECRET_VARIABLE, WIRE_DAEMON_VARIABLE, REACH_JOB_VARIABLE, SETTINGS_VARIABLE,
+		SETTINGS_COMPONENTS_VARIABLE,
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t length = strlen(names[i]);
+
+		if (!strncmp(assignment, names[i], length) && assignment[length] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* `daemon` is the assignment to be added, or NULL. */
+static char **environment_of(const struct launch_start *s, char *daemon)
+{
+	size_t count = 0, n = 0;
+	char **out;
+
+	while (s->environment[count])
+		count++;
+	out = calloc(count + 2, sizeof(*out));
+	for (char **each = s->environment; out && *each; each++)
+		if (!is_ours(*each))
+			out[n++] = *each;
+	if (out && daemon)
+		out[n] = daemon;
+	return out;
+}
+
+/* In the child: only calls that are allowed after a fork of a process with threads. */
+static void become(const struct launch_start *s, const struct streams *streams, char **environment)
+{
+	sigset_t none;
+	int err;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a daemon that dies takes its ranks with it */
+	for (int n = 0; n < STREAMS; n++)
+		dup2(streams->rank[n], n);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	err = start_apply(s);
+	if (err) {
+		dprintf(STDERR_FILENO, "KCR: cannot enter %s: %s\n", s->cwd, strerror(-err));
+		_exit(126);
+	}
+	environ = environment;
+	execvp(s->argv[0], s->argv);
+	dprintf(STDERR_FILENO, "KCR: cannot start %s: %s\n", s->argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static int start(struct process *p, const struct launch_start *s, struct streams *streams,
+		 const char *daemon)
+{
+	char assignment[sizeof(WIRE_DAEMON_VARIABLE) + 128];
+	char **environment;
+	pid_t child;
+	int err;
+
+	snprintf(assignment, sizeof(assignment), "%s=%s", WIRE_DAEMON_VARIABLE, daemon ?: "");
+	environment = environment_of(s, daemon ? assignment : NULL);
+	if (!environment)
+		return -ENOMEM;
+	child = fork();
+	if (!child)
+		become(s, streams, environment);
+	err = child < 0 ? -errno : 0;
+	free(environment);
+	if (err)
+		return err;
+	setpgid(child, child);		/* whoever is first */
+	p->pid = child;
+	p->pidfd = syscall(SYS_pidfd_open, child, 0);
+	if (p->pidfd >= 0)
+		return 0;
+	err = -errno;
+	process_signal(p, SIGKILL);
+	waitpid(child, NULL, 0);
+	p->pid = 0;
+	return err;
+}
+
+int process_start(struct process *p, int description, const int given[STREAMS],
+		  const char *daemon)
+{
+	struct launch_start s;
+	struct streams streams;
+	int err = start_read(description, &s);
+
+	if (err)
+		return err;
+	err = streams_open(&streams, given);
+	if (!err) {
+		err = start(p, &s, &streams, daemon);
+		streams_close(streams.rank);
+		if (err)
+			streams_close(streams.other);
+		memcpy(p->other, streams.other, sizeof(p->other));
+	}
+	start_free(&s);
+	return err;
+}
+
+void process_signal(const struct process *p, int number)
+{
+	if (p->pid > 0 && kill(-p->pid, number))
+		kill(p->pid, number);
+}
+
+int process_take(struct process *p)
+{
+	int status = 0;
+
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(p->pidfd);
+	p->pidfd = -1;
+	p->pid = 0;
+	streams_close(p->other);
+	return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How a proxy finds the daemon of its node.  The daemon's socket has an abstract name, made
+ * of the job's number and the node's name: nothing is left behind, and of the proxies of
+ * a job, which start at the same time, the one that gets the name starts the daemon.
+ */
+#ifndef LAUNCH_REACH_H
+#define LAUNCH_REACH_H
+
+/* The number of the job, REACH_JOB hexadecimal digits, which is no secret. */
+#define REACH_JOB_VARIABLE	"KCR_MPI_JOB"
+#define REACH_JOB		16
+
+/*
+ * Connects to the daemon of this node for `job`; starts it if there is none: the program
+ * cr_node beside this one, with the listening socket as descriptor REACH_LISTENER.
+ * A file descriptor, or -errno with a message (report.h).
+ */
+int reach_daemon(const char *job);
+
+#define REACH_LISTENER	3
+
+#endif /* LAUNCH_REACH_H */

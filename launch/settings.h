@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the ranks of a job need to be checkpointable, besides btl/cr itself. */
+#ifndef LAUNCH_SETTINGS_H
+#define LAUNCH_SETTINGS_H
+
+#include "launch/command.h"
+
+/* For the proxies: Open MPI's release; the folders of its components, with Open MPI 5. */
+#define SETTINGS_VARIABLE		"KCR_MPI_SERIES"
+#define SETTINGS_COMPONENTS_VARIABLE	"KCR_MPI_COMPONENTS"
+
+/*
+ * In cr_mpirun, for Open MPI's release `major`: says once on standard error which settings of
+ * the user have no effect, and sets in the environment what the launcher needs.
+ */
+void settings_of_launcher(const struct command *c, int major);
+
+/* In a proxy, which knows them by these variables: in the environment, for its rank. */
+void settings_of_rank(void);
+
+#endif /* LAUNCH_SETTINGS_H */
