@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +39,17 @@ static void use_all_processors(void)
 
 	memset(all, 0xff, sizeof(all));
 	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
+}
+
+/* Seven for each rank may be more than programs are allowed; these have limits of their own. */
+static void allow_many_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* Connects to cr_mpirun.  A descriptor that becomes readable when that has gone, or -errno. */
@@ -72,6 +83,7 @@ int main(void)
 	fcntl(REACH_LISTENER, F_SETFD, FD_CLOEXEC);
 	signal(SIGPIPE, SIG_IGN);
 	use_all_processors();
+	allow_many_files();
 	ended = join(name);
 	unsetenv(WIRE_SECRET_VARIABLE);
 	output_to_null();

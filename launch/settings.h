@@ -3,11 +3,20 @@
 #ifndef LAUNCH_SETTINGS_H
 #define LAUNCH_SETTINGS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "launch/command.h"
 
 /* For the proxies: Open MPI's release; the folders of its components, with Open MPI 5. */
 #define SETTINGS_VARIABLE		"KCR_MPI_SERIES"
 #define SETTINGS_COMPONENTS_VARIABLE	"KCR_MPI_COMPONENTS"
+
+#define SETTINGS_OPEN_MPI	"OMPI_MCA_"	/* before the name of a parameter of Open MPI */
+#define SETTINGS_COMPONENTS	"mca_base_component_path"
+
+/* The n-th setting of ranks, from 0 on, for Open MPI's release `major`; false: there is none. */
+bool settings_list(size_t n, int major, const char **variable, const char **value);
 
 /*
  * In cr_mpirun, for Open MPI's release `major`: says once on standard error which settings of

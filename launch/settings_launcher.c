@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Parameters of Open MPI and PMIx: cr_mpirun's part.  See settings.h. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/openmpi.h"
+#include "launch/settings.h"
+
+/* Only those that a user may have chosen with a reason are worth a line. */
+static const char *wanted(const struct command *c, const char *variable)
+{
+	if (strncmp(variable, SETTINGS_OPEN_MPI, strlen(SETTINGS_OPEN_MPI)))
+		return NULL;
+	return command_parameter(c, variable + strlen(SETTINGS_OPEN_MPI));
+}
+
+/*
+ * mpirun 5.0.7 gives ranks PMIx's folder under the name of Open MPI's parameter, so that no
+ * component outside of its library would be found: the proxy gives them the right one.
+ */
+static void set_components(const struct command *c)
+{
+	const char *given = command_parameter(c, SETTINGS_COMPONENTS);
+	char path[PATH_MAX];
+
+	if (given) {
+		setenv(SETTINGS_COMPONENTS_VARIABLE, given, 1);
+		return;
+	}
+	openmpi_components(path, sizeof(path));
+	if (*path)
+		setenv(SETTINGS_COMPONENTS_VARIABLE, path, 1);
+}
+
+void settings_of_launcher(const struct command *c, int major)
+{
+	const char *variable, *ours;
+	size_t length = 0;
+	char names[160], series[16];
+
+	for (size_t n = 0; settings_list(n, major, &variable, &ours); n++) {
+		const char *value = wanted(c, variable);
+
+		if (value && strcmp(value, ours))
+			length += snprintf(names + length, sizeof(names) - length, "%s%s",
+					   length ? ", " : "", variable + strlen(SETTINGS_OPEN_MPI));
+	}
+	if (length)
+		fprintf(stderr, "KCR: your settings of %s have no effect: a job that can be "
+			"checkpointed needs others\n", names);
+	snprintf(series, sizeof(series), "%d", major);
+	setenv(SETTINGS_VARIABLE, series, 1);
+	/* The topology, in the same way as PMIX_MCA_gds. */
+	setenv(SETTINGS_OPEN_MPI "rtc_hwloc_vmhole", "none", 1);
+	setenv("PMIX_MCA_pmix_hwloc_hole_kind", "none", 1);
+	if (major > 4)
+		set_components(c);
+}
