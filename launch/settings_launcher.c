@@ -18,7 +18,8 @@ static const char *wanted(const struct command *c, const char *variable)
 
 /*
  * mpirun 5.0.7 gives ranks PMIx's folder under the name of Open MPI's parameter, so that no
- * component outside of its library would be found: the proxy gives them the right one.
+ * component outside of its library would be found, and PMIx the user's, of which that
+ * complains: the proxy gives ranks the right one, and mpirun does not hear of it.
  */
 static void set_components(const struct command *c)
 {
@@ -27,6 +28,7 @@ static void set_components(const struct command *c)
 
 	if (given) {
 		setenv(SETTINGS_COMPONENTS_VARIABLE, given, 1);
+		unsetenv(SETTINGS_OPEN_MPI SETTINGS_COMPONENTS);
 		return;
 	}
 	openmpi_components(path, sizeof(path));
