@@ -102,7 +102,6 @@ static int go_on(void)
 	if (self.gate_closed && !err)
 		err = self.btl->gate_open();
 	self.gate_closed = self.gate_closed && err;
-	runtime_expect_loss(false);
 	return err;
 }
 
@@ -140,7 +139,6 @@ static void prepare(uint32_t id)
 		send_failure(id, err, "its messages do not go through btl/cr");
 		return;
 	}
-	runtime_expect_loss(true);
 	err = close_gate();
 	if (err)
 		send_failure(id, err, "cannot close the gate");
@@ -206,7 +204,6 @@ static void take_addresses(const uint8_t *data, size_t length)
 			strerror(-err));
 		_exit(1);
 	}
-	runtime_expect_loss(false);
 }
 
 static void now_left(void)

@@ -4,7 +4,7 @@
  * it in MPI_Init and MPI_Finalize, rank.c is the thread that talks to the
  * daemon and controls btl/cr, ask.c requests checkpoints for the application,
  * launcher.c finds the processes around the rank,
- * runtime.c moves it from a dead PMIx server to the new one, refuse.c refuses
+ * runtime.c goes on without its PMIx server or with another, refuse.c refuses
  * what could not be restarted.
  */
 #ifndef MPI_HOOK_RANK_H
@@ -70,13 +70,12 @@ const char *launcher_get(const struct launcher *l, const char *name);
 
 /* ---- runtime.c ---- */
 
-/* Makes PMIx report when the server is lost.  0 or -errno. */
+/* From now on the loss of the server does not end the rank.  0 or -errno. */
 int runtime_watch(void);
-/* From now on (until false) a lost server may mean a restart. */
-void runtime_expect_loss(bool expect);
 /*
- * In a restored rank: leaves the lost server, takes the PMIX_* and OMPI_*
- * variables of the new environment over, joins the new server.  0 or -errno.
+ * In a restored rank: if there is a server in the new environment, leaves the lost one,
+ * takes the PMIX_* and OMPI_* variables over and joins the new one; else goes on without.
+ * 0 or -errno.
  */
 int runtime_reattach(const struct launcher *l);
 

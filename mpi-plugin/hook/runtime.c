@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connection to the runtime's PMIx server.  A restored rank finds it hung
- * up; PMIx would make Open MPI end the process, so a handler that runs first
- * prevents that while a restart may be the reason.  PMIx is called
- * directly: Open MPI's own wrapper would give the process a new name.
+ * The connection to the runtime's PMIx server.  It is lost when the launcher dies, and in
+ * every restored rank; PMIx would make Open MPI end the process, so a handler that runs
+ * first says that all is done.  Open MPI works without a server, but not after PMIx_Finalize
+ * (in MPI_Finalize 4.1.4 and 5.0.7 then wait for the fence forever), which is called only
+ * to join another one.  PMIx is called directly: Open MPI's own wrapper would give the
+ * process a new name.
  */
+#include "ompi_config.h"
+
+#include "ompi/runtime/params.h"
+
 #include "mpi-plugin/hook/rank.h"
 
 #include <errno.h>
@@ -15,10 +21,19 @@
 #include <unistd.h>
 
 #define LOSS_PATIENCE_MS	5000
+#define MOST_INITS		8	/* PMIx_Init counts */
 
-static atomic_bool loss_expected;
 static atomic_bool lost;
-static bool reattached;		/* Open MPI's own handlers are lost: ours ends the process */
+static bool without_fence;	/* what the user wants in MPI_Finalize */
+
+/* The fence of MPI_Finalize would fail, and be reported; hook_cr.c has a barrier there. */
+static void go_without(void)
+{
+	if (atomic_exchange(&lost, true))
+		return;
+	without_fence = ompi_async_mpi_finalize;
+	ompi_async_mpi_finalize = true;
+}
 
 static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
 			pmix_info_t *info, size_t nr_info, pmix_info_t *results, size_t nr_results,
@@ -31,12 +46,9 @@ static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *sour
 	(void)nr_info;
 	(void)results;
 	(void)nr_results;
-	atomic_store(&lost, true);
-	if (!atomic_load(&loss_expected) && reattached)
-		_exit(1);
+	go_without();
 	if (done)
-		done(atomic_load(&loss_expected) ? PMIX_EVENT_ACTION_COMPLETE :
-		     PMIX_EVENT_NO_ACTION_TAKEN, NULL, 0, NULL, NULL, data);
+		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
 int runtime_watch(void)
@@ -51,11 +63,6 @@ int runtime_watch(void)
 	PMIX_INFO_DESTRUCT(&first);
 	/* Without a callback the result is the handler's index. */
 	return rc < 0 ? -EIO : 0;
-}
-
-void runtime_expect_loss(bool expect)
-{
-	atomic_store(&loss_expected, expect);
 }
 
 static bool is_runtime_variable(const char *assignment)
@@ -117,20 +124,32 @@ static int take_environment(char **fresh)
 	return 0;
 }
 
-int runtime_reattach(const struct launcher *l)
+/* Leaves the lost server, and joins the one of the environment as often as this one. */
+static int change_server(void)
 {
 	pmix_proc_t self;
-	int err;
+	int inits = 0;
 
-	for (int waited = 0; !atomic_load(&lost) && waited < LOSS_PATIENCE_MS; waited++)
-		usleep(1000);
-	PMIx_Finalize(NULL, 0);		/* fails, as its server is lost */
-	err = take_environment(l->environment);
-	if (err)
-		return err;
-	if (PMIx_Init(&self, NULL, 0) != PMIX_SUCCESS)
-		return -ECONNREFUSED;
-	reattached = true;
+	for (; PMIx_Initialized() && inits < MOST_INITS; inits++)
+		PMIx_Finalize(NULL, 0);		/* fails, as its server is lost */
+	while (inits--)
+		if (PMIx_Init(&self, NULL, 0) != PMIX_SUCCESS)
+			return -ECONNREFUSED;
+	ompi_async_mpi_finalize = without_fence;
 	atomic_store(&lost, false);
 	return runtime_watch();
+}
+
+int runtime_reattach(const struct launcher *l)
+{
+	int err;
+
+	/* PMIx hears of the loss at once; PMIX_MCA_pmix_event_caching_window says when it tells. */
+	for (int waited = 0; !atomic_load(&lost) && waited < LOSS_PATIENCE_MS; waited++)
+		usleep(1000);
+	go_without();
+	if (!launcher_get(l, "PMIX_NAMESPACE"))
+		return 0;
+	err = take_environment(l->environment);
+	return err ? err : change_server();
 }
