@@ -29,9 +29,7 @@ MPI_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-z,relro -Wl,--version-script=mpi-plu
 MPI_BTL := $(B)/mpi/mca_btl_cr.so
 MPI_HOOK := $(B)/mpi/mca_hook_cr.so
 MPI_OSC := $(B)/mpi/mca_osc_cr.so
-# Open MPI 5 has another runtime: only the transport is built for it.
-MPI_COMPONENTS := $(MPI_BTL) \
-	$(if $(wildcard $(MPI_INC)/openmpi/orte/mca/schizo),$(MPI_HOOK) $(MPI_OSC))
+MPI_COMPONENTS := $(MPI_BTL) $(MPI_HOOK) $(MPI_OSC)
 
 mpi: $(MPI_COMPONENTS)
 

@@ -18,9 +18,10 @@
 #include <string.h>
 
 #include "job/coordinator/wire.h"
+#include "mpi-plugin/hook/hook_cr_compat.h"
 #include "mpi-plugin/hook/rank.h"
 
-static bool active;
+static bool active, session_first;
 
 /*
  * All take part or none does: those that do wait for all others in MPI_Finalize
@@ -35,11 +36,29 @@ static bool all_have_begun(int err)
 	if (world->c_coll->coll_allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT, MPI_MIN, world,
 					  world->c_coll->coll_allreduce_module))
 		return false;
-	if (missing == rank)
+	if (missing == rank && !session_first)
 		fprintf(stderr, "KCR: this job cannot be checkpointed: rank %d on %s: %s\n", rank,
 			opal_process_info.nodename, err == -ENOENT ?
 			"the daemon of this node does not take part" : strerror(-err));
 	return missing == size;
+}
+
+/*
+ * A session has no MPI_Init, at whose end ranks begin together, and its groups are made by
+ * the runtime's server, which a restored rank may not have: such a job is not saved.
+ */
+static int open_component(void)
+{
+	uint32_t rank, size;
+
+	session_first = getenv(WIRE_ROOT_VARIABLE) && cr_compat_session(&rank, &size);
+	if (!session_first)
+		return OMPI_SUCCESS;
+	fprintf(stderr, "KCR: this job cannot be checkpointed: rank %u has called MPI_Session_init "
+		"before MPI_Init\n", rank);
+	if (!rank_begin(rank, size))
+		rank_give_up();
+	return OMPI_SUCCESS;
 }
 
 static void init_bottom(int argc, char **argv, int requested, int *provided)
@@ -52,7 +71,8 @@ static void init_bottom(int argc, char **argv, int requested, int *provided)
 	(void)provided;
 	if (!getenv(WIRE_ROOT_VARIABLE))
 		return;			/* a job without checkpoints, the same in all ranks */
-	err = rank_begin(ompi_comm_rank(MPI_COMM_WORLD), ompi_comm_size(MPI_COMM_WORLD));
+	err = session_first ? -ENOTSUP : rank_begin(ompi_comm_rank(MPI_COMM_WORLD),
+						    ompi_comm_size(MPI_COMM_WORLD));
 	active = all_have_begun(err);
 	if (active)
 		refuse_begin();
@@ -80,6 +100,7 @@ __attribute__((visibility("default"))) ompi_hook_base_component_t mca_hook_cr_co
 		.mca_component_name = "cr",
 		MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
 				      OMPI_RELEASE_VERSION),
+		.mca_open_component = open_component,
 	},
 	.hookm_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
 	.hookm_mpi_init_bottom = init_bottom,

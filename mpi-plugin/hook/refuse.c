@@ -3,23 +3,21 @@
  * What a job that can be checkpointed may not do, refused when it is attempted:
  * anything that makes processes of two jobs communicate.  Collective functions are
  * refused by Open MPI itself, in every rank: where errors are returned, no rank waits
- * for one that has given up.  What it says then goes through mpirun, where 4.1.4 with
- * Debian's PMIx loses such texts at random ("Data unpack would read past end of buffer"):
- * so each rank says it itself.  (Windows of shared memory: osc/cr.)
+ * for one that has given up.  What it says then would go through mpirun, which may be
+ * dead, or lose it (4.1.4 with Debian's PMIx does at random: "Data unpack would read past
+ * end of buffer"): so each rank says it itself.  (Windows of shared memory: osc/cr.)
  */
 #include "opal_config.h"
 
 #include "opal/constants.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/show_help.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "orte/util/show_help.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "mpi-plugin/hook/hook_cr_compat.h"
 #include "mpi-plugin/hook/rank.h"
 
 #define NOT_SUPPORTED	"not supported in a job that can be checkpointed: start it with mpirun " \
@@ -35,23 +33,18 @@ static void say(const char *function)
 	said = true;
 }
 
-/* In the place of opal_show_help(): all other texts go on to mpirun. */
+/* In the place of opal_show_help(). */
 static int show_help(const char *file, const char *topic, int header, ...)
 {
+	int ret = OPAL_SUCCESS;
 	va_list list;
-	char *text;
-	int ret;
 
 	va_start(list, header);
-	if (!strcmp(topic, "MPI function not supported")) {
+	if (!strcmp(topic, "MPI function not supported"))
 		say(va_arg(list, const char *));
-		va_end(list);
-		return OPAL_SUCCESS;
-	}
-	text = opal_show_help_vstring(file, topic, header, list);
+	else
+		ret = opal_show_vhelp(file, topic, header, list);
 	va_end(list);
-	ret = text ? orte_show_help_norender(file, topic, header, text) : OPAL_ERR_OUT_OF_RESOURCE;
-	free(text);
 	return ret;
 }
 
@@ -74,6 +67,5 @@ void refuse_begin(void)
 {
 	ompi_mpi_dynamics_disable(NOT_SUPPORTED);
 	opal_show_help = show_help;
-	opal_pmix.publish = refuse_publish;
-	opal_pmix.lookup = refuse_lookup;
+	cr_compat_publish(refuse_publish, refuse_lookup);
 }
