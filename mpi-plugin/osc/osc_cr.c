@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The component osc/cr: offers no windows, but says why there are none in shared
- * memory, and none with MPI_THREAD_MULTIPLE, which osc/pt2pt does not support.  It is
- * queried, like every component for one-sided communication, when the application
- * creates a window; only jobs that can be checkpointed select it.
+ * The component osc/cr: no memory that ranks of a node share.  It says why there are no
+ * windows in shared memory; others are left to osc/pt2pt (4.1), which does not support
+ * MPI_THREAD_MULTIPLE, or osc/rdma (5.0), which is made to share nothing.  It is queried,
+ * like every component for one-sided communication, when the application creates a window;
+ * only jobs that can be checkpointed select it.
  */
 #include "ompi_config.h"
 
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
+#include "ompi/mca/osc/base/base.h"
 #include "ompi/mca/osc/osc.h"
+#include "ompi/proc/proc.h"
 #include "ompi/runtime/mpiruntime.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define PRIORITY	90	/* above osc/pt2pt, whose own message would mislead */
+#define PRIORITY	90	/* above the others: osc/pt2pt's own message would mislead */
 
 static int begin(bool progress_threads, bool threads)
 {
@@ -36,19 +41,33 @@ static void say_why(struct ompi_communicator_t *comm, const char *why)
 	comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
 }
 
+/* One of those that the job may use, or NULL. */
+static const ompi_osc_base_component_t *component(const char *name)
+{
+	opal_list_t *all = &ompi_osc_base_framework.framework_components;
+
+	for (opal_list_item_t *each = opal_list_get_first(all); each != opal_list_get_end(all);
+	     each = opal_list_get_next(each)) {
+		const mca_base_component_t *c = ((mca_base_component_list_item_t *)each)->cli_component;
+
+		if (!strcmp(c->mca_component_name, name))
+			return (const ompi_osc_base_component_t *)c;
+	}
+	return NULL;
+}
+
 static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 		 struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
-	(void)win;
-	(void)base;
-	(void)size;
-	(void)unit;
-	(void)info;
+	const ompi_osc_base_component_t *rdma = component("rdma");
+
 	if (flavor == MPI_WIN_FLAVOR_SHARED) {
 		say_why(comm, "MPI_Win_allocate_shared is not supported in a job that can "
 			"be checkpointed: its ranks may restart on different nodes");
 		return -1;
 	}
+	if (rdma)
+		return rdma->osc_query(win, base, size, unit, comm, info, flavor) < 0 ? -1 : PRIORITY;
 	if (!ompi_mpi_thread_multiple)
 		return -1;
 	say_why(comm, "one-sided communication is not supported in a job that can be "
@@ -57,19 +76,33 @@ static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 	return PRIORITY;
 }
 
-static int select_none(struct ompi_win_t *win, void **base, size_t size, int unit,
-		       struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
-		       int *model)
+/*
+ * osc/rdma puts its state, and windows that it allocates, into a file that all ranks of
+ * the node map, unless it believes itself to be the only one there.
+ */
+static int select_apart(struct ompi_win_t *win, void **base, size_t size, int unit,
+			struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,
+			int *model)
 {
-	(void)win;
-	(void)base;
-	(void)size;
-	(void)unit;
-	(void)comm;
-	(void)info;
-	(void)flavor;
-	(void)model;
-	return OMPI_ERR_NOT_SUPPORTED;
+	const ompi_osc_base_component_t *rdma = component("rdma");
+	opal_hwloc_locality_t *near;
+	int ret, ranks = ompi_comm_size(comm);
+
+	near = rdma ? calloc(ranks, sizeof(*near)) : NULL;
+	if (!near)
+		return rdma ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERR_NOT_SUPPORTED;
+	for (int i = 0; i < ranks; i++) {
+		ompi_proc_t *proc = ompi_comm_peer_lookup(comm, i);
+
+		near[i] = proc->super.proc_flags;
+		if (proc != ompi_proc_local())
+			proc->super.proc_flags = OPAL_PROC_NON_LOCAL;
+	}
+	ret = rdma->osc_select(win, base, size, unit, comm, info, flavor, model);
+	for (int i = 0; i < ranks; i++)
+		ompi_comm_peer_lookup(comm, i)->super.proc_flags = near[i];
+	free(near);
+	return ret;
 }
 
 extern ompi_osc_base_component_t mca_osc_cr_component;
@@ -84,6 +117,6 @@ __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_cr_comp
 	.osc_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
 	.osc_init = begin,
 	.osc_query = query,
-	.osc_select = select_none,
+	.osc_select = select_apart,
 	.osc_finalize = end,
 };

@@ -4,8 +4,8 @@
  * FILE (with a slash in its name), by THREADS threads per rank:
  * torture SECONDS|FILE [THREADS].  With a driver (driver.h) checkpoints go
  * on underneath.  Fails on a wrong byte, and if the driver never came round.
- * One-sided communication takes part where osc/pt2pt is chosen, without threads and
- * driver.
+ * One-sided communication takes part where components for it are chosen, as in jobs that
+ * can be checkpointed, without threads.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -368,8 +368,7 @@ int main(int argc, char **argv)
 			&provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	windows = threads == 1 && !getenv("KCR_MPI_DRIVER") &&
-		  strstr(getenv("OMPI_MCA_osc") ?: "", "pt2pt");
+	windows = threads == 1 && getenv("OMPI_MCA_osc");
 	if (windows)
 		make_windows();
 	workers = calloc(threads, sizeof(*workers));
