@@ -18,6 +18,8 @@ static const struct setting {
 	{ SETTINGS_OPEN_MPI "sharedfp", { "^sm", "^sm" } },
 	/* No memory shared with the launcher's daemons, which would not exist after a restart. */
 	{ "PMIX_MCA_gds", { "hash", "hash" } },
+	/* A lost server is told of at once, not after a second: a restored rank waits for that. */
+	{ "PMIX_MCA_pmix_event_caching_window", { "0", "0" } },
 };
 
 bool settings_list(size_t n, int major, const char **variable, const char **value)

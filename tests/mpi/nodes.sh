@@ -10,13 +10,15 @@ export KCR_NODES KCR_HOSTNAME=kcr0
 export KCR_PATIENCE=${KCR_PATIENCE:-90}	# mpirun takes its time to get everywhere
 export OMPI_MCA_mpi_yield_when_idle=1	# there are more ranks than processors
 export OMPI_MCA_plm_rsh_agent=$KCR_TOP/tests/mpi/agent OMPI_MCA_plm_rsh_no_tree_spawn=1
+export PRTE_MCA_plm_ssh_agent=$KCR_TOP/tests/mpi/agent PRTE_MCA_plm_ssh_no_tree_spawn=1
 
 node_pid=()		# of each node's process 1, as seen from here
 
 # nodes N: starts kcr1 to kcrN.
 nodes() {
 	local number
-	modprobe -a veth bridge 2> /dev/null || skip "no emulated network in this kernel"
+	modprobe -a veth bridge 2> /dev/null || [ -e /sys/module/bridge ] ||
+		skip "no emulated network in this kernel"
 	mkdir "$KCR_NODES"
 	for ((number = 0; number <= $1; number++)); do
 		echo "10.76.0.$((10 + number)) kcr$number"
@@ -65,7 +67,7 @@ node_clear() {
 on() {
 	local number=$1
 	shift
-	nsenter --target "${node_pid[number]}" --all --wd="$PWD" "$@"
+	nsenter --target "${node_pid[number]}" --all --root --wd="$PWD" "$@"
 }
 
 # clear_all: mpirun and everything on the nodes, wholesale.
