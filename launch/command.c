@@ -184,6 +184,8 @@ static int split(struct command *c, char *const *arguments, int major, char *con
 	char *const *at = arguments;
 	int err = take_options(c, &at, major, true);
 
+	if (!*at)
+		return err;
 	for (char *const *each = at; *each && !err; each++)
 		err = strings_add(&c->program, *each);
 	if (!err)

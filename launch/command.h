@@ -8,7 +8,7 @@
 
 struct command {
 	char **options;		/* those before the first program, with their values */
-	char **program;		/* all from the first program on */
+	char **program;		/* all from the first program on; NULL: there is none */
 	char **proxied;		/* everything, `inserted` before each program */
 	char **settings;	/* what --mca and its like say, as NAME=VALUE, in this order */
 };

@@ -151,19 +151,26 @@ static int add_variables(char ***command)
 	return err;
 }
 
+/* --version, --help, or what mpirun has to complain of: mpirun itself does it. */
+static int become_mpirun(char **command)
+{
+	execvp(command[0], command);
+	return report_errno(-errno, "cannot start %s", command[0]);
+}
+
 static int run(const struct command *c)
 {
 	char **command = NULL;
 	int err = strings_add(&command, "mpirun");
 
-	if (!err)
+	if (!err && c->program)
 		err = add_variables(&command);
-	for (char **each = c->proxied; *each && !err; each++)
+	for (char **each = c->proxied; each && *each && !err; each++)
 		err = strings_add(&command, *each);
 	if (err)
 		report_errno(err, "cannot start mpirun");
 	else
-		err = launcher_run(command);
+		err = c->program ? launcher_run(command) : become_mpirun(command);
 	strings_free(command);
 	return err;
 }
@@ -177,7 +184,7 @@ int coordinate(char *const *arguments, const char *version)
 
 	if (err)
 		return err;
-	if (!begin(&c, version))
+	if (c.program && !begin(&c, version))
 		settings_of_launcher(&c, atoi(version));
 	err = run(&c);
 	command_free(&c);

@@ -69,12 +69,16 @@ static int join(char *name)
 	return err;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char name[NODE_NAME_MAX];
 	int listening = 0, ended;
 	socklen_t length = sizeof(listening);
 
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("cr_node (KCR) " KCR_VERSION);
+		return 0;
+	}
 	if (getsockopt(REACH_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) ||
 	    !listening) {
 		fputs("cr_node is started by cr_rank (see cr_mpirun(1))\n", stderr);

@@ -28,6 +28,10 @@ int main(int argc, char **argv)
 	int daemon, status;
 
 	report_set_program("KCR");
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("cr_rank (KCR) " KCR_VERSION);
+		return 0;
+	}
 	if (argc < 2) {
 		fputs("usage: cr_rank PROGRAM [ARGUMENT...] (see cr_mpirun(1))\n", stderr);
 		return EINVAL;
