@@ -54,9 +54,8 @@ void settings_of_launcher(const struct command *c, int major)
 			"checkpointed needs others\n", names);
 	snprintf(series, sizeof(series), "%d", major);
 	setenv(SETTINGS_VARIABLE, series, 1);
-	/* The topology, in the same way as PMIX_MCA_gds. */
+	/* The topology, in the same way as PMIX_MCA_gds; with Open MPI 5 SETTINGS_HOLE. */
 	setenv(SETTINGS_OPEN_MPI "rtc_hwloc_vmhole", "none", 1);
-	setenv("PMIX_MCA_pmix_hwloc_hole_kind", "none", 1);
 	if (major > 4)
 		set_components(c);
 }
