@@ -14,6 +14,7 @@
 struct cri cri = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .client = -1,
 	.hold_init = CR_HOLD_BOTH, .hold_uninit = CR_HOLD_BOTH,
+	.forwarding = PTHREAD_MUTEX_INITIALIZER,
 };
 __thread struct cri_thread cri_self;
 
@@ -79,6 +80,7 @@ static void in_child(void)
 		cri.hook[i] = NULL;
 	cri.hold_init = cri.hold_uninit = CR_HOLD_BOTH;
 	cri.persist = 0;
+	pthread_mutex_init(&cri.forwarding, NULL);	/* its owner is not here */
 	cri_unlock();
 	cri_omit_child();
 }

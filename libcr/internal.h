@@ -100,6 +100,7 @@ struct cri {
 	cr_hook_fn_t hook[CR_NUM_HOOKS];
 	int hold_init, hold_uninit;	/* CR_HOLD_* */
 	int persist;
+	pthread_mutex_t forwarding;	/* a client has one FORWARD at a time */
 };
 
 extern struct cri cri;

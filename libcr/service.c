@@ -162,7 +162,15 @@ int cri_service_forward(int scope, pid_t target)
 		.size = sizeof(forward), .scope = scope, .target = target,
 	};
 
-	return ioctl(cri.client, KCR_IOC_CLIENT_FORWARD, &forward) ? -1 : 0;
+	int ret, err;
+
+	/* Callbacks of several threads may ask at once: the second would get the first's answer. */
+	pthread_mutex_lock(&cri.forwarding);
+	ret = ioctl(cri.client, KCR_IOC_CLIENT_FORWARD, &forward);
+	err = errno;
+	pthread_mutex_unlock(&cri.forwarding);
+	errno = err;
+	return ret ? -1 : 0;
 }
 
 /* ---- the thread ----------------------------------------------------------------------- */

@@ -221,8 +221,9 @@ const struct cr_restart_info *cr_get_restart_info(void);
  * In a callback before cr_checkpoint(): adds further processes to the
  * checkpoint; processes that are in it already are no error.  target as in
  * cr_checkpoint_args_t, 0: the caller's.
- * 0; -1 with ESRCH, EPERM, EINVAL (scope), CR_ENOTCB, or EDEADLK (it would add
- * the requester, which prohibits that: CR_CHKPT_PROHIBIT_SELF).
+ * 0; -1 with ESRCH, EPERM, EINVAL (scope), CR_ENOTCB, ECANCELED (the checkpoint is
+ * over: somebody else has ended it), or EDEADLK (it would add the requester, which
+ * prohibits that: CR_CHKPT_PROHIBIT_SELF).
  */
 int cr_forward_checkpoint(cr_scope_t scope, pid_t target);
 

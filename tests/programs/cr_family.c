@@ -2,9 +2,10 @@
 /*
  * Clients and processes that come and go: a forked child that takes no part, one
  * that calls cr_init() anew, one that is added by a callback of its parent
- * (cr_forward_checkpoint) or may not be (prohibited), another user's that may not
- * be either (foreign, and its number), exec(2), threads that end, a program that
- * closes all its descriptors.  The third argument says which.
+ * (cr_forward_checkpoint) or may not be (prohibited), one that callbacks of many threads
+ * add at once (crowd), another user's that may not be either (foreign, and its number),
+ * exec(2), threads that end, a program that closes all its descriptors.  The third argument
+ * says which.
  */
 #include <libcr.h>
 
@@ -15,6 +16,8 @@
 #include <sys/wait.h>
 
 #include "tests/programs/check.h"
+
+#define NR_CROWD	8
 
 /* Shared by the processes. */
 static struct shared {
@@ -103,6 +106,45 @@ static void foreign(pid_t pid)
 	CHECK(shared->parent > 0 && shared->error == EPERM);
 }
 
+/* Each gets its own answer. */
+static int forward_from_thread(void *arg)
+{
+	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, 1234567) == -1 && errno == ESRCH);
+	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, 1) == -1 && errno == EPERM);
+	CHECK(cr_forward_checkpoint(CR_SCOPE_PROC, *(pid_t *)arg) == 0);
+	return 0;
+}
+
+static void *wait_with_callback(void *arg)
+{
+	CHECK(cr_init() >= 0);
+	CHECK(cr_register_callback(forward_from_thread, arg, CR_SIGNAL_CONTEXT) >= 0);
+	shared->known++;
+	wait_for_go();
+	return NULL;
+}
+
+static void crowd(void)
+{
+	pthread_t thread[NR_CROWD];
+	pid_t pid = fork();
+	int status;
+
+	NEED(pid >= 0);
+	if (!pid) {
+		wait_for_go();
+		_exit(check_end());
+	}
+	for (int i = 0; i < NR_CROWD; i++)
+		NEED(!pthread_create(&thread[i], NULL, wait_with_callback, &pid));
+	while (shared->known < NR_CROWD)
+		usleep(1000);
+	check_ready();
+	for (int i = 0; i < NR_CROWD; i++)
+		pthread_join(thread[i], NULL);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+}
+
 static void *end_at_once(void *arg)
 {
 	CHECK(cr_init() >= 0);
@@ -159,6 +201,8 @@ int main(int argc, char **argv)
 		client_child(true);
 	else if (!strcmp(what, "prohibited"))
 		client_child(refused = true);
+	else if (!strcmp(what, "crowd"))
+		crowd();
 	else if (!strcmp(what, "foreign"))
 		foreign(atoi(argv[4]));
 	else if (!strcmp(what, "threads"))
