@@ -51,9 +51,13 @@ bool cri_is_init(void)
 
 bool cri_is_busy(void)
 {
+	unsigned int part = __atomic_load_n(&cri_self.part, __ATOMIC_SEQ_CST);
+
 	if (cri_self.generation != cri.generation)
 		return false;
-	return cri_self.run || cri_self.id == CR_ID_CALLBACK || cri_self.part != CRI_PART_NONE;
+	/* FINISHED: its own are over, but not those of others. */
+	return cri_self.run || cri_self.id == CR_ID_CALLBACK || part == CRI_PART_CLAIMED ||
+	       part == CRI_PART_REACHED;
 }
 
 /* ---- fork, thread exit ------------------------------------------------------------ */

@@ -4,6 +4,7 @@
  * the file `image`.  The third argument says which:
  *	late		callbacks take longer than other threads are held: when the
  *			result is known, nothing is pending any more
+ *	free		likewise, from a thread with a callback of its own that is not held
  *	section		from within a critical section: pending at once, for all
  *			threads, and done when the section is left
  */
@@ -59,10 +60,21 @@ static void is_idle(void)
 	CHECK(cr_leave_cs(id) == 0);
 }
 
-static void request_late(void)
+static int in_this_thread(void *unused)
+{
+	(void)unused;
+	CHECK(cr_checkpoint(CR_CHECKPOINT_READY) >= 0);
+	return 0;
+}
+
+static void request_late(bool held)
 {
 	cr_checkpoint_handle_t handle;
 
+	if (!held) {
+		NEED(cr_register_callback(in_this_thread, NULL, CR_SIGNAL_CONTEXT) >= 0);
+		NEED(cr_hold_ctrl(CR_HOLD_SCOPE_THREAD, CR_HOLD_NONE) == CR_HOLD_DFLT);
+	}
 	NEED(cr_register_callback(callback, "late", CR_THREAD_CONTEXT) >= 0);
 	begin(&handle, 0);
 	end(&handle);
@@ -124,8 +136,8 @@ int main(int argc, char **argv)
 	NEED(argc > 3);
 	id = cr_init();
 	NEED(id >= 0);
-	if (!strcmp(argv[3], "late")) {
-		request_late();
+	if (strcmp(argv[3], "section")) {
+		request_late(!strcmp(argv[3], "late"));
 	} else {
 		NEED(cr_register_callback(callback, NULL, CR_THREAD_CONTEXT) >= 0);
 		request_in_vain();
