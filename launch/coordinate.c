@@ -134,21 +134,15 @@ static char *proxy_path(void)
 	return text;
 }
 
-/*
- * mpirun passes these on to all nodes; only the names are in its arguments.  What its daemons
- * need is passed on only as an argument by Open MPI 5.
- */
-static int add_variables(char ***command, int major)
+/* mpirun passes these on to all nodes; only the names are in its arguments. */
+static int add_variables(char ***command)
 {
-	static const char *const five[] = { "--pmixmca", SETTINGS_HOLE, "none" };
 	static const char *const names[] = {
 		WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, REACH_JOB_VARIABLE, RELAUNCH_VARIABLE,
 		SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE,
 	};
 	int err = 0;
 
-	for (size_t i = 0; major > 4 && i < sizeof(five) / sizeof(*five) && !err; i++)
-		err = strings_add(command, five[i]);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !err; i++)
 		if (getenv(names[i])) {
 			err = strings_add(command, "-x");
@@ -164,13 +158,13 @@ static int become_mpirun(char **command)
 	return report_errno(-errno, "cannot start %s", command[0]);
 }
 
-static int run(const struct command *c, int major)
+static int run(const struct command *c)
 {
 	char **command = NULL;
 	int err = strings_add(&command, "mpirun");
 
 	if (!err && c->program)
-		err = add_variables(&command, major);
+		err = add_variables(&command);
 	for (char **each = c->proxied; each && *each && !err; each++)
 		err = strings_add(&command, *each);
 	if (err)
@@ -192,7 +186,7 @@ int coordinate(char *const *arguments, const char *version)
 		return err;
 	if (c.program && !begin(&c, version))
 		settings_of_launcher(&c, atoi(version));
-	err = run(&c, atoi(version));
+	err = run(&c);
 	command_free(&c);
 	free(inserted[0]);
 	return err;

@@ -12,8 +12,6 @@
 #define SETTINGS_VARIABLE		"KCR_MPI_SERIES"
 #define SETTINGS_COMPONENTS_VARIABLE	"KCR_MPI_COMPONENTS"
 
-/* PMIx's parameter that has to be "none", so that no topology is in shared memory. */
-#define SETTINGS_HOLE		"pmix_hwloc_hole_kind"
 #define SETTINGS_OPEN_MPI	"OMPI_MCA_"	/* before the name of a parameter of Open MPI */
 #define SETTINGS_COMPONENTS	"mca_base_component_path"
 

@@ -36,6 +36,16 @@ static void set_components(const struct command *c)
 		setenv(SETTINGS_COMPONENTS_VARIABLE, path, 1);
 }
 
+/*
+ * No memory for the topology that the launcher's daemons share with ranks.  Those on other
+ * nodes take this only from their environment: 5.0.7 passes on an argument without effect.
+ */
+static void hide_topology(void)
+{
+	setenv("PMIX_MCA_pmix_hwloc_hole_kind", "none", 1);
+	setenv("PRTE_MCA_prte_launch_agent", "env PMIX_MCA_pmix_hwloc_hole_kind=none prted", 0);
+}
+
 void settings_of_launcher(const struct command *c, int major)
 {
 	const char *variable, *ours;
@@ -54,8 +64,10 @@ void settings_of_launcher(const struct command *c, int major)
 			"checkpointed needs others\n", names);
 	snprintf(series, sizeof(series), "%d", major);
 	setenv(SETTINGS_VARIABLE, series, 1);
-	/* The topology, in the same way as PMIX_MCA_gds; with Open MPI 5 SETTINGS_HOLE. */
-	setenv(SETTINGS_OPEN_MPI "rtc_hwloc_vmhole", "none", 1);
-	if (major > 4)
+	if (major > 4) {
+		hide_topology();
 		set_components(c);
+	} else {
+		setenv(SETTINGS_OPEN_MPI "rtc_hwloc_vmhole", "none", 1);
+	}
 }
