@@ -38,6 +38,17 @@ $(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O2 -g -o $@ $(filter %.c %.a,$^) $(PROG_LIBS)
 
+# What uses libcr at random (tests/libcr/random.h), compiled as C and as C++.
+test-programs: $(T)/libcr_random $(if $(shell command -v g++),$(T)/libcr_random_cxx)
+$(T)/libcr_random: RANDOM_CC = $(CC) -std=gnu11
+$(T)/libcr_random_cxx: RANDOM_CC = $(CXX) -x c++ -std=gnu++17
+$(T)/libcr_random $(T)/libcr_random_cxx: $(wildcard tests/libcr/*.[ch] tests/programs/check.h) \
+		libcr/include/libcr.h | $(B)/lib/libcr.so
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(RANDOM_CC) -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ilibcr/include \
+		-o $@ $(filter %.c,$^) -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
+
 # Those named cr_* are linked with libcr.
 LIBCR_TEST_BIN := $(filter $(T)/cr_%,$(TEST_BIN))
 $(LIBCR_TEST_BIN): | $(B)/lib/libcr.so $(B)/lib/libcr.a $(LIBCR_PRELOAD_A) \

@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 static const char *check_ready_file, *check_go_file;
-static int check_failures;
+/* Of all files of a program. */
+__attribute__((weak)) int check_failures;
 
 /* Must hold after as before. */
 #define CHECK(condition)							\
@@ -138,7 +139,7 @@ static inline int check_one(int argc, char **argv, const struct check *checks)
 /* Memory that is told from any other: a number that depends on seed and place. */
 static inline void check_fill(void *memory, size_t length, uint64_t seed)
 {
-	uint64_t *word = memory;
+	uint64_t *word = (uint64_t *)memory;
 
 	for (size_t i = 0; i < length / sizeof(*word); i++)
 		word[i] = (seed + i) * 0x9e3779b97f4a7c15ull + 1;
@@ -146,7 +147,7 @@ static inline void check_fill(void *memory, size_t length, uint64_t seed)
 
 static inline bool check_filled(const void *memory, size_t length, uint64_t seed)
 {
-	const uint64_t *word = memory;
+	const uint64_t *word = (const uint64_t *)memory;
 
 	for (size_t i = 0; i < length / sizeof(*word); i++)
 		if (word[i] != (seed + i) * 0x9e3779b97f4a7c15ull + 1)
