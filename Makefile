@@ -82,7 +82,7 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	dkms_install check-kernels check-debug lint demo bench deb rpm deps help kmod-farm
+	dkms_install check-kernels check-debug lint demo bench soak deb rpm deps help kmod-farm
 
 all: module user
 
@@ -105,6 +105,7 @@ help:
 #: check-debug      core tests under a kernel with KASAN and lockdep
 #: lint             the sources, looked at by tools of others
 #: demo, bench      see tests/demo/ and tests/bench/
+#: soak             checkpoints and restarts for ten minutes, or KCR_SOAK_SECONDS=
 #: deps             installs the Debian packages that all this needs
 
 # ---- module -------------------------------------------------------------------
@@ -213,7 +214,7 @@ rpm:
 deps:
 	tests/deps
 
-check check-kernels check-debug lint demo bench deb rpm: export MAKEFLAGS =
+check check-kernels check-debug lint demo bench soak deb rpm: export MAKEFLAGS =
 
 check:
 	@tests/deps
@@ -238,6 +239,11 @@ demo:
 bench:
 	@tests/deps bench
 	@tests/bench/run
+
+# KERNEL= chooses another one, as tests/run --kernel.
+soak:
+	@tests/deps
+	@tests/soak/run $(if $(KERNEL),--kernel $(KERNEL))
 
 # Downloaded and built kernels and system images survive `clean`.
 clean:

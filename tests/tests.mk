@@ -38,6 +38,13 @@ $(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O2 -g -o $@ $(filter %.c %.a,$^) $(PROG_LIBS)
 
+# One of the programs that are restarted again and again (tests/soak/run).
+test-programs: $(T)/soak_busy
+$(T)/soak_busy: tests/soak/busy.c tests/programs/check.h
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -o $@ $< -lpthread -lrt
+
 # What uses libcr at random (tests/libcr/random.h), compiled as C and as C++.
 test-programs: $(T)/libcr_random $(if $(shell command -v g++),$(T)/libcr_random_cxx)
 $(T)/libcr_random: RANDOM_CC = $(CC) -std=gnu11
