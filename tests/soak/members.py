@@ -170,6 +170,12 @@ class MpiJob(Member):
     def size(self, mode):
         return sum(os.path.getsize(file) for file in glob.glob(self.path("saved.kcr/*")))
 
+    def kill(self, *more):
+        """With the daemon, whose children the ranks are: there is no other job here."""
+        daemons = [int(pid) for pid in subprocess.run(
+            ["pgrep", "-x", "cr_node"], capture_output=True, check=False).stdout.split()]
+        super().kill(*more, *(pid for daemon in daemons for pid in tree(daemon)))
+
     def restart(self, mode):
         self.child = self.spawn("restart.out", "cr_restart", "saved.kcr")
         self.pid = self.child.pid
