@@ -217,5 +217,6 @@ int job_connect(pid_t pid)
 	int fd = connect_process(pid);
 	pid_t parent = fd == -ENOENT ? stat_parent(pid) : 0;
 
-	return parent > 1 ? connect_process(parent) : fd;
+	/* A process may have been started by another user's, as by su(1). */
+	return parent > 1 && user_of(parent) == user_of(pid) ? connect_process(parent) : fd;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ static void start(struct keeper *keeper, struct kept *k, const int *fds, int nr_
 		return;
 	}
 	if (nr_fds == START_FDS)
-		dprintf(fds[START_FDS - 1], "KCR: cannot start a rank: error %d\n", -err);
+		dprintf(fds[START_FDS - 1], "KCR: cannot start a rank: %s\n", strerror(-err));
 	lose_proxy(k);
 }
 

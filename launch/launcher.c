@@ -24,6 +24,7 @@ void launcher_hold_signals(int own)
 	if (own)
 		sigdelset(&held, own);
 	sigprocmask(SIG_BLOCK, &held, &before);
+	signal(SIGCHLD, SIG_DFL);	/* inherited as ignored, the launcher's end would be lost */
 }
 
 /* In the child. */
