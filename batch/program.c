@@ -22,6 +22,7 @@
 #include "batch/command.h"
 #include "job/request.h"
 #include "proc/clock.h"
+#include "proc/spawn.h"
 #include "proc/tree.h"
 #include "report/report.h"
 #include "util/follow.h"
@@ -37,36 +38,11 @@ int program_adopt(void)
 
 /* ---- starting ---------------------------------------------------------------------- */
 
-/* In the child: the errno of what fails goes to the parent. */
-static void become(char *const command[], int to_parent)
-{
-	int err;
-
-	follow_end();
-	execvp(command[0], command);
-	err = errno;
-	if (write(to_parent, &err, sizeof(err)) < 0)
-		_exit(126);
-	_exit(127);
-}
-
 pid_t program_start(char *const command[])
 {
-	int ends[2], err = 0;
-	pid_t child;
+	pid_t child = spawn_program(command, follow_end);
 
-	if (pipe2(ends, O_CLOEXEC))
-		return report_errno(-errno, "cannot start %s", command[0]);
-	child = fork();
-	if (!child)
-		become(command, ends[1]);
-	if (child < 0)
-		err = errno;
-	close(ends[1]);
-	if (child > 0 && read(ends[0], &err, sizeof(err)) == sizeof(err))
-		waitpid(child, NULL, 0);
-	close(ends[0]);
-	return err ? report_errno(-err, "cannot start %s", command[0]) : child;
+	return child < 0 ? report_errno(child, "cannot start %s", command[0]) : child;
 }
 
 /* ---- restarting -------------------------------------------------------------------- */

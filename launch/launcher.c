@@ -3,13 +3,12 @@
 #include "launch/launcher.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "proc/spawn.h"
 #include "report/report.h"
 
 static sigset_t held, before;
@@ -28,37 +27,10 @@ void launcher_hold_signals(int own)
 }
 
 /* In the child. */
-static void become(char *const *argv, int failure)
+static void prepare(void)
 {
-	int err;
-
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	execvp(argv[0], argv);
-	err = errno;
-	if (write(failure, &err, sizeof(err)) < 0)
-		_exit(126);
-	_exit(127);
-}
-
-/* Its PID, or -errno if it cannot be executed. */
-static pid_t start(char *const *argv)
-{
-	int ends[2], err = 0;
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	child = fork();
-	if (!child)
-		become(argv, ends[1]);
-	if (child < 0)
-		err = errno;
-	close(ends[1]);
-	if (child > 0 && read(ends[0], &err, sizeof(err)) == sizeof(err))
-		waitpid(child, NULL, 0);
-	close(ends[0]);
-	return err ? -err : child;
 }
 
 /* What the terminal sends goes to the whole process group, the launcher included. */
@@ -88,7 +60,7 @@ static bool has_ended(pid_t child, int *status)
 
 int launcher_run(char *const *argv)
 {
-	pid_t child = start(argv);
+	pid_t child = spawn_program(argv, prepare);
 	int status = 0;
 
 	if (child < 0)
