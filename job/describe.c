@@ -33,7 +33,7 @@ static int describe_restart(struct snapshot *job, const char *dir, char *const *
 
 	if (err)
 		return err;
-	err = relaunch_options(dir, old->options, options, &job->options);
+	err = relaunch_options(dir, old, options, &job->options);
 	job->interval = old->interval;
 	if (!err)
 		err = add_all(&job->program, old->program);

@@ -92,8 +92,11 @@ static int add_old(char ***command, char **old, bool placed, char **overrides)
 	return err;
 }
 
-/* Places each rank on the node that has its file. */
-static int add_placement(char ***command, const char *dir)
+/*
+ * Places each rank on the node that has its file; with Open MPI 5 also where it thinks that
+ * there is no processor for it, as it must have had one before.
+ */
+static int add_placement(char ***command, const char *dir, const char *openmpi)
 {
 	char *hosts = folder_path("%s/" SNAPSHOT_HOSTS, dir);
 	int err = hosts ? strings_add(command, "--hostfile") : -ENOMEM;
@@ -103,7 +106,7 @@ static int add_placement(char ***command, const char *dir)
 	if (!err)
 		err = strings_add(command, "--map-by");
 	if (!err)
-		err = strings_add(command, "seq");
+		err = strings_add(command, atoi(openmpi) > 4 ? "seq:oversubscribe" : "seq");
 	free(hosts);
 	return err;
 }
@@ -130,7 +133,7 @@ static int build(char ***command, const struct snapshot *s, const char *dir, con
 	if (!err)
 		err = add_old(command, s->options, placed, overrides);
 	if (!err && placed)
-		err = add_placement(command, dir);
+		err = add_placement(command, dir, s->openmpi);
 	for (; *overrides && !err; overrides++)
 		err = strings_add(command, *overrides);
 	for (const char *const *each = (const char *const[]){ "-np", count, self, dir, NULL };
@@ -283,11 +286,11 @@ static int add_places(char ***out, char *const *options)
 	return err;
 }
 
-int relaunch_options(const char *dir, char *const *old, char *const *now, char ***out)
+int relaunch_options(const char *dir, const struct snapshot *s, char *const *now, char ***out)
 {
 	char **placement = NULL;
 	bool placed = false;
-	int err = add_placement(&placement, dir);
+	int err = add_placement(&placement, dir, s->openmpi);
 
 	for (; now && *now && !err; now++) {
 		size_t same = 0;
@@ -302,7 +305,7 @@ int relaunch_options(const char *dir, char *const *old, char *const *now, char *
 		now += same - 1;
 	}
 	if (!err && placed)
-		err = add_places(out, old);
+		err = add_places(out, s->options);
 	strings_free(placement);
 	return err;
 }

@@ -3,6 +3,8 @@
 #ifndef JOB_RELAUNCH_H
 #define JOB_RELAUNCH_H
 
+#include "job/snapshot.h"
+
 /* Set for the ranks that the new mpirun starts: the snapshot's folder. */
 #define RELAUNCH_VARIABLE	"KCR_MPI_RESTART"
 
@@ -16,10 +18,10 @@ int relaunch_job(const char *dir, const char *self, char **overrides);
 
 /*
  * The options for a later restart of this job: `now` are those of its mpirun,
- * restarted from `dir`, whose manifest has `old`.  If relaunch_job() has placed
+ * restarted from `dir`, whose manifest is `s`.  If relaunch_job() has placed
  * the ranks itself, the user's choice is restored.  0 or -ENOMEM.
  */
-int relaunch_options(const char *dir, char *const *old, char *const *now, char ***out);
+int relaunch_options(const char *dir, const struct snapshot *s, char *const *now, char ***out);
 
 /*
  * For a process started this way: the context file of its rank (malloc()ed) in *file;
