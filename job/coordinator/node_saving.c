@@ -151,12 +151,17 @@ void saving_lost(struct member *m)
 		dump_cancel(&m->dump);
 }
 
-/* Parses struct wire_dump, and creates the folder if it is local to the node. */
+/*
+ * Parses struct wire_dump, and creates the folder if it is local to the node.  Ranks that were
+ * to be dumped by the order before, which is gone, no longer are.
+ */
 static int take_order(struct node *node, const uint8_t *data, size_t length)
 {
 	size_t count = 0;
 	char *text, *end;
 
+	for (size_t i = 0; i < node->nr_members; i++)
+		node->member[i]->wanted = node->member[i]->waits = false;
 	free(node->order);
 	free(node->saved);
 	node->nr_saved = 0;
