@@ -220,6 +220,16 @@ void command_free(struct command *c)
 	memset(c, 0, sizeof(*c));
 }
 
+bool command_is_option(const char *word, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (word[0] != '-')
+		return false;
+	word += 1 + (word[1] == '-');
+	return !strncmp(word, name, length) && (!word[length] || word[length] == '=');
+}
+
 const char *command_parameter(const struct command *c, const char *name)
 {
 	size_t length = strlen(name);

@@ -6,6 +6,8 @@
 #ifndef LAUNCH_COMMAND_H
 #define LAUNCH_COMMAND_H
 
+#include <stdbool.h>
+
 struct command {
 	char **options;		/* those before the first program, with their values */
 	char **program;		/* all from the first program on; NULL: there is none */
@@ -19,6 +21,9 @@ struct command {
  */
 int command_split(struct command *c, char *const *arguments, int major, char *const *inserted);
 void command_free(struct command *c);
+
+/* Is this word the option `name`, with one or two dashes before and perhaps a =VALUE behind? */
+bool command_is_option(const char *word, const char *name);
 
 /* The last value of a parameter there, else that of OMPI_MCA_`name` in the environment; NULL. */
 const char *command_parameter(const struct command *c, const char *name);

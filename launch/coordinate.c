@@ -21,6 +21,7 @@
 #include "launch/launcher.h"
 #include "launch/reach.h"
 #include "launch/settings.h"
+#include "launch/watch.h"
 #include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
@@ -62,7 +63,7 @@ static int begin_trigger(const struct command *c, int number, int keep)
 	return trigger_start(number, file ?: name, keep);
 }
 
-static int begin_root(const struct command *c, const char *version)
+static int begin_root(const struct command *c, const char *version, int *job_socket)
 {
 	static char address[ROOT_ROOM], secret[WIRE_SECRET + 1];
 	const char *still = text_of(c, "schizo_cr_snapshot");
@@ -70,6 +71,7 @@ static int begin_root(const struct command *c, const char *version)
 		.interfaces = text_of(c, "schizo_cr_if_include"),
 		.local = text_of(c, "schizo_cr_local"),
 		.stand_still = still && !atoi(still),
+		.launch = job_socket,
 	};
 	struct snapshot *job;
 	int err = 0;
@@ -98,8 +100,8 @@ static int name_job(void)
 	return 0;
 }
 
-/* 0, or what the user has been told: the job then runs without. */
-static int begin(const struct command *c, const char *version)
+/* 0, and *job for watch_job(), or what the user has been told: the job then runs without. */
+static int begin(const struct command *c, const char *version, int *job)
 {
 	int keep, number = trigger_of(c, &keep), err = number < 0 ? number : 0;
 
@@ -107,7 +109,7 @@ static int begin(const struct command *c, const char *version)
 	if (!err)
 		err = begin_trigger(c, number, keep);
 	if (!err)
-		err = begin_root(c, version);
+		err = begin_root(c, version, job);
 	if (!err)
 		err = name_job();
 	if (!err)
@@ -117,6 +119,9 @@ static int begin(const struct command *c, const char *version)
 	report_clear();
 	unsetenv(WIRE_ROOT_VARIABLE);
 	unsetenv(REACH_JOB_VARIABLE);
+	if (*job >= 0)
+		close(*job);
+	*job = -1;
 	return err;
 }
 
@@ -139,7 +144,7 @@ static int add_variables(char ***command)
 {
 	static const char *const names[] = {
 		WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, REACH_JOB_VARIABLE, RELAUNCH_VARIABLE,
-		SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE,
+		SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
 	};
 	int err = 0;
 
@@ -158,7 +163,7 @@ static int become_mpirun(char **command)
 	return report_errno(-errno, "cannot start %s", command[0]);
 }
 
-static int run(const struct command *c)
+static int run(const struct command *c, int job)
 {
 	char **command = NULL;
 	int err = strings_add(&command, "mpirun");
@@ -170,7 +175,7 @@ static int run(const struct command *c)
 	if (err)
 		report_errno(err, "cannot start mpirun");
 	else
-		err = c->program ? launcher_run(command) : become_mpirun(command);
+		err = c->program ? watch_job(command, job) : become_mpirun(command);
 	strings_free(command);
 	return err;
 }
@@ -179,14 +184,14 @@ int coordinate(char *const *arguments, const char *version)
 {
 	char *inserted[] = { proxy_path(), NULL };
 	struct command c;
-	int err = inserted[0] ? command_split(&c, arguments, atoi(version), inserted) :
+	int job = -1, err = inserted[0] ? command_split(&c, arguments, atoi(version), inserted) :
 				report_fail(-ENOMEM, "no memory");
 
 	if (err)
 		return err;
-	if (c.program && !begin(&c, version))
+	if (c.program && !begin(&c, version, &job))
 		settings_of_launcher(&c, atoi(version));
-	err = run(&c);
+	err = run(&c, job);
 	command_free(&c);
 	free(inserted[0]);
 	return err;

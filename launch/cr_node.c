@@ -52,19 +52,19 @@ static void allow_many_files(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Connects to cr_mpirun.  A descriptor that becomes readable when that has gone, or -errno. */
+/* Connects to cr_mpirun.  A socket for messages about ranks, or -errno. */
 static int join(char *name)
 {
 	const char *root = getenv(WIRE_ROOT_VARIABLE), *secret = getenv(WIRE_SECRET_VARIABLE);
 	char host[HOST_NAME_MAX + 1] = "";
-	int ended, err;
+	int job, err;
 
 	gethostname(host, sizeof(host) - 1);
 	err = root && secret && strlen(secret) == WIRE_SECRET ?
-		node_start(root, secret, host, name, &ended) : -EINVAL;
+		node_start(root, secret, host, name, &job) : -EINVAL;
 	if (!err)
-		return ended;
-	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: %s\n", host,
+		return job;
+	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: %s\n", host,
 		report_error() == err ? report_message() : strerror(-err));
 	return err;
 }
@@ -72,7 +72,7 @@ static int join(char *name)
 int main(int argc, char **argv)
 {
 	char name[NODE_NAME_MAX];
-	int listening = 0, ended;
+	int listening = 0, job;
 	socklen_t length = sizeof(listening);
 
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
@@ -88,9 +88,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	use_all_processors();
 	allow_many_files();
-	ended = join(name);
+	job = join(name);
 	unsetenv(WIRE_SECRET_VARIABLE);
 	output_to_null();
-	keeper_run(REACH_LISTENER, ended < 0 ? -1 : ended, ended < 0 ? NULL : name);
+	keeper_run(REACH_LISTENER, job < 0 ? -1 : job, job < 0 ? NULL : name);
 	return 0;
 }

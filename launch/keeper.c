@@ -6,104 +6,68 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "job/request.h"
-#include "launch/message.h"
-#include "launch/process.h"
+#include "launch/kept.h"
+#include "launch/settings.h"
 
 #define PAUSE_MS	100		/* until a proxy that there was no room for is accepted */
 #define PATIENCE_MS	10000		/* for the first proxy of a daemon without a job */
-#define START_FDS	(1 + STREAMS)
-
-struct kept {
-	int proxy;			/* -1: it has gone */
-	struct process process;
-};
+#define FIRST_KEPT	3		/* of the descriptors polled, those of the keeper before */
 
 struct keeper {
 	int listener;
-	const char *daemon;
+	struct home home;
 	bool crowded;			/* there was no room for the last proxy, which waits */
 	bool begun;			/* there was one */
+	bool over;			/* cr_mpirun has gone */
 	struct kept **kept;
 	size_t nr_kept;
 };
 
-/* ---- proxies --------------------------------------------------------------------------- */
+/* ---- cr_mpirun --------------------------------------------------------------------------- */
 
-/* Nobody would hear of its end any more, so it ends now. */
-static void lose_proxy(struct kept *k)
+static void obey(struct keeper *keeper, const struct wire_header *h, const uint8_t *data)
 {
-	close(k->proxy);
-	k->proxy = -1;
-	process_signal(&k->process, SIGKILL);
-}
+	struct home *home = &keeper->home;
+	struct rank_message m;
+	size_t length;
 
-static void tell(struct kept *k, uint32_t type, int32_t value, const int *fds, size_t nr_fds)
-{
-	if (k->proxy >= 0 && launch_send(k->proxy, type, value, fds, nr_fds))
-		lose_proxy(k);
-}
-
-static void give_streams(struct kept *k)
-{
-	int fds[STREAMS], mask = 0;
-	size_t count = 0;
-
-	for (int n = 0; n < STREAMS; n++)
-		if (k->process.other[n] >= 0) {
-			fds[count++] = k->process.other[n];
-			mask |= 1 << n;
-		}
-	tell(k, LAUNCH_STREAMS, mask, fds, count);
-}
-
-static void start(struct keeper *keeper, struct kept *k, const int *fds, int nr_fds)
-{
-	int err = nr_fds == START_FDS && k->process.pid == 0 ?
-		process_start(&k->process, fds[0], fds + 1, keeper->daemon) : -EPROTO;
-
-	if (!err) {
-		give_streams(k);
+	if (!rank_message_read(h, &data, &m, &length))
 		return;
-	}
-	if (nr_fds == START_FDS)
-		dprintf(fds[START_FDS - 1], "KCR: cannot start a rank: %s\n", strerror(-err));
-	lose_proxy(k);
+	if (m.type == RANK_TAKEN)
+		home->room += m.value > 0 && m.value <= (int)(RANK_WINDOW - home->room) ? m.value : 0;
+	else if (m.type == RANK_ALONE)
+		home->alone = true;
+	for (size_t i = 0; i < keeper->nr_kept; i++)
+		if (h->rank == WIRE_ALL || h->rank == keeper->kept[i]->process.rank)
+			kept_order(home, keeper->kept[i], &m, data, length);
 }
 
-static void end_input(struct kept *k)
+static void hear_job(struct keeper *keeper)
 {
-	if (k->process.other[STDIN_FILENO] >= 0)
-		close(k->process.other[STDIN_FILENO]);
-	k->process.other[STDIN_FILENO] = -1;
+	struct wire_header header;
+	const uint8_t *data;
+	int err = wire_fill(&keeper->home.wire);
+
+	while (wire_next(&keeper->home.wire, &header, &data) == 1)
+		obey(keeper, &header, data);
+	keeper->over = err != 0;
 }
 
-static void hear(struct keeper *keeper, struct kept *k)
+/* The launcher, or its daemon for this node, has ended. */
+static void hear_launcher(struct keeper *keeper)
 {
-	struct launch_message m;
-	int fds[LAUNCH_FDS_MAX], count = launch_receive(k->proxy, &m, fds);
-
-	if (count == -EAGAIN)
-		return;
-	if (count < 0) {
-		lose_proxy(k);
-		return;
-	}
-	if (m.type == LAUNCH_START)
-		start(keeper, k, fds, count);
-	else if (m.type == LAUNCH_SIGNAL && m.value > 0 && m.value < NSIG)
-		process_signal(&k->process, m.value);
-	else if (m.type == LAUNCH_INPUT_END)
-		end_input(k);
-	while (count > 0)
-		close(fds[--count]);
+	close(keeper->home.launcher);
+	keeper->home.launcher = LAUNCHER_ENDED;
+	rank_message_queue(&keeper->home.wire, RANK_ORPHANED, WIRE_ALL, 0, 0, NULL, 0);
 }
+
+/* ---- ranks --------------------------------------------------------------------------------- */
 
 static void accept_proxy(struct keeper *keeper)
 {
@@ -115,112 +79,98 @@ static void accept_proxy(struct keeper *keeper)
 		return;
 	grown = job_peer_allowed(fd) ?
 		realloc(keeper->kept, (keeper->nr_kept + 1) * sizeof(*grown)) : NULL;
-	k = grown ? malloc(sizeof(*k)) : NULL;
+	k = grown ? kept_new(fd) : NULL;
 	if (grown)
 		keeper->kept = grown;
 	if (!k) {
 		close(fd);
 		return;
 	}
-	k->proxy = fd;
-	process_init(&k->process);
 	keeper->kept[keeper->nr_kept++] = k;
 	keeper->begun = true;
-}
-
-/* ---- processes ------------------------------------------------------------------------- */
-
-static void take_end(struct kept *k)
-{
-	tell(k, LAUNCH_ENDED, process_take(&k->process), NULL, 0);
-}
-
-static void remove_ended(struct keeper *keeper)
-{
-	for (size_t i = 0; i < keeper->nr_kept;) {
-		struct kept *k = keeper->kept[i];
-
-		if (k->proxy >= 0 || k->process.pid > 0) {
-			i++;
-			continue;
-		}
-		free(k);
-		keeper->kept[i] = keeper->kept[--keeper->nr_kept];
-	}
 }
 
 static void end_all(struct keeper *keeper)
 {
 	for (size_t i = 0; i < keeper->nr_kept; i++)
 		process_signal(&keeper->kept[i]->process, SIGKILL);
-	for (size_t i = 0; i < keeper->nr_kept; i++) {
-		struct kept *k = keeper->kept[i];
-
-		if (k->process.pid > 0)
-			process_take(&k->process);
-		if (k->proxy >= 0)
-			close(k->proxy);
-		free(k);
-	}
+	for (size_t i = 0; i < keeper->nr_kept; i++)
+		kept_free(keeper->kept[i]);
 	free(keeper->kept);
+	if (keeper->home.launcher >= 0)
+		close(keeper->home.launcher);
+	wire_close(&keeper->home.wire);
 }
 
 /* ---- the loop -------------------------------------------------------------------------- */
 
-static size_t watch(const struct keeper *keeper, int ended, struct pollfd *p)
+static size_t watch(struct keeper *keeper, struct pollfd *p)
 {
+	struct home *home = &keeper->home;
 	size_t n = 0;
 
-	p[n++] = (struct pollfd){ ended, POLLIN, 0 };
+	if (home->wire.fd >= 0)
+		wire_flush(&home->wire);	/* poll reports a lost connection */
+	p[n++] = (struct pollfd){ home->wire.fd, wire_events(&home->wire), 0 };
 	p[n++] = (struct pollfd){ keeper->crowded ? -1 : keeper->listener, POLLIN, 0 };
-	for (size_t i = 0; i < keeper->nr_kept; i++) {
-		p[n++] = (struct pollfd){ keeper->kept[i]->proxy, POLLIN, 0 };
-		p[n++] = (struct pollfd){ keeper->kept[i]->process.pidfd, POLLIN, 0 };
-	}
+	p[n++] = (struct pollfd){ home->launcher, POLLIN, 0 };
+	for (size_t i = 0; i < keeper->nr_kept; i++, n += KEPT_FDS)
+		kept_watch(home, keeper->kept[i], p + n);
 	return n;
 }
 
-static int patience(const struct keeper *keeper, int ended)
+static int patience(const struct keeper *keeper)
 {
 	if (keeper->crowded)
 		return PAUSE_MS;
-	return ended < 0 && !keeper->begun ? PATIENCE_MS : -1;
+	return keeper->home.wire.fd < 0 && !keeper->begun ? PATIENCE_MS : -1;
 }
 
 static void serve(struct keeper *keeper, const struct pollfd *p)
 {
-	size_t count = keeper->nr_kept;
+	size_t count = keeper->nr_kept, left = 0;
 
 	keeper->crowded = false;
+	if (p[0].revents)
+		hear_job(keeper);
 	for (size_t i = 0; i < count; i++) {
 		struct kept *k = keeper->kept[i];
 
-		if (p[2 + 2 * i].revents && k->proxy >= 0)
-			hear(keeper, k);
-		if (p[3 + 2 * i].revents)
-			take_end(k);
+		if (kept_serve(&keeper->home, k, p + FIRST_KEPT + KEPT_FDS * i))
+			kept_free(k);
+		else
+			keeper->kept[left++] = k;
 	}
+	keeper->nr_kept = left;
+	if (p[2].revents)
+		hear_launcher(keeper);
 	if (p[1].revents)
 		accept_proxy(keeper);
-	remove_ended(keeper);
 }
 
-void keeper_run(int listener, int ended, const char *daemon)
+void keeper_run(int listener, int job, const char *daemon)
 {
-	struct keeper keeper = { .listener = listener, .daemon = daemon };
+	struct keeper keeper = {
+		.listener = listener,
+		.home = { .daemon = daemon, .wire.fd = -1, .launcher = -1, .room = RANK_WINDOW,
+			  .by_launcher = getenv(SETTINGS_OUTPUT_VARIABLE) },
+	};
 	struct pollfd *p = NULL;
 
-	while (ended >= 0 || !keeper.begun || keeper.nr_kept) {
-		struct pollfd *grown = realloc(p, (2 + 2 * keeper.nr_kept) * sizeof(*p));
+	if (job >= 0)
+		wire_open(&keeper.home.wire, job);
+	while (!keeper.over && (job >= 0 || !keeper.begun || keeper.nr_kept)) {
+		size_t room = FIRST_KEPT + KEPT_FDS * keeper.nr_kept;
+		struct pollfd *grown = realloc(p, room * sizeof(*p));
 		int events;
 
 		if (!grown)
 			break;
 		p = grown;
-		events = poll(p, watch(&keeper, ended, p), patience(&keeper, ended));
+		events = poll(p, watch(&keeper, p), patience(&keeper));
 		if (events < 0)
 			continue;
-		if (p[0].revents || (!events && !keeper.begun && ended < 0))
+		if (!events && !keeper.begun && job < 0)
 			break;
 		serve(&keeper, p);
 	}

@@ -9,10 +9,11 @@
 
 /*
  * Serves the proxies that connect to `listener`.  `daemon` is what ranks find the daemon's
- * other socket by; NULL: this node takes no part in checkpoints.  Returns when `ended`
- * (a descriptor) is readable, as the job is over then, or, if it is -1, when all have
- * ended; no process that it has started is left.
+ * other socket by; NULL: this node takes no part in checkpoints.  `job` is a stream socket
+ * to cr_mpirun (rank_message.h), taken over: output, input and ends of ranks go that way, and
+ * when it ends the job is over; -1: there is none, proxies carry the output, the ranks have
+ * no input, and the job is over when all have ended.  Then no process is left.
  */
-void keeper_run(int listener, int ended, const char *daemon);
+void keeper_run(int listener, int job, const char *daemon);
 
 #endif /* LAUNCH_KEEPER_H */

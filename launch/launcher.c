@@ -3,10 +3,11 @@
 #include "launch/launcher.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "proc/spawn.h"
 #include "report/report.h"
@@ -26,6 +27,13 @@ void launcher_hold_signals(int own)
 	signal(SIGCHLD, SIG_DFL);	/* inherited as ignored, the launcher's end would be lost */
 }
 
+int launcher_signals(void)
+{
+	int fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* In the child. */
 static void prepare(void)
 {
@@ -33,44 +41,35 @@ static void prepare(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* What the terminal sends goes to the whole process group, the launcher included. */
-static bool is_from_terminal(const siginfo_t *info)
+static void prepare_without_input(void)
 {
-	return info->si_code == SI_KERNEL;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	prepare();
 }
 
-/* It has stopped: so does this process, until both are continued. */
+int launcher_start(struct launcher *l, char *const *argv, bool has_input)
+{
+	*l = (struct launcher){
+		.pid = spawn_program(argv, has_input ? prepare : prepare_without_input),
+	};
+	return l->pid < 0 ? report_errno(l->pid, "cannot start %s", argv[0]) : 0;
+}
+
 static void stop_too(pid_t child)
 {
 	raise(SIGSTOP);
 	kill(child, SIGCONT);
 }
 
-/* True: it has ended, *status says how. */
-static bool has_ended(pid_t child, int *status)
+bool launcher_check(struct launcher *l)
 {
-	pid_t found = waitpid(child, status, WNOHANG | WUNTRACED);
+	pid_t found = l->ended ? 0 : waitpid(l->pid, &l->status, WNOHANG | WUNTRACED);
 
-	if (found == child && WIFSTOPPED(*status)) {
-		stop_too(child);
-		return false;
-	}
-	return found == child || (found < 0 && errno != EINTR);
-}
-
-int launcher_run(char *const *argv)
-{
-	pid_t child = spawn_program(argv, prepare);
-	int status = 0;
-
-	if (child < 0)
-		return report_errno(child, "cannot start %s", argv[0]);
-	while (!has_ended(child, &status)) {
-		siginfo_t info;
-		int number = sigwaitinfo(&held, &info);
-
-		if (number > 0 && number != SIGCHLD && !is_from_terminal(&info))
-			kill(child, number);
-	}
-	return status;
+	if (found == l->pid && WIFSTOPPED(l->status))
+		stop_too(l->pid);
+	else if (found == l->pid || (found < 0 && errno == ECHILD))
+		l->ended = true;
+	return l->ended;
 }

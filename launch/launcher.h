@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The launcher (mpirun) as a child of cr_mpirun, which stands for it. */
+/* The launcher (mpirun) as a child of cr_mpirun. */
 #ifndef LAUNCH_LAUNCHER_H
 #define LAUNCH_LAUNCHER_H
 
-/*
- * Before any thread is started: from now on signals wait for launcher_run(), but for
- * `own` (0: none) and those that end a program at once.
- */
-void launcher_hold_signals(int own);
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct launcher {
+	pid_t pid;
+	bool ended;
+	int status;		/* then: as from waitpid(2) */
+};
 
 /*
- * Starts argv[0], found in PATH, with standard input, output and error of this process; passes
- * on to it the signals that are sent to this process alone, stops and continues with it,
- * and waits until it ends.  As from waitpid(2), or -errno with a message (report.h).
+ * Blocks all signals of this thread, and of those created later, which the loop in watch.h
+ * takes; not `own` (0: none), which this process handles itself.  To be called before other
+ * threads exist.
  */
-int launcher_run(char *const *argv);
+void launcher_hold_signals(int own);
+/* A descriptor for these signals (signalfd(2)), or -errno. */
+int launcher_signals(void);
+
+/*
+ * Starts it, found in PATH, with signals as they were before launcher_hold_signals();
+ * `has_input` false: it gets none.  0 or -errno with a message.
+ */
+int launcher_start(struct launcher *l, char *const *argv, bool has_input);
+
+/*
+ * After SIGCHLD: has it ended?  If it has stopped, so does this process, until both are
+ * continued.
+ */
+bool launcher_check(struct launcher *l);
 
 #endif /* LAUNCH_LAUNCHER_H */

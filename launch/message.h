@@ -11,13 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAUNCH_FDS_MAX	4
+#define LAUNCH_FDS_MAX	5
 
 enum launch_type {
-	LAUNCH_START = 1,	/* proxy → daemon: a program (start.h), standard input, output, error */
-	LAUNCH_STREAMS,		/* daemon → proxy: the other ends; value: bit n: there is one for n */
+	LAUNCH_START = 1,	/* proxy → daemon: a program (start.h), its three streams, the launcher */
+	LAUNCH_STREAMS,		/* daemon → proxy: output to carry; value: bit n: there is one for n */
 	LAUNCH_SIGNAL,		/* proxy → daemon: value: for the program */
-	LAUNCH_INPUT_END,	/* proxy → daemon: there is no more input */
 	LAUNCH_ENDED,		/* daemon → proxy: value: as from waitpid(2) */
 };
 

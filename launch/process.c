@@ -22,6 +22,8 @@ void process_init(struct process *p)
 {
 	p->pid = 0;
 	p->pidfd = -1;
+	p->rank = WIRE_ALL;
+	p->size = 0;
 	for (int n = 0; n < STREAMS; n++)
 		p->other[n] = -1;
 }
@@ -34,7 +36,7 @@ static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = {
 		WIRE_SECRET_VARIABLE, WIRE_DAEMON_VARIABLE, REACH_JOB_VARIABLE, SETTINGS_VARIABLE,
-		SETTINGS_COMPONENTS_VARIABLE,
+		SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -61,6 +63,17 @@ static char **environment_of(const struct launch_start *s, char *daemon)
 	if (out && daemon)
 		out[n] = daemon;
 	return out;
+}
+
+/* The value of this variable of the program, or `otherwise`. */
+static uint32_t number_of(const struct launch_start *s, const char *name, uint32_t otherwise)
+{
+	size_t length = strlen(name);
+
+	for (char **each = s->environment; *each; each++)
+		if (!strncmp(*each, name, length) && (*each)[length] == '=')
+			return strtoul(*each + length + 1, NULL, 10);
+	return otherwise;
 }
 
 /* In the child: only calls that are allowed after a fork of a process with threads. */
@@ -128,6 +141,8 @@ int process_start(struct process *p, int description, const int given[STREAMS],
 
 	if (err)
 		return err;
+	p->rank = number_of(&s, "OMPI_COMM_WORLD_RANK", WIRE_ALL);
+	p->size = number_of(&s, "OMPI_COMM_WORLD_SIZE", 0);
 	err = streams_open(&streams, given);
 	if (!err) {
 		err = start(p, &s, &streams, daemon);
@@ -155,6 +170,5 @@ int process_take(struct process *p)
 	close(p->pidfd);
 	p->pidfd = -1;
 	p->pid = 0;
-	streams_close(p->other);
 	return status;
 }

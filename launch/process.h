@@ -3,6 +3,7 @@
 #ifndef LAUNCH_PROCESS_H
 #define LAUNCH_PROCESS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "launch/streams.h"
@@ -11,6 +12,7 @@ struct process {
 	pid_t pid;		/* 0: not started yet, or it has ended and was waited for */
 	int pidfd;		/* readable when it ends; -1 */
 	int other[STREAMS];	/* the other ends of its standard input, output and error */
+	uint32_t rank, size;	/* in the job, which has `size`; WIRE_ALL, 0: not known */
 };
 
 void process_init(struct process *p);
@@ -27,7 +29,7 @@ int process_start(struct process *p, int description, const int given[STREAMS],
 /* To its process group if it still has its own, else to it alone. */
 void process_signal(const struct process *p, int number);
 
-/* It has ended: waits for it and closes what is open.  As from waitpid(2). */
+/* It has ended: as from waitpid(2).  Its output may still have to be read. */
 int process_take(struct process *p);
 
 #endif /* LAUNCH_PROCESS_H */

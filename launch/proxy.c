@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +23,7 @@
 
 struct proxy {
 	int daemon;
-	int rank[STREAMS];		/* the other ends of the rank's; -1 */
-	char input[AT_ONCE];		/* read, but not yet taken by the rank */
-	size_t input_begin, input_end;
+	int rank[STREAMS];		/* the other ends of its output, if this carries it; -1 */
 	bool ended;
 	int status;
 };
@@ -77,16 +76,10 @@ static void pass_signals(const struct proxy *p)
 		launch_send(p->daemon, LAUNCH_SIGNAL, numbers[i], NULL, 0);
 }
 
-/* ---- input and output --------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------- */
 
-static void close_end(struct proxy *p, int n)
-{
-	close(p->rank[n]);
-	p->rank[n] = -1;
-}
-
-/* If the launcher takes no more, the rest is lost, but the rank can go on. */
-static void write_out(int fd, const char *data, size_t length)
+/* False: the launcher takes no more, as it has died. */
+static bool write_out(int fd, const char *data, size_t length)
 {
 	while (length) {
 		ssize_t n = write(fd, data, length);
@@ -95,47 +88,28 @@ static void write_out(int fd, const char *data, size_t length)
 		if (n < 0 && errno == EAGAIN)
 			poll(&room, 1, -1);
 		else if (n < 0 && errno != EINTR)
-			return;
+			return false;
 		data += n > 0 ? n : 0;
 		length -= n > 0 ? n : 0;
 	}
+	return true;
 }
 
-/* The end of a pipe, or EIO of a terminal, when no process has it open any more. */
+/*
+ * The end of a pipe, or EIO of a terminal, when no process has it open any more.  What comes
+ * after the launcher's death the daemon reads, which has the streams open, too.
+ */
 static void carry_output(struct proxy *p, int n)
 {
 	char data[AT_ONCE];
 	ssize_t got = read(p->rank[n], data, sizeof(data));
 
-	if (got > 0)
-		write_out(n, data, got);
-	else if (!got || (errno != EINTR && errno != EAGAIN))
-		close_end(p, n);
-}
-
-static void take_input(struct proxy *p)
-{
-	ssize_t got = read(STDIN_FILENO, p->input, sizeof(p->input));
-
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	p->input_begin = 0;
-	p->input_end = got > 0 ? got : 0;
-	if (got > 0)
+	if (got > 0 && write_out(n, data, got))
 		return;
-	close_end(p, STDIN_FILENO);
-	launch_send(p->daemon, LAUNCH_INPUT_END, 0, NULL, 0);
-}
-
-static void give_input(struct proxy *p)
-{
-	ssize_t n = write(p->rank[STDIN_FILENO], p->input + p->input_begin,
-			  p->input_end - p->input_begin);
-
-	if (n > 0)
-		p->input_begin += n;
-	else if (errno != EINTR && errno != EAGAIN)
-		close_end(p, STDIN_FILENO);
+	close(p->rank[n]);
+	p->rank[n] = -1;
 }
 
 /* ---- the daemon --------------------------------------------------------------------------- */
@@ -145,8 +119,6 @@ static void take_streams(struct proxy *p, int mask, const int *fds, int nr_fds)
 	for (int n = 0, i = 0; n < STREAMS && i < nr_fds; n++)
 		if (mask & 1 << n)
 			p->rank[n] = fds[i++];
-	if (p->rank[STDIN_FILENO] >= 0)
-		fcntl(p->rank[STDIN_FILENO], F_SETFL, O_WRONLY | O_NONBLOCK);
 }
 
 static int hear(struct proxy *p)
@@ -161,32 +133,31 @@ static int hear(struct proxy *p)
 	} else if (m.type == LAUNCH_ENDED) {
 		p->ended = true;
 		p->status = m.value;
-		if (p->rank[STDIN_FILENO] >= 0)
-			close_end(p, STDIN_FILENO);
 	}
 	return 0;
 }
 
 static int start(struct proxy *p, char *const *argv)
 {
-	int fds[1 + STREAMS] = { start_describe(argv), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
-	int err = fds[0] < 0 ? fds[0] : catch_signals();
+	int fds[] = { start_describe(argv), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO,
+		      syscall(SYS_pidfd_open, getppid(), 0) };
+	const size_t last = sizeof(fds) / sizeof(*fds) - 1;
+	int err = fds[0] < 0 ? fds[0] : fds[last] < 0 ? -errno : catch_signals();
 
 	if (!err)
-		err = launch_send(p->daemon, LAUNCH_START, 0, fds, 1 + STREAMS);
+		err = launch_send(p->daemon, LAUNCH_START, 0, fds, last + 1);
 	if (fds[0] >= 0)
 		close(fds[0]);
+	if (fds[last] >= 0)
+		close(fds[last]);
 	return err;
 }
 
 static int step(struct proxy *p)
 {
-	bool has_input = p->input_begin < p->input_end, reads = p->rank[STDIN_FILENO] >= 0;
 	struct pollfd set[] = {
 		{ p->ended ? -1 : p->daemon, POLLIN, 0 },
 		{ signals[0], POLLIN, 0 },
-		{ reads && !has_input ? STDIN_FILENO : -1, POLLIN, 0 },
-		{ has_input ? p->rank[STDIN_FILENO] : -1, POLLOUT, 0 },
 		{ p->rank[STDOUT_FILENO], POLLIN, 0 },
 		{ p->rank[STDERR_FILENO], POLLIN, 0 },
 	};
@@ -194,12 +165,8 @@ static int step(struct proxy *p)
 	if (poll(set, sizeof(set) / sizeof(*set), -1) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int n = STDOUT_FILENO; n < STREAMS; n++)
-		if (set[3 + n].revents)
+		if (set[1 + n].revents)
 			carry_output(p, n);
-	if (set[3].revents)
-		give_input(p);
-	if (set[2].revents)
-		take_input(p);
 	if (set[1].revents)
 		pass_signals(p);
 	return set[0].revents ? hear(p) : 0;

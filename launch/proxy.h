@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the launcher starts in the place of a rank: it has the daemon of the node start the
- * rank, carries input and output between the rank and the launcher, passes signals on
- * and ends as the rank has ended.
+ * rank, passes signals on and ends as the rank has ended.  If the launcher is to mark the rank's
+ * output or put it in files, it carries that output to the launcher.
  */
 #ifndef LAUNCH_PROXY_H
 #define LAUNCH_PROXY_H

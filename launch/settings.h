@@ -11,6 +11,8 @@
 /* For the proxies: Open MPI's release; the folders of its components, with Open MPI 5. */
 #define SETTINGS_VARIABLE		"KCR_MPI_SERIES"
 #define SETTINGS_COMPONENTS_VARIABLE	"KCR_MPI_COMPONENTS"
+/* For the daemons: the launcher is to get the ranks' output, which it marks or puts in files. */
+#define SETTINGS_OUTPUT_VARIABLE	"KCR_MPI_OUTPUT"
 
 #define SETTINGS_OPEN_MPI	"OMPI_MCA_"	/* before the name of a parameter of Open MPI */
 #define SETTINGS_COMPONENTS	"mca_base_component_path"

@@ -46,6 +46,27 @@ static void hide_topology(void)
 	setenv("PRTE_MCA_prte_launch_agent", "env PMIX_MCA_pmix_hwloc_hole_kind=none prted", 0);
 }
 
+/* Does the launcher do something with the ranks' output? */
+static bool marks_output(const struct command *c)
+{
+	static const char *const names[] = {
+		"merge-stderr-to-stdout", "output", "output-directory", "output-filename",
+		"tag-output", "timestamp-output", "xml", "xml-file", "xterm",
+	};
+	static const char *const parameters[] = {
+		"orte_tag_output", "orte_timestamp_output", "orte_output_filename", "orte_xml_output",
+	};
+
+	for (char **each = c->options; each && *each; each++)
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (command_is_option(*each, names[i]))
+				return true;
+	for (size_t i = 0; i < sizeof(parameters) / sizeof(*parameters); i++)
+		if (command_parameter(c, parameters[i]))
+			return true;
+	return getenv("PRTE_MCA_prte_output_filename") != NULL;
+}
+
 void settings_of_launcher(const struct command *c, int major)
 {
 	const char *variable, *ours;
@@ -64,6 +85,9 @@ void settings_of_launcher(const struct command *c, int major)
 			"checkpointed needs others\n", names);
 	snprintf(series, sizeof(series), "%d", major);
 	setenv(SETTINGS_VARIABLE, series, 1);
+	unsetenv(SETTINGS_OUTPUT_VARIABLE);
+	if (marks_output(c))
+		setenv(SETTINGS_OUTPUT_VARIABLE, "launcher", 1);
 	if (major > 4) {
 		hide_topology();
 		set_components(c);

@@ -29,6 +29,7 @@
 
 #define CONNECT_SECONDS	5
 #define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
+#define FIRST_MEMBER	3		/* of the descriptors polled, those of the daemon before */
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
 
 int thread_start(void *(*function)(void *), void *argument)
@@ -182,6 +183,9 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		saving_write(node);
 		go_on(node, h);
 		break;
+	case WIRE_LAUNCH:
+		wire_send(&node->launch, h->type, h->rank, h->id, data, h->length);
+		break;
 	case WIRE_CONTINUE:
 		node->next.type = 0;
 		saving_cancel(node);
@@ -227,8 +231,10 @@ static int serve(struct node *node, struct wire *w, struct member *m, short even
 	while ((got = wire_next(w, &header, &data)) == 1) {
 		if (m)
 			node_from_member(node, m, &header, data);
-		else
+		else if (w == &node->root)
 			node_from_root(node, &header, data);
+		else
+			wire_send(&node->root, WIRE_LAUNCH, header.rank, 0, data, header.length);
 	}
 	return got < 0 ? got : err;
 }
@@ -292,6 +298,7 @@ static size_t watch(const struct node *node, struct pollfd *p, size_t count)
 
 	p[n++] = (struct pollfd){ node->crowded ? -1 : node->listener, POLLIN, 0 };
 	p[n++] = (struct pollfd){ node->root.fd, wire_events(&node->root), 0 };
+	p[n++] = (struct pollfd){ node->launch.fd, wire_events(&node->launch), 0 };
 	for (size_t i = 0; i < count; i++) {
 		struct member *m = node->member[i];
 
@@ -319,7 +326,7 @@ static void *node_thread(void *argument)
 
 	while (!err) {
 		size_t count = node->nr_members;
-		struct pollfd *grown = realloc(p, (2 + 2 * count) * sizeof(*p));
+		struct pollfd *grown = realloc(p, (FIRST_MEMBER + 2 * count) * sizeof(*p));
 
 		if (!grown)
 			break;
@@ -330,11 +337,15 @@ static void *node_thread(void *argument)
 		for (size_t i = 0; i < count; i++) {
 			struct member *m = node->member[i];
 
-			if (p[2 + 2 * i].revents && serve(node, &m->wire, m, p[2 + 2 * i].revents))
+			const struct pollfd *of = p + FIRST_MEMBER + 2 * i;
+
+			if (of[0].revents && serve(node, &m->wire, m, of[0].revents))
 				lose_member(node, m);
-			if (p[3 + 2 * i].revents)
+			if (of[1].revents)
 				hear_dump(node, m);
 		}
+		if (p[2].revents && serve(node, &node->launch, NULL, p[2].revents))
+			wire_close(&node->launch);
 		if (p[1].revents)
 			err = serve(node, &node->root, NULL, p[1].revents);
 		if (p[0].revents)
@@ -347,8 +358,7 @@ static void *node_thread(void *argument)
 		wire_close(&node->member[i]->wire);
 	close(node->listener);
 	free(p);
-	if (node->ended >= 0)
-		close(node->ended);
+	wire_close(&node->launch);
 	return NULL;
 }
 
@@ -462,7 +472,7 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	return err;
 }
 
-int node_start(const char *root, const char *secret, const char *host, char *name, int *ended)
+int node_start(const char *root, const char *secret, const char *host, char *name, int *launch)
 {
 	int ends[2] = { -1, -1 }, err = seal_init();
 	struct node *node;
@@ -472,16 +482,17 @@ int node_start(const char *root, const char *secret, const char *host, char *nam
 	node = calloc(1, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	err = ended && pipe2(ends, O_CLOEXEC) ? -errno : 0;
-	node->ended = ends[1];
+	if (launch && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		err = -errno;
+	wire_open(&node->launch, ends[1]);
 	if (!err)
 		err = start(node, root, secret, host, name);
 	if (err) {
 		close(ends[0]);
 		close(ends[1]);
 		free(node);
-	} else if (ended) {
-		*ended = ends[0];
+	} else if (launch) {
+		*launch = ends[0];
 	}
 	return err;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The daemon on every node (a thread of cr_node; with Open MPI 4.1 of an orted, or of mpirun
- * for its own node): a unix socket for the local ranks, one connection to the root.  It
- * forwards messages and saves its ranks when told to.
+ * The daemon on every node (a thread of cr_node): a unix socket for the local ranks, one
+ * connection to the root.  It forwards messages and saves its ranks when told to.
  */
 #ifndef JOB_NODE_H
 #define JOB_NODE_H
@@ -14,10 +13,11 @@
 /*
  * Starts the thread, once.  `root` is WIRE_ROOT_VARIABLE's value, `secret`
  * the job's; `host` this node's name.  The name of the ranks' socket is left in
- * `name` (NODE_NAME_MAX bytes).  *ended, unless NULL, is a descriptor that becomes
- * readable when the root has gone and the thread has ended.  0 or -errno.
+ * `name` (NODE_NAME_MAX bytes).  *launch, unless NULL, is a stream socket for the
+ * messages of launch/ (wire.h): those of type WIRE_LAUNCH go on to the root, and come from it.
+ * It ends when the root has gone and the thread has ended.  0 or -errno.
  */
-int node_start(const char *root, const char *secret, const char *host, char *name, int *ended);
+int node_start(const char *root, const char *secret, const char *host, char *name, int *launch);
 
 /* Creates a detached thread with all signals blocked: 0 or -errno. */
 int thread_start(void *(*function)(void *), void *argument);

@@ -34,9 +34,9 @@ struct saved {
 
 struct node {
 	int listener;
-	int ended;			/* is closed at the end; -1 */
 	bool crowded;			/* there was no room for the last rank, which waits */
 	struct wire root;
+	struct wire launch;		/* fd -1: there is none */
 	struct member **member;
 	size_t nr_members;
 	size_t nr_owing;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "job/coordinator/node.h"
 #include "job/coordinator/root_internal.h"
@@ -95,6 +96,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 
 	if (h->type == WIRE_HELLO) {
 		rank_came(root, n, h, data);
+	} else if (h->type == WIRE_LAUNCH) {
+		wire_send(&root->launch, h->type, h->rank, n->number, data, h->length);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
 		phases_node_failed(root, n, h, data);
 	} else if (!r || r->home != n) {
@@ -126,6 +129,7 @@ static void node_gone(struct root *root, struct root_node *n)
 		if (root->rank[i].node == n)
 			rank_gone(root, &root->rank[i]);
 	phases_node_lost(root, n);
+	wire_send(&root->launch, WIRE_GONE, WIRE_ALL, n->number, NULL, 0);
 }
 
 static void serve_node(struct root *root, struct root_node *n, short events)
@@ -142,6 +146,29 @@ static void serve_node(struct root *root, struct root_node *n, short events)
 		root_from_node(root, n, &header, data);
 	if (err || got < 0)
 		node_gone(root, n);
+}
+
+/* The loop of root_thread() writes it. */
+static void from_launch(struct root *root, const struct wire_header *h, const uint8_t *data)
+{
+	for (size_t i = 0; i < root->nr_nodes; i++)
+		if (h->id == WIRE_ALL || h->id == i)
+			wire_queue(&root->node[i]->wire, WIRE_LAUNCH, h->rank, h->id, data,
+				   h->length);
+}
+
+static void serve_launch(struct root *root)
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = wire_flush(&root->launch);
+
+	if (!err)
+		err = wire_fill(&root->launch);
+	while (wire_next(&root->launch, &header, &data) == 1)
+		from_launch(root, &header, data);
+	if (err)
+		wire_close(&root->launch);
 }
 
 void root_add_node(struct root *root, const struct wire *w, char *name)
@@ -162,6 +189,7 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 	}
 	n->wire = *w;
 	n->name = name;
+	n->number = root->nr_nodes;
 	root->node[root->nr_nodes++] = n;
 	serve_node(root, n, 0);		/* messages that came with its greeting */
 }
@@ -191,22 +219,25 @@ static void *root_thread(void *argument)
 		p = grown;
 		addresses_send(root);
 		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
+		p[1] = (struct pollfd){ root->launch.fd, wire_events(&root->launch), 0 };
 		for (size_t i = 0; i < count; i++) {
 			struct wire *w = &root->node[i]->wire;
 
 			wire_flush(w);		/* poll reports a lost connection */
-			p[1 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
+			p[2 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
 		}
-		clients = clients_watch(p + 1 + count);
-		strangers = strangers_watch(p + 1 + count + clients);
-		if (poll(p, 1 + count + clients + strangers, patience(root)) < 0)
+		clients = clients_watch(p + 2 + count);
+		strangers = strangers_watch(p + 2 + count + clients);
+		if (poll(p, 2 + count + clients + strangers, patience(root)) < 0)
 			continue;
 		phases_timeout(root);
 		for (size_t i = 0; i < count; i++)
-			if (p[1 + i].revents && root->node[i]->wire.fd >= 0)
-				serve_node(root, root->node[i], p[1 + i].revents);
-		clients_serve(root, p + 1 + count, clients);
-		strangers_serve(root, p + 1 + count + clients, strangers);
+			if (p[2 + i].revents && root->node[i]->wire.fd >= 0)
+				serve_node(root, root->node[i], p[2 + i].revents);
+		clients_serve(root, p + 2 + count, clients);
+		strangers_serve(root, p + 2 + count + clients, strangers);
+		if (p[1].revents)
+			serve_launch(root);
 		if (p[0].revents)
 			trigger_serve(root);
 	}
@@ -228,6 +259,29 @@ static int make_secret(char *out)
 	return 0;
 }
 
+static int open_launch(struct root *root)
+{
+	int ends[2];
+
+	root->launch.fd = -1;
+	if (!root->settings.launch)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	wire_open(&root->launch, ends[1]);
+	*root->settings.launch = ends[0];
+	return 0;
+}
+
+static void close_launch(struct root *root)
+{
+	if (root->launch.fd < 0)
+		return;
+	wire_close(&root->launch);
+	close(*root->settings.launch);
+	*root->settings.launch = -1;
+}
+
 static int start(struct root *root, char *address, size_t room)
 {
 	int err = make_secret(root->secret);
@@ -240,9 +294,13 @@ static int start(struct root *root, char *address, size_t room)
 	if (!err)
 		err = clients_open();
 	if (!err)
+		err = open_launch(root);
+	if (!err)
 		err = thread_start(root_thread, root);
-	if (err)
+	if (err) {
+		close_launch(root);
 		strangers_close();
+	}
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The coordinator in mpirun: accepts requests from its unix socket, leads
+ * The coordinator in cr_mpirun: accepts requests from its unix socket, leads
  * the ranks through a checkpoint, completes the snapshot.  See wire.h for the
  * phases, job/request.h for the requests.
  */
@@ -18,6 +18,12 @@ struct root_settings {
 	/* Of checkpoints that a signal or the program asks for: */
 	const char *local;		/* folder on every node for the ranks' files, or NULL */
 	bool stand_still;		/* until all is written, instead of being copied */
+	/*
+	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
+	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and
+	 * come from them; WIRE_GONE: the daemon with that number has gone.
+	 */
+	int *launch;
 };
 
 /*

@@ -24,6 +24,7 @@ enum phase {
 
 struct root_node {
 	struct wire wire;
+	uint32_t number;		/* its place in root->node */
 	char *name;
 	bool wants_addresses;
 };
@@ -47,6 +48,7 @@ struct root {
 	struct snapshot *job;		/* the same in all manifests */
 	struct root_settings settings;
 	char secret[WIRE_SECRET + 1];
+	struct wire launch;		/* fd -1: there is none */
 	struct root_node **node;
 	size_t nr_nodes;
 	struct root_rank *rank;
@@ -190,7 +192,7 @@ void clients_committed(struct job_answer *answer);
 /* Sends it the last answer. */
 void clients_answer(const struct job_answer *answer);
 
-/* Descriptors polled besides nodes and strangers, the trigger included. */
-#define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 2)
+/* Descriptors polled besides nodes and strangers, trigger and launch/ included. */
+#define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 3)
 
 #endif /* JOB_ROOT_INTERNAL_H */

@@ -204,6 +204,7 @@ static void begin(void)
 		root.node[root.nr_nodes]->name = strdup("node");
 	}
 	node.root.fd = ends[0];
+	node.launch.fd = root.launch.fd = ends[0];
 	node.at_once = 2;
 	node.member = calloc(MEMBERS, sizeof(*node.member));
 	for (node.nr_members = 0; node.nr_members < MEMBERS; node.nr_members++) {
@@ -244,6 +245,8 @@ static void end_root(void)
 		free(root.node[i]);
 	}
 	free(root.node);
+	root.launch.fd = -1;
+	wire_close(&root.launch);
 	job.interval = 0;
 }
 
@@ -266,8 +269,9 @@ static void end_node(void)
 	free(node.order);
 	free(node.saved);
 	strings_free(node.useless);
-	node.root.fd = -1;
+	node.root.fd = node.launch.fd = -1;
 	wire_close(&node.root);
+	wire_close(&node.launch);
 }
 
 /* ---- messages ----------------------------------------------------------------------------- */

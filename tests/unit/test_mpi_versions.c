@@ -183,7 +183,7 @@ static void unknown_to_daemon(void **state)
 	const uint32_t asker = 1;
 	struct wire_header prepare = { sizeof(asker), WIRE_PREPARE, WIRE_ALL, 1 };
 	struct member member = { .rank = 1, .dump.fd = -1 }, *members[] = { &member };
-	struct node node = { .member = members, .nr_members = 1 };
+	struct node node = { .member = members, .nr_members = 1, .launch.fd = -1 };
 	int root_ends[2], rank_ends[2];
 
 	(void)state;

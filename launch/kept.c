@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A rank of the keeper.  See kept.h. */
+#include "launch/kept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/message.h"
+
+#define START_FDS	(2 + STREAMS)	/* the program, its streams, the launcher */
+
+enum { PROXY, PROCESS, OUTPUT, ERRORS, INPUT };	/* of KEPT_FDS */
+
+struct kept *kept_new(int proxy)
+{
+	struct kept *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->proxy = proxy;
+	process_init(&k->process);
+	return k;
+}
+
+void kept_free(struct kept *k)
+{
+	process_signal(&k->process, SIGKILL);
+	if (k->process.pid > 0)
+		process_take(&k->process);
+	streams_close(k->process.other);
+	if (k->proxy >= 0)
+		close(k->proxy);
+	free(k);
+}
+
+static void tell_job(struct home *home, const struct kept *k, enum rank_message_type type,
+		     int32_t value, const void *data, size_t length)
+{
+	rank_message_queue(&home->wire, type, k->process.rank, 0, value, data, length);
+}
+
+/* ---- the proxy ------------------------------------------------------------------------- */
+
+/* The launcher has killed it, or wants to send a signal that ends the rank: cr_mpirun decides. */
+static void ask(struct home *home, struct kept *k, int number)
+{
+	if (home->alone || !k->begun || k->ended)
+		return;
+	if (home->wire.fd >= 0)
+		tell_job(home, k, RANK_ASKED, number, NULL, 0);
+	else
+		process_signal(&k->process, number ?: SIGKILL);
+}
+
+static void lose_proxy(struct home *home, struct kept *k)
+{
+	close(k->proxy);
+	k->proxy = -1;
+	ask(home, k, 0);
+	if (k->ended && !home->alone)		/* others still have its output open */
+		streams_close(k->process.other);
+}
+
+static void tell_proxy(struct home *home, struct kept *k, uint32_t type, int32_t value,
+		       const int *fds, size_t nr_fds)
+{
+	if (k->proxy >= 0 && launch_send(k->proxy, type, value, fds, nr_fds))
+		lose_proxy(home, k);
+}
+
+static bool proxy_carries(const struct home *home, const struct kept *k)
+{
+	return (home->by_launcher || home->wire.fd < 0) && !home->alone && k->proxy >= 0;
+}
+
+static void close_stream(struct kept *k, int n)
+{
+	if (k->process.other[n] >= 0)
+		close(k->process.other[n]);
+	k->process.other[n] = -1;
+}
+
+static void give_streams(struct home *home, struct kept *k)
+{
+	int fds[STREAMS], mask = 0;
+	size_t count = 0;
+
+	for (int n = STDOUT_FILENO; n < STREAMS && proxy_carries(home, k); n++)
+		if (k->process.other[n] >= 0) {
+			fds[count++] = k->process.other[n];
+			mask |= 1 << n;
+		}
+	tell_proxy(home, k, LAUNCH_STREAMS, mask, fds, count);
+}
+
+static void begin(struct home *home, struct kept *k)
+{
+	int *input = &k->process.other[STDIN_FILENO];
+
+	k->begun = true;
+	if (home->wire.fd < 0)
+		close_stream(k, STDIN_FILENO);
+	if (*input >= 0)
+		fcntl(*input, F_SETFL, O_WRONLY | O_NONBLOCK);
+	k->takes_input = *input >= 0;
+	tell_job(home, k, RANK_STARTED, k->takes_input, &k->process.size, sizeof(k->process.size));
+	give_streams(home, k);
+}
+
+static void start(struct home *home, struct kept *k, int *fds, int nr_fds)
+{
+	int err = nr_fds == START_FDS && !k->begun ?
+		process_start(&k->process, fds[0], fds + 1, home->daemon) : -EPROTO;
+
+	if (!err) {
+		if (home->launcher == -1) {
+			home->launcher = fds[START_FDS - 1];
+			fds[START_FDS - 1] = -1;
+		}
+		begin(home, k);
+		return;
+	}
+	if (nr_fds == START_FDS)
+		dprintf(fds[STREAMS], "KCR: cannot start a rank: %s\n", strerror(-err));
+	lose_proxy(home, k);
+}
+
+static void hear(struct home *home, struct kept *k)
+{
+	struct launch_message m;
+	int fds[LAUNCH_FDS_MAX], count = launch_receive(k->proxy, &m, fds);
+
+	if (count == -EAGAIN)
+		return;
+	if (count < 0) {
+		lose_proxy(home, k);
+		return;
+	}
+	if (m.type == LAUNCH_START)
+		start(home, k, fds, count);
+	else if (m.type == LAUNCH_SIGNAL && m.value == SIGTERM)
+		ask(home, k, SIGTERM);
+	else if (m.type == LAUNCH_SIGNAL && m.value > 0 && m.value < NSIG && !home->alone)
+		process_signal(&k->process, m.value);
+	while (count > 0)
+		if (fds[--count] >= 0)
+			close(fds[count]);
+}
+
+/* ---- input and output ------------------------------------------------------------------- */
+
+/* The end of a pipe, or EIO of a terminal, when no process has it open any more. */
+static void read_output(struct home *home, struct kept *k, int n)
+{
+	uint8_t data[RANK_BYTES_MAX];
+	size_t most = home->room < sizeof(data) ? home->room : sizeof(data);
+	ssize_t got = most ? read(k->process.other[n], data, most) : 0;
+
+	if (!most || (got < 0 && (errno == EINTR || errno == EAGAIN)))
+		return;
+	if (got <= 0) {
+		close_stream(k, n);
+		return;
+	}
+	home->room -= got;
+	tell_job(home, k, RANK_OUTPUT, n, data, got);
+}
+
+static void input_taken(struct home *home, struct kept *k)
+{
+	k->input_begin = k->input_end = 0;
+	if (k->owes)
+		tell_job(home, k, RANK_TAKEN, 0, NULL, 0);
+	k->owes = false;
+}
+
+static void give_input(struct home *home, struct kept *k)
+{
+	ssize_t n = write(k->process.other[STDIN_FILENO], k->input + k->input_begin,
+			  k->input_end - k->input_begin);
+
+	if (n > 0)
+		k->input_begin += n;
+	else if (errno != EINTR && errno != EAGAIN)
+		close_stream(k, STDIN_FILENO);	/* it reads no more */
+	if (k->input_begin == k->input_end || k->process.other[STDIN_FILENO] < 0)
+		input_taken(home, k);
+}
+
+static void take_input(struct home *home, struct kept *k, const uint8_t *data, size_t length)
+{
+	if (!k->takes_input || k->told)
+		return;
+	if (!length) {
+		close_stream(k, STDIN_FILENO);
+		return;
+	}
+	k->owes = true;
+	if (k->process.other[STDIN_FILENO] < 0 || k->input_end) {
+		input_taken(home, k);
+		return;
+	}
+	memcpy(k->input, data, length);
+	k->input_end = length;
+	give_input(home, k);
+}
+
+/* ---- the process ------------------------------------------------------------------------ */
+
+static void take_end(struct kept *k)
+{
+	k->status = process_take(&k->process);
+	k->ended = true;
+	close_stream(k, STDIN_FILENO);
+}
+
+/* Once it has ended and nobody else can write its output. */
+static void tell_end(struct home *home, struct kept *k)
+{
+	bool open = k->process.other[STDOUT_FILENO] >= 0 || k->process.other[STDERR_FILENO] >= 0;
+
+	if (!k->ended || k->told || (open && !proxy_carries(home, k)))
+		return;
+	k->told = true;
+	streams_close(k->process.other);
+	tell_job(home, k, RANK_ENDED, k->status, NULL, 0);
+	tell_proxy(home, k, LAUNCH_ENDED, k->status, NULL, 0);
+}
+
+void kept_order(struct home *home, struct kept *k, const struct rank_message *m,
+		const uint8_t *data, size_t length)
+{
+	if (m->type == RANK_INPUT)
+		take_input(home, k, data, length);
+	else if (m->type == RANK_SIGNAL || m->type == RANK_ALLOWED)
+		process_signal(&k->process, m->value > 0 && m->value < NSIG ? m->value : SIGKILL);
+}
+
+/* ---- the keeper's loop ------------------------------------------------------------------ */
+
+void kept_watch(const struct home *home, const struct kept *k, struct pollfd *p)
+{
+	bool reads = home->room && !proxy_carries(home, k);
+	const int *other = k->process.other;
+
+	p[PROXY] = (struct pollfd){ k->proxy, POLLIN, 0 };
+	p[PROCESS] = (struct pollfd){ k->process.pidfd, POLLIN, 0 };
+	p[OUTPUT] = (struct pollfd){ reads ? other[STDOUT_FILENO] : -1, POLLIN, 0 };
+	p[ERRORS] = (struct pollfd){ reads ? other[STDERR_FILENO] : -1, POLLIN, 0 };
+	p[INPUT] = (struct pollfd){ k->input_end ? other[STDIN_FILENO] : -1, POLLOUT, 0 };
+}
+
+bool kept_serve(struct home *home, struct kept *k, const struct pollfd *p)
+{
+	if (p[OUTPUT].revents)
+		read_output(home, k, STDOUT_FILENO);
+	if (p[ERRORS].revents)
+		read_output(home, k, STDERR_FILENO);
+	if (p[INPUT].revents && k->process.other[STDIN_FILENO] >= 0)
+		give_input(home, k);
+	if (p[PROXY].revents && k->proxy >= 0)
+		hear(home, k);
+	if (p[PROCESS].revents && k->process.pid > 0)
+		take_end(k);
+	tell_end(home, k);
+	return k->proxy < 0 && (!k->begun || k->told);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What cr_mpirun (watch.h) and the keepers of the nodes (keeper.h) tell each other about ranks,
+ * in messages of type WIRE_LAUNCH (job/coordinator/wire.h): their `rank` is the one that is
+ * meant, WIRE_ALL: every one of the node.
+ */
+#ifndef LAUNCH_RANK_MESSAGE_H
+#define LAUNCH_RANK_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/coordinator/wire.h"
+
+#define RANK_BYTES_MAX	16384u		/* of output or input, in one message */
+#define RANK_WINDOW	131072u		/* of output of a node that is not written yet */
+
+enum rank_message_type {
+	/* keeper → cr_mpirun */
+	RANK_STARTED = 1,	/* value: it takes input; data: uint32_t: size of the job, 0: unknown */
+	RANK_OUTPUT,		/* value: STDOUT_FILENO or STDERR_FILENO; data */
+	RANK_ENDED,		/* value: as from waitpid(2); all output has been sent */
+	RANK_ASKED,		/* the launcher sends it signal `value`, 0: has killed the proxy */
+	RANK_ORPHANED,		/* the process that has started the proxies has ended */
+	/* either way */
+	RANK_TAKEN,		/* of the rank: the last input; of cr_mpirun: `value` bytes of output */
+	/* cr_mpirun → keeper */
+	RANK_INPUT,		/* data; none: the end */
+	RANK_SIGNAL,		/* value */
+	RANK_ALLOWED,		/* what was asked for is to be done; value: the same */
+	RANK_ALONE,		/* what proxies say does not count any more */
+};
+
+struct rank_message {
+	uint32_t type;		/* enum rank_message_type */
+	int32_t value;
+};
+
+/* Queues a message (wire.h); `length`: RANK_BYTES_MAX at most. */
+void rank_message_queue(struct wire *w, enum rank_message_type type, uint32_t rank, uint32_t node,
+			int32_t value, const void *data, size_t length);
+
+/* Splits what came with `header`; false: it is no such message. */
+bool rank_message_read(const struct wire_header *header, const uint8_t **data,
+		       struct rank_message *m, size_t *length);
+
+#endif /* LAUNCH_RANK_MESSAGE_H */

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The job's ranks.  See ranks.h. */
+#include "launch/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_MAX	(1u << 22)
+
+static bool make_room(struct ranks *r, uint32_t number)
+{
+	uint32_t count = number >= r->count * 2 ? number + 1 : r->count * 2;
+	struct rank *grown;
+
+	if (number < r->count)
+		return true;
+	grown = number < RANKS_MAX ? realloc(r->rank, count * sizeof(*grown)) : NULL;
+	if (!grown)
+		return false;
+	memset(grown + r->count, 0, (count - r->count) * sizeof(*grown));
+	r->rank = grown;
+	r->count = count;
+	return true;
+}
+
+struct rank *ranks_start(struct ranks *r, uint32_t number, uint32_t node, uint32_t size,
+			 bool takes_input)
+{
+	struct rank *one;
+
+	if (!make_room(r, number))
+		return NULL;
+	one = &r->rank[number];
+	if (one->started)
+		return NULL;
+	*one = (struct rank){ .node = node, .started = true, .takes_input = takes_input };
+	r->started++;
+	r->takers += takes_input;
+	r->size = size;
+	return one;
+}
+
+struct rank *ranks_find(const struct ranks *r, uint32_t number)
+{
+	return number < r->count && r->rank[number].started ? &r->rank[number] : NULL;
+}
+
+void ranks_end(struct ranks *r, struct rank *one, int status)
+{
+	if (one->ended)
+		return;
+	one->ended = true;
+	r->ended++;
+	r->takers -= one->takes_input;
+	ranks_took_input(r, one);
+	ranks_set_asking(r, one, false);
+	if (!r->status)
+		r->status = status;
+}
+
+void ranks_fed(struct ranks *r)
+{
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct rank *one = &r->rank[i];
+
+		if (!one->takes_input || one->ended || one->owes)
+			continue;
+		one->owes = true;
+		r->owing++;
+	}
+}
+
+void ranks_took_input(struct ranks *r, struct rank *one)
+{
+	r->owing -= one->owes;
+	one->owes = false;
+}
+
+void ranks_set_asking(struct ranks *r, struct rank *one, bool asks)
+{
+	r->asking += asks - one->asks;
+	one->asks = asks;
+}
+
+void ranks_free(struct ranks *r)
+{
+	free(r->rank);
+	memset(r, 0, sizeof(*r));
+}

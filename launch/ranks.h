@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What cr_mpirun knows of the job's ranks, from their keepers (rank_message.h). */
+#ifndef LAUNCH_RANKS_H
+#define LAUNCH_RANKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rank {
+	uint32_t node;
+	bool started, ended;
+	bool takes_input, owes;		/* owes: has not taken the last input */
+	bool asks;			/* whether what the launcher wants is to be done: */
+	int wants;			/* a signal, 0: the rank's end */
+	uint64_t asked_ns;
+};
+
+struct ranks {
+	struct rank *rank;
+	uint32_t count;			/* size of `rank` */
+	uint32_t size;			/* of the job; 0: not known yet */
+	uint32_t started, ended;
+	uint32_t takers;		/* of input, that have not ended */
+	uint32_t owing, asking;
+	int status;			/* of the first that did not end with 0; else 0 */
+};
+
+/* The rank with this number has been started; NULL: there cannot be one, or is one already. */
+struct rank *ranks_start(struct ranks *r, uint32_t number, uint32_t node, uint32_t size,
+			 bool takes_input);
+/* The rank, if it has been started; NULL. */
+struct rank *ranks_find(const struct ranks *r, uint32_t number);
+
+void ranks_end(struct ranks *r, struct rank *one, int status);
+/* Those that take input have been given some. */
+void ranks_fed(struct ranks *r);
+void ranks_took_input(struct ranks *r, struct rank *one);
+void ranks_set_asking(struct ranks *r, struct rank *one, bool asks);
+
+static inline bool ranks_all_started(const struct ranks *r)
+{
+	return r->size && r->started == r->size;
+}
+
+/* True also if none has been started. */
+static inline bool ranks_all_ended(const struct ranks *r)
+{
+	return r->ended == r->started;
+}
+
+void ranks_free(struct ranks *r);
+
+#endif /* LAUNCH_RANKS_H */

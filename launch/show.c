@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Output of the ranks.  See show.h. */
+#include "launch/show.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct shown {
+	struct shown *next;
+	uint32_t node;
+	size_t length, written;
+	uint8_t data[];
+};
+
+static int stream_of(int fd)
+{
+	return fd == STDERR_FILENO;
+}
+
+static int fd_of(int stream)
+{
+	return stream ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+void show_init(struct show *s, void (*done)(void *, uint32_t, size_t), void *argument)
+{
+	memset(s, 0, sizeof(*s));
+	for (int i = 0; i < SHOW_FDS; i++)
+		s->stream[i].last = &s->stream[i].first;
+	s->done = done;
+	s->argument = argument;
+}
+
+void show_add(struct show *s, int fd, uint32_t node, const uint8_t *data, size_t length)
+{
+	int i = stream_of(fd);
+	struct shown *new = s->stream[i].lost ? NULL : malloc(sizeof(*new) + length);
+
+	if (!new) {
+		s->done(s->argument, node, length);
+		return;
+	}
+	*new = (struct shown){ .node = node, .length = length };
+	memcpy(new->data, data, length);
+	*s->stream[i].last = new;
+	s->stream[i].last = &new->next;
+}
+
+bool show_is_empty(const struct show *s)
+{
+	return !s->stream[0].first && !s->stream[1].first;
+}
+
+void show_watch(const struct show *s, struct pollfd *p)
+{
+	for (int i = 0; i < SHOW_FDS; i++)
+		p[i] = (struct pollfd){ s->stream[i].first ? fd_of(i) : -1, POLLOUT, 0 };
+}
+
+static void take_first(struct show *s, int i)
+{
+	struct shown *first = s->stream[i].first;
+
+	s->stream[i].first = first->next;
+	if (!first->next)
+		s->stream[i].last = &s->stream[i].first;
+	s->done(s->argument, first->node, first->length);
+	free(first);
+}
+
+/* A pipe that poll(2) calls writable has room for PIPE_BUF bytes: the write does not wait. */
+static bool is_writable(int fd)
+{
+	struct pollfd p = { fd, POLLOUT, 0 };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void lose(struct show *s, int i)
+{
+	s->stream[i].lost = true;
+	if (errno != EPIPE)
+		dprintf(STDERR_FILENO, "KCR: standard %s of the job is lost from here on: %s\n",
+			i ? "error" : "output", strerror(errno));
+}
+
+static void write_some(struct show *s, int i)
+{
+	struct shown *first = s->stream[i].first;
+	size_t left = first->length - first->written;
+	ssize_t n = write(fd_of(i), first->data + first->written,
+			  left < PIPE_BUF ? left : PIPE_BUF);
+
+	if (n > 0)
+		first->written += n;
+	else if (n < 0 && errno != EINTR && errno != EAGAIN)
+		lose(s, i);
+	if (first->written == first->length)
+		take_first(s, i);
+	while (s->stream[i].lost && s->stream[i].first)
+		take_first(s, i);
+}
+
+void show_serve(struct show *s, const struct pollfd *p)
+{
+	for (int i = 0; i < SHOW_FDS; i++) {
+		if (!p[i].revents)
+			continue;
+		do
+			write_some(s, i);
+		while (s->stream[i].first && is_writable(fd_of(i)));
+	}
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The main loop of cr_mpirun.  See watch.h. */
+#include "launch/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launch/feed.h"
+#include "launch/launcher.h"
+#include "launch/rank_message.h"
+#include "launch/ranks.h"
+#include "launch/show.h"
+#include "report/report.h"
+
+#define MS		1000000ull		/* ns */
+#define DOUBT_NS	(200 * MS)		/* the launcher's own death is known by then */
+#define TERM_NS		(2000 * MS)		/* from SIGTERM to SIGKILL */
+#define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
+
+enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
+#define POLLED		(SHOWN + SHOW_FDS)
+
+struct watch {
+	struct launcher launcher;
+	struct wire wire;
+	struct ranks ranks;
+	struct feed feed;
+	struct show show;
+	int signals;
+	bool alone;			/* the launcher, or one of its daemons, has died */
+	bool ends;			/* the job is to end */
+	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
+	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
+	unsigned int kills;		/* how often that was done */
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void tell_all(struct watch *w, enum rank_message_type type, int value)
+{
+	rank_message_queue(&w->wire, type, WIRE_ALL, WIRE_ALL, value, NULL, 0);
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+/* By us, as there is no launcher that would do it. */
+static void end_job(struct watch *w)
+{
+	bool again = w->ends && w->kill_ns;
+
+	w->ends = true;
+	tell_all(w, RANK_SIGNAL, again ? SIGKILL : SIGTERM);
+	if (!again)
+		w->kill_ns = now() + TERM_NS;
+}
+
+static void kill_rest(struct watch *w)
+{
+	tell_all(w, RANK_SIGNAL, SIGKILL);
+	if (!w->launcher.ended)
+		kill(w->launcher.pid, SIGKILL);
+	w->kills++;
+	w->kill_ns = now() + LATE_NS;
+}
+
+static void go_on_alone(struct watch *w, const char *what)
+{
+	w->doubt_ns = 0;
+	if (w->alone || ranks_all_ended(&w->ranks))
+		return;
+	if (ranks_all_started(&w->ranks) && !w->ends) {
+		w->alone = true;
+		w->kill_ns = 0;
+		tell_all(w, RANK_ALONE, 0);
+		fprintf(stderr, "KCR: %s has died; the ranks go on without it\n", what);
+		return;
+	}
+	if (!w->ends)
+		fprintf(stderr, "KCR: %s has died before all ranks were started\n", what);
+	w->alone = true;
+	end_job(w);
+}
+
+static void launcher_ended(struct watch *w)
+{
+	if (WIFSIGNALED(w->launcher.status))
+		go_on_alone(w, "mpirun");
+	else if (!w->alone && !ranks_all_ended(&w->ranks))
+		w->kill_ns = now() + LATE_NS;
+}
+
+/* What the launcher would do. */
+static void rank_failed(struct watch *w, uint32_t number, int status)
+{
+	if (!w->alone || w->ends) {
+		w->ends = true;
+		return;
+	}
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "KCR: rank %u was ended by signal %d (%s), so the job ends\n", number,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		fprintf(stderr, "KCR: rank %u ended with status %d, so the job ends\n", number,
+			WEXITSTATUS(status));
+	end_job(w);
+}
+
+/* ---- messages of the keepers -------------------------------------------------------------- */
+
+static void allow(struct watch *w, struct rank *one, uint32_t number)
+{
+	w->ends = true;
+	ranks_set_asking(&w->ranks, one, false);
+	rank_message_queue(&w->wire, RANK_ALLOWED, number, one->node, one->wants, NULL, 0);
+}
+
+static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted)
+{
+	if (w->alone || one->ended)
+		return;
+	one->wants = wanted;
+	if (w->ends) {
+		allow(w, one, number);
+		return;
+	}
+	if (!one->asks)
+		one->asked_ns = now();
+	ranks_set_asking(&w->ranks, one, true);
+}
+
+/* A daemon of the launcher that has ended its ranks before was ended on purpose. */
+static void orphaned(struct watch *w, uint32_t node)
+{
+	for (uint32_t i = 0; i < w->ranks.count; i++)
+		if (w->ranks.rank[i].node == node && w->ranks.rank[i].asks)
+			return;
+	if (!w->doubt_ns && !w->alone)
+		w->doubt_ns = now() + DOUBT_NS;
+}
+
+static void started(struct watch *w, const struct wire_header *h, int takes_input,
+		    const uint8_t *data, size_t length)
+{
+	uint32_t size = 0;
+	struct rank *one;
+
+	if (length == sizeof(size))
+		memcpy(&size, data, sizeof(size));
+	one = ranks_start(&w->ranks, h->rank, h->id, size, takes_input);
+	if (one && w->ends && w->alone)		/* it missed the signal */
+		rank_message_queue(&w->wire, RANK_SIGNAL, h->rank, h->id, SIGKILL, NULL, 0);
+}
+
+static void of_rank(struct watch *w, struct rank *one, const struct wire_header *h,
+		    const struct rank_message *m)
+{
+	if (m->type == RANK_ENDED) {
+		ranks_end(&w->ranks, one, m->value);
+		if (m->value)
+			rank_failed(w, h->rank, m->value);
+	} else if (m->type == RANK_ASKED) {
+		asked(w, one, h->rank, m->value);
+	} else if (m->type == RANK_TAKEN) {
+		ranks_took_input(&w->ranks, one);
+	}
+}
+
+static void hear(struct watch *w, const struct wire_header *h, const uint8_t *data)
+{
+	struct rank_message m;
+	struct rank *one;
+	size_t length;
+
+	if (!rank_message_read(h, &data, &m, &length))
+		return;
+	if (m.type == RANK_STARTED) {
+		started(w, h, m.value, data, length);
+	} else if (m.type == RANK_OUTPUT) {
+		show_add(&w->show, m.value, h->id, data, length);
+	} else if (m.type == RANK_ORPHANED) {
+		orphaned(w, h->id);
+	} else {
+		one = ranks_find(&w->ranks, h->rank);
+		if (one)
+			of_rank(w, one, h, &m);
+	}
+}
+
+/* A node with its ranks: the launcher will see it, too, if it still lives. */
+static void node_gone(struct watch *w, uint32_t node)
+{
+	bool lost = false;
+
+	for (uint32_t i = 0; i < w->ranks.count; i++) {
+		struct rank *one = ranks_find(&w->ranks, i);
+
+		if (!one || one->ended || one->node != node)
+			continue;
+		ranks_end(&w->ranks, one, SIGKILL);
+		lost = true;
+	}
+	if (!lost)
+		return;
+	if (w->alone && !w->ends) {
+		fputs("KCR: a node of the job is lost, so the job ends\n", stderr);
+		end_job(w);
+	}
+	w->ends = true;
+}
+
+static void hear_all(struct watch *w)
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = wire_fill(&w->wire);
+
+	while (wire_next(&w->wire, &header, &data) == 1) {
+		if (header.type == WIRE_GONE)
+			node_gone(w, header.id);
+		else
+			hear(w, &header, data);
+	}
+	if (err)
+		wire_close(&w->wire);
+}
+
+/* Frees the window of a keeper, see RANK_WINDOW. */
+static void shown(void *argument, uint32_t node, size_t bytes)
+{
+	struct watch *w = argument;
+
+	rank_message_queue(&w->wire, RANK_TAKEN, WIRE_ALL, node, bytes, NULL, 0);
+}
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+static bool is_deadly(int number)
+{
+	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
+/* The launcher is dead, or as good as that. */
+static void signal_ranks(struct watch *w, int number)
+{
+	if (is_deadly(number)) {
+		end_job(w);
+	} else if (number == SIGTSTP) {
+		tell_all(w, RANK_SIGNAL, SIGSTOP);
+		wire_flush(&w->wire);
+		raise(SIGSTOP);
+		tell_all(w, RANK_SIGNAL, SIGCONT);
+	} else if (number == SIGUSR1 || number == SIGUSR2 || number == SIGCONT) {
+		tell_all(w, RANK_SIGNAL, number);
+	}
+}
+
+/* What the terminal sends goes to the whole process group, the launcher included. */
+static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
+{
+	int number = info->ssi_signo;
+
+	if (number == SIGCHLD) {
+		if (!w->launcher.ended && launcher_check(&w->launcher))
+			launcher_ended(w);
+	} else if (number == SIGPIPE && info->ssi_pid == (uint32_t)getpid()) {
+		return;			/* show.c has noticed it */
+	} else if (w->alone) {
+		signal_ranks(w, number);
+	} else {
+		w->ends |= is_deadly(number);
+		if (info->ssi_code != SI_KERNEL && !w->launcher.ended)
+			kill(w->launcher.pid, number);
+	}
+}
+
+static void take_signals(struct watch *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info))
+		take_signal(w, &info);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+/* Keepers that cannot be reached any more end their ranks when this process ends. */
+static bool is_over(const struct watch *w)
+{
+	if (!w->launcher.ended || !show_is_empty(&w->show))
+		return false;
+	return w->wire.fd < 0 || ranks_all_ended(&w->ranks) || w->kills > 1;
+}
+
+/* The ranks have ended, and a launcher that has lost them may not know it. */
+static void end_launcher(struct watch *w)
+{
+	if (!w->alone || w->launcher.ended || w->kill_ns || !ranks_all_ended(&w->ranks))
+		return;
+	kill(w->launcher.pid, SIGTERM);
+	w->kill_ns = now() + LATE_NS;
+}
+
+static void due(struct watch *w)
+{
+	uint64_t time = now();
+
+	for (uint32_t i = 0; i < w->ranks.count && w->ranks.asking; i++) {
+		struct rank *one = &w->ranks.rank[i];
+
+		if (one->asks && w->alone)
+			ranks_set_asking(&w->ranks, one, false);
+		else if (one->asks && (w->ends || (!w->doubt_ns && time >= one->asked_ns + DOUBT_NS)))
+			allow(w, one, i);
+	}
+	if (w->doubt_ns && time >= w->doubt_ns)
+		go_on_alone(w, "a daemon of mpirun");
+	if (w->kill_ns && time >= w->kill_ns)
+		kill_rest(w);
+}
+
+static int until(uint64_t time)
+{
+	uint64_t t = now();
+
+	return time <= t ? 0 : (time - t) / MS + 1;
+}
+
+static int least(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static bool wants_input(struct watch *w)
+{
+	return ranks_all_started(&w->ranks) && w->ranks.takers && !w->ranks.owing &&
+	       !w->feed.ended;
+}
+
+static int patience(struct watch *w)
+{
+	int ms = w->ranks.asking ? (int)(DOUBT_NS / MS / 4) : -1;
+
+	if (w->doubt_ns)
+		ms = least(ms, until(w->doubt_ns));
+	if (w->kill_ns)
+		ms = least(ms, until(w->kill_ns));
+	if (wants_input(w) && !feed_is_open(&w->feed))
+		ms = least(ms, FEED_PAUSE_MS);
+	return ms;
+}
+
+static void serve(struct watch *w, const struct pollfd *p)
+{
+	show_serve(&w->show, p + SHOWN);
+	if (p[INPUT].revents && feed_read(&w->feed, &w->wire))
+		ranks_fed(&w->ranks);
+	if (p[JOB].revents)
+		hear_all(w);
+	if (p[SIGNALS].revents)
+		take_signals(w);
+	due(w);
+	end_launcher(w);
+}
+
+static void run(struct watch *w)
+{
+	struct pollfd p[POLLED];
+
+	while (!is_over(w)) {
+		bool reads = wants_input(w) && feed_is_open(&w->feed);
+
+		if (w->wire.fd >= 0)
+			wire_flush(&w->wire);
+		p[SIGNALS] = (struct pollfd){ w->signals, POLLIN, 0 };
+		p[JOB] = (struct pollfd){ w->wire.fd, wire_events(&w->wire), 0 };
+		p[INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
+		show_watch(&w->show, p + SHOWN);
+		if (poll(p, POLLED, patience(w)) >= 0)
+			serve(w, p);
+	}
+}
+
+static int result_of(const struct watch *w)
+{
+	if (w->alone && (w->ranks.status || !w->ends))
+		return w->ranks.status;
+	return w->launcher.status;
+}
+
+int watch_job(char *const *argv, int job)
+{
+	struct watch w = { .wire.fd = -1, .signals = launcher_signals() };
+	int err = w.signals < 0 ? report_errno(w.signals, "no descriptor for signals") : 0, status;
+
+	if (!err)
+		err = launcher_start(&w.launcher, argv, job < 0);
+	if (err)
+		return err;
+	if (job >= 0)
+		wire_open(&w.wire, job);
+	feed_init(&w.feed);
+	show_init(&w.show, shown, &w);
+	run(&w);
+	status = result_of(&w);
+	ranks_free(&w.ranks);
+	wire_close(&w.wire);
+	close(w.signals);
+	return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * cr_mpirun's main loop: the launcher and the keepers of the ranks (rank_message.h), signals,
+ * standard input and output.
+ *
+ * The launcher is only that: if it, or one of its daemons, is killed once all ranks have been
+ * started, the ranks go on.  Its other daemons then try to end theirs, as they do when the
+ * launcher wants the job to end, and the signals come before it is known why: so what
+ * the launcher wants for a rank is done a moment later, unless it has turned out to be
+ * dead.  It is done at once if the job is known to end, by a signal to this process or
+ * because a rank has failed.
+ */
+#ifndef LAUNCH_WATCH_H
+#define LAUNCH_WATCH_H
+
+/*
+ * Runs the launcher `argv` until the job has ended.  `job` is the socket of
+ * root_settings.launch; -1: there is no coordinator, and the launcher does everything.
+ * launcher_hold_signals() has been called.  Returns the launcher's status as from waitpid(2), or,
+ * if it has died before the job, that of the first rank that did not end with 0, else 0; or
+ * -errno with a message (report.h).
+ */
+int watch_job(char *const *argv, int job);
+
+#endif /* LAUNCH_WATCH_H */
