@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/duration.h"
+#include "proc/duration.h"
 #include "batch/folder.h"
 #include "batch/metrics.h"
 #include "proc/signal_name.h"

@@ -28,7 +28,7 @@ batch-install: $(BATCH_PROGS)
 
 ifneq ($(wildcard $(SLURMINC)/slurm/spank.h),)
 SPANK     := $(B)/slurm/spank_kcr.so
-SPANK_OBJ := $(addprefix $(B)/user/batch/,slurm/spank_kcr.o duration.o)
+SPANK_OBJ := $(addprefix $(B)/user/,batch/slurm/spank_kcr.o proc/duration.o)
 
 user: $(SPANK)
 install: spank-install

@@ -2,28 +2,18 @@
 /* When to save; see schedule.h. */
 #include "batch/schedule.h"
 
-#include <math.h>
+#include "job/optimum.h"
 
 #define SECOND		1000000000ull
 #define FIRST_RETRY_S	5
 #define LAST_RETRY_S	60
 #define GUESSED_COST	(10 * SECOND)	/* of a save, as long as none has been made */
 
-uint64_t schedule_optimum(uint64_t cost_ns, uint64_t mttf_ns)
-{
-	double cost = (double)cost_ns, mttf = (double)mttf_ns, part;
-
-	if (cost >= 2 * mttf)
-		return mttf_ns;
-	part = sqrt(cost / (2 * mttf));
-	return (uint64_t)(sqrt(2 * cost * mttf) * (1 + part / 3 + part * part / 9) - cost);
-}
-
 static uint64_t next_after(const struct schedule *s, uint64_t now, uint64_t cost_ns)
 {
 	if (s->interval_ns)
 		return now + s->interval_ns;
-	return s->mttf_ns ? now + schedule_optimum(cost_ns ? cost_ns : 1, s->mttf_ns) :
+	return s->mttf_ns ? now + optimum_interval(cost_ns ? cost_ns : 1, s->mttf_ns) :
 		SCHEDULE_NEVER;
 }
 

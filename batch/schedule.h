@@ -41,11 +41,4 @@ void schedule_saved(struct schedule *s, uint64_t now, uint64_t cost_ns);
  */
 void schedule_failed(struct schedule *s, uint64_t now, enum schedule_action action);
 
-/*
- * The interval between saves of that cost which loses the least time on a machine with
- * that mean time to failure (both in ns, neither 0): J. T. Daly, "A higher order estimate
- * of the optimum checkpoint interval for restart dumps", 2006, equation 37.
- */
-uint64_t schedule_optimum(uint64_t cost_ns, uint64_t mttf_ns);
-
 #endif /* KCR_BATCH_SCHEDULE_H */

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "batch/command.h"
-#include "batch/duration.h"
+#include "proc/duration.h"
 #include "report/report.h"
 
 #define ANSWER_S	15

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "batch/duration.h"
+#include "proc/duration.h"
 #include "batch/folder.h"
 #include "batch/state.h"
 #include "report/report.h"

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "batch/duration.h"
+#include "proc/duration.h"
 #include "batch/job_script.h"
 #include "batch/log.h"
 #include "batch/metrics.h"

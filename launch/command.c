@@ -94,6 +94,16 @@ static const struct option {
 	{ "xterm", { 1, 1 } },
 };
 
+/* Options of cr_mpirun itself; false: without a value, or with one behind a =. */
+static const struct {
+	const char *name;
+	bool has_value;
+} own[] = {
+	{ "interval", true },	{ "keep", true },	{ "local", true },
+	{ "mttf", true },	{ "recover", false },	{ "recover-from-start", false },
+	{ "save", true },
+};
+
 /* How many of the words after this option are its values. */
 static int values_of(const char *word, int major)
 {
@@ -132,6 +142,33 @@ static int add_setting(struct command *c, char *const *word)
 	return err;
 }
 
+/* The option of cr_mpirun at *at, if it is one: 1, 0 or -errno. */
+static int take_own(struct command *c, char *const **at)
+{
+	char *const *word = *at;
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		bool attached = strchr(*word, '=');
+		int more = own[i].has_value && !attached;
+		char *text;
+
+		if (strncmp(*word, "--", 2) || !command_is_option(*word, own[i].name))
+			continue;
+		if (more && !word[1])
+			return report_fail(-EINVAL, "%s needs a value", *word);
+		if (asprintf(&text, "%s%s%s", *word + 2, attached ? "" : "=", more ? word[1] : "") < 0)
+			return -ENOMEM;
+		err = strings_add(&c->own, text);
+		free(text);
+		for (int n = 0; n <= more && !err; n++)
+			err = strings_add(&c->options, word[n]);
+		*at += 1 + more;
+		return err ?: 1;
+	}
+	return 0;
+}
+
 /* The options from *at on, up to the program; `first`: they are those of the first one. */
 static int take_options(struct command *c, char *const **at, int major, bool first)
 {
@@ -140,6 +177,14 @@ static int take_options(struct command *c, char *const **at, int major, bool fir
 	while (!err && **at && is_option(**at)) {
 		char *const *word = *at;
 		int values = values_of(*word, major);
+
+		err = first ? take_own(c, at) : 0;
+		if (err > 0) {
+			err = 0;
+			continue;
+		}
+		if (err)
+			return err;
 
 		if (!strcmp(*word, "--app") || !strncmp(*word, "--app=", 6))
 			return report_fail(-EOPNOTSUPP, "the programs of a file (--app) cannot be "
@@ -217,7 +262,25 @@ void command_free(struct command *c)
 	strings_free(c->program);
 	strings_free(c->proxied);
 	strings_free(c->settings);
+	strings_free(c->own);
 	memset(c, 0, sizeof(*c));
+}
+
+/* The last of `settings` with this name; NULL. */
+static const char *last_of(char **settings, const char *name)
+{
+	size_t length = strlen(name);
+	const char *found = NULL;
+
+	for (char **each = settings; each && *each; each++)
+		if (!strncmp(*each, name, length) && (*each)[length] == '=')
+			found = *each + length + 1;
+	return found;
+}
+
+const char *command_own(const struct command *c, const char *name)
+{
+	return last_of(c->own, name);
 }
 
 bool command_is_option(const char *word, const char *name)
@@ -232,13 +295,9 @@ bool command_is_option(const char *word, const char *name)
 
 const char *command_parameter(const struct command *c, const char *name)
 {
-	size_t length = strlen(name);
-	const char *found = NULL;
+	const char *found = last_of(c->settings, name);
 	char variable[80];
 
-	for (char **each = c->settings; each && *each; each++)
-		if (!strncmp(*each, name, length) && (*each)[length] == '=')
-			found = *each + length + 1;
 	snprintf(variable, sizeof(variable), "OMPI_MCA_%s", name);
 	return found ?: getenv(variable);
 }

@@ -13,6 +13,7 @@ struct command {
 	char **program;		/* all from the first program on; NULL: there is none */
 	char **proxied;		/* everything, `inserted` before each program */
 	char **settings;	/* what --mca and its like say, as NAME=VALUE, in this order */
+	char **own;		/* options of cr_mpirun, as NAME=VALUE; also among `options` */
 };
 
 /*
@@ -21,6 +22,9 @@ struct command {
  */
 int command_split(struct command *c, char *const *arguments, int major, char *const *inserted);
 void command_free(struct command *c);
+
+/* The last value of this option of cr_mpirun; "": it has none; NULL: it was not given. */
+const char *command_own(const struct command *c, const char *name);
 
 /* Is this word the option `name`, with one or two dashes before and perhaps a =VALUE behind? */
 bool command_is_option(const char *word, const char *name);

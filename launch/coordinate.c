@@ -19,66 +19,32 @@
 #include "job/relaunch.h"
 #include "launch/command.h"
 #include "launch/launcher.h"
+#include "launch/options.h"
 #include "launch/reach.h"
+#include "launch/recovery.h"
 #include "launch/settings.h"
 #include "launch/watch.h"
-#include "proc/proc.h"
-#include "proc/signal_name.h"
+#include "proc/spawn.h"
 #include "report/report.h"
 
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
 #define PROXY		"cr_rank"
 
-/* ---- parameters: those that schizo/cr has with Open MPI 4.1 --------------------------------- */
+/* ---- the coordinator ------------------------------------------------------------------------ */
 
-static const char *text_of(const struct command *c, const char *name)
-{
-	const char *value = command_parameter(c, name);
-
-	return value && *value ? value : NULL;
-}
-
-/* The number of the signal that saves the job, 0: none; -EINVAL with a message. */
-static int trigger_of(const struct command *c, int *keep)
-{
-	const char *name = text_of(c, "schizo_cr_signal"), *count = text_of(c, "schizo_cr_keep");
-	int number = name ? signal_number(name) : 0;
-
-	*keep = count ? atoi(count) : 1;
-	if (name && number <= 0)
-		return report_fail(-EINVAL, "schizo_cr_signal: there is no signal %s", name);
-	if (name && *keep < 1)
-		return report_fail(-EINVAL, "schizo_cr_keep is a number from 1 on");
-	return number;
-}
-
-static int begin_trigger(const struct command *c, int number, int keep)
-{
-	const char *file = text_of(c, "schizo_cr_file");
-	char name[32];
-
-	if (!number)
-		return 0;
-	snprintf(name, sizeof(name), "context.%d", getpid());
-	return trigger_start(number, file ?: name, keep);
-}
-
-static int begin_root(const struct command *c, const char *version, int *job_socket)
+static int begin_root(const struct command *c, const struct options *o, const char *version,
+		      int *job_socket)
 {
 	static char address[ROOT_ROOM], secret[WIRE_SECRET + 1];
-	const char *still = text_of(c, "schizo_cr_snapshot");
 	const struct root_settings settings = {
-		.interfaces = text_of(c, "schizo_cr_if_include"),
-		.local = text_of(c, "schizo_cr_local"),
-		.stand_still = still && !atoi(still),
+		.interfaces = o->interfaces, .local = o->local, .stand_still = o->stand_still,
+		.path = o->path, .keep = o->keep,
+		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns,
 		.launch = job_socket,
 	};
 	struct snapshot *job;
-	int err = 0;
+	int err;
 
-	if (settings.local && *settings.local != '/')
-		return report_fail(-EINVAL, "schizo_cr_local is a path from / on, not %s",
-				   settings.local);
 	job = job_describe(c->options, c->program, version);
 	err = job ? root_start(job, &settings, address, sizeof(address), secret) : -ENOMEM;
 	if (err)
@@ -101,15 +67,12 @@ static int name_job(void)
 }
 
 /* 0, and *job for watch_job(), or what the user has been told: the job then runs without. */
-static int begin(const struct command *c, const char *version, int *job)
+static int begin(const struct command *c, const struct options *o, const char *version, int *job)
 {
-	int keep, number = trigger_of(c, &keep), err = number < 0 ? number : 0;
+	int err = o->signal ? trigger_start(o->signal) : 0;
 
-	launcher_hold_signals(number > 0 ? number : 0);
 	if (!err)
-		err = begin_trigger(c, number, keep);
-	if (!err)
-		err = begin_root(c, version, job);
+		err = begin_root(c, o, version, job);
 	if (!err)
 		err = name_job();
 	if (!err)
@@ -126,18 +89,6 @@ static int begin(const struct command *c, const char *version, int *job)
 }
 
 /* ---- the launcher --------------------------------------------------------------------------- */
-
-/* The proxy's path: nodes have the same release at the same place.  malloc()ed or NULL. */
-static char *proxy_path(void)
-{
-	char path[PATH_MAX], *text;
-	ssize_t length = proc_link(PROC_SELF, "exe", path, sizeof(path));
-	char *slash = length > 0 ? strrchr(path, '/') : NULL;
-
-	if (!slash || asprintf(&text, "%.*s/" PROXY, (int)(slash - path), path) < 0)
-		return NULL;
-	return text;
-}
 
 /* mpirun passes these on to all nodes; only the names are in its arguments. */
 static int add_variables(char ***command)
@@ -163,7 +114,7 @@ static int become_mpirun(char **command)
 	return report_errno(-errno, "cannot start %s", command[0]);
 }
 
-static int run(const struct command *c, int job)
+static int run(const struct command *c, int job, struct recovery *recovery)
 {
 	char **command = NULL;
 	int err = strings_add(&command, "mpirun");
@@ -175,23 +126,54 @@ static int run(const struct command *c, int job)
 	if (err)
 		report_errno(err, "cannot start mpirun");
 	else
-		err = c->program ? watch_job(command, job) : become_mpirun(command);
+		err = c->program ? watch_job(command, job, recovery) : become_mpirun(command);
 	strings_free(command);
 	return err;
 }
 
+static int start(const struct command *c, const struct options *o, const char *version,
+		 struct recovery *recovery)
+{
+	int job = -1;
+
+	if (c->program && !begin(c, o, version, &job))
+		settings_of_launcher(c, atoi(version));
+	recovery_init(recovery, job >= 0 ? o->recoveries : 0, o->from_start);
+	return run(c, job, recovery);
+}
+
+/* In the place of this process, with the arguments that it was given. */
+static int recover(const struct recovery *recovery, char *const *arguments)
+{
+	char **command = NULL;
+	int err = strings_add(&command, "cr_mpirun");
+
+	for (; *arguments && !err; arguments++)
+		err = strings_add(&command, *arguments);
+	return err ?: recovery_go(recovery, command);
+}
+
 int coordinate(char *const *arguments, const char *version)
 {
-	char *inserted[] = { proxy_path(), NULL };
+	/* Nodes have the same release at the same place. */
+	char *inserted[] = { spawn_beside(PROXY), NULL };
+	struct recovery recovery;
+	struct options options;
 	struct command c;
-	int job = -1, err = inserted[0] ? command_split(&c, arguments, atoi(version), inserted) :
+	int err = inserted[0] ? command_split(&c, arguments, atoi(version), inserted) :
 				report_fail(-ENOMEM, "no memory");
 
 	if (err)
 		return err;
-	if (c.program && !begin(&c, version, &job))
-		settings_of_launcher(&c, atoi(version));
-	err = run(&c, job);
+	err = options_read(&options, &c);
+	if (!err) {
+		launcher_hold_signals(options.signal);
+		err = start(&c, &options, version, &recovery);
+		if (recovery.due)
+			err = recover(&recovery, arguments);
+		recovery_free(&recovery);
+	}
+	options_free(&options);
 	command_free(&c);
 	free(inserted[0]);
 	return err;

@@ -27,6 +27,11 @@ void launcher_hold_signals(int own)
 	signal(SIGCHLD, SIG_DFL);	/* inherited as ignored, the launcher's end would be lost */
 }
 
+void launcher_release_signals(void)
+{
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 int launcher_signals(void)
 {
 	int fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);

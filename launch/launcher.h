@@ -19,6 +19,8 @@ struct launcher {
  * threads exist.
  */
 void launcher_hold_signals(int own);
+/* As they were before: for another program in the place of this one. */
+void launcher_release_signals(void);
 /* A descriptor for these signals (signalfd(2)), or -errno. */
 int launcher_signals(void);
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "job/request.h"
-#include "proc/proc.h"
+#include "proc/spawn.h"
 #include "report/report.h"
 
 #define DAEMON		"cr_node"
@@ -60,14 +60,11 @@ static int connect_daemon(const struct sockaddr_un *address, socklen_t length)
 /* In the process that becomes the daemon: nothing of the launcher's stays open but its output. */
 static void become_daemon(int listener)
 {
-	char path[PATH_MAX];
-	ssize_t length = proc_link(PROC_SELF, "exe", path, sizeof(path));
-	char *slash = length > 0 ? strrchr(path, '/') : NULL;
+	char *path = spawn_beside(DAEMON);
 	int null = open("/dev/null", O_RDWR);
 
-	if (!slash || slash + sizeof("/" DAEMON) > path + sizeof(path))
+	if (!path)
 		_exit(127);
-	strcpy(slash + 1, DAEMON);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	if (listener == REACH_LISTENER)

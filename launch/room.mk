@@ -20,7 +20,7 @@ $(LAUNCH_PROGS): $(B)/bin/%: $(B)/user/launch/%.o $(LAUNCH_LIB) $(ROOM_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $< -Wl,--start-group $(LAUNCH_LIB) \
-		$(ROOM_LIBS) -Wl,--end-group $(PROG_LIBS) $(SODIUM_LIBS) -lpthread
+		$(ROOM_LIBS) -Wl,--end-group $(PROG_LIBS) $(SODIUM_LIBS) -lpthread -lm
 
 .PHONY: launch-install
 launch-install: $(LAUNCH_PROGS)

@@ -10,14 +10,15 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "launch/feed.h"
 #include "launch/launcher.h"
+#include "launch/leftovers.h"
 #include "launch/rank_message.h"
 #include "launch/ranks.h"
 #include "launch/show.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define MS		1000000ull		/* ns */
@@ -34,6 +35,7 @@ struct watch {
 	struct ranks ranks;
 	struct feed feed;
 	struct show show;
+	struct recovery *recovery;
 	int signals;
 	bool alone;			/* the launcher, or one of its daemons, has died */
 	bool ends;			/* the job is to end */
@@ -42,12 +44,10 @@ struct watch {
 	unsigned int kills;		/* how often that was done */
 };
 
-static uint64_t now(void)
+/* Sent to this process, it is to end the job. */
+static bool is_deadly(int number)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
+	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
 static void tell_all(struct watch *w, enum rank_message_type type, int value)
@@ -65,7 +65,7 @@ static void end_job(struct watch *w)
 	w->ends = true;
 	tell_all(w, RANK_SIGNAL, again ? SIGKILL : SIGTERM);
 	if (!again)
-		w->kill_ns = now() + TERM_NS;
+		w->kill_ns = now_ns() + TERM_NS;
 }
 
 static void kill_rest(struct watch *w)
@@ -74,11 +74,23 @@ static void kill_rest(struct watch *w)
 	if (!w->launcher.ended)
 		kill(w->launcher.pid, SIGKILL);
 	w->kills++;
-	w->kill_ns = now() + LATE_NS;
+	w->kill_ns = now_ns() + LATE_NS;
+}
+
+/* A failure that `text` names: is the job to go back to its newest snapshot? */
+static bool recover(struct watch *w, const char *text)
+{
+	if (w->ends || !recovery_begin(w->recovery, text))
+		return false;
+	w->ends = true;
+	kill_rest(w);
+	return true;
 }
 
 static void go_on_alone(struct watch *w, const char *what)
 {
+	char text[80];
+
 	w->doubt_ns = 0;
 	if (w->alone || ranks_all_ended(&w->ranks))
 		return;
@@ -89,9 +101,12 @@ static void go_on_alone(struct watch *w, const char *what)
 		fprintf(stderr, "KCR: %s has died; the ranks go on without it\n", what);
 		return;
 	}
-	if (!w->ends)
-		fprintf(stderr, "KCR: %s has died before all ranks were started\n", what);
+	snprintf(text, sizeof(text), "%s has died before all ranks were started", what);
 	w->alone = true;
+	if (recover(w, text))
+		return;
+	if (!w->ends)
+		fprintf(stderr, "KCR: %s\n", text);
 	end_job(w);
 }
 
@@ -100,23 +115,27 @@ static void launcher_ended(struct watch *w)
 	if (WIFSIGNALED(w->launcher.status))
 		go_on_alone(w, "mpirun");
 	else if (!w->alone && !ranks_all_ended(&w->ranks))
-		w->kill_ns = now() + LATE_NS;
+		w->kill_ns = now_ns() + LATE_NS;
 }
 
 /* What the launcher would do. */
 static void rank_failed(struct watch *w, uint32_t number, int status)
 {
-	if (!w->alone || w->ends) {
-		w->ends = true;
-		return;
-	}
+	char text[120];
+
 	if (WIFSIGNALED(status))
-		fprintf(stderr, "KCR: rank %u was ended by signal %d (%s), so the job ends\n", number,
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, sizeof(text), "rank %u was ended by signal %d (%s)", number,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		fprintf(stderr, "KCR: rank %u ended with status %d, so the job ends\n", number,
-			WEXITSTATUS(status));
-	end_job(w);
+		snprintf(text, sizeof(text), "rank %u ended with status %d", number,
+			 WEXITSTATUS(status));
+	if (w->ends || (WIFSIGNALED(status) && recover(w, text)))
+		return;
+	if (w->alone) {
+		fprintf(stderr, "KCR: %s, so the job ends\n", text);
+		end_job(w);
+	}
+	w->ends = true;
 }
 
 /* ---- messages of the keepers -------------------------------------------------------------- */
@@ -138,7 +157,7 @@ static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted
 		return;
 	}
 	if (!one->asks)
-		one->asked_ns = now();
+		one->asked_ns = now_ns();
 	ranks_set_asking(&w->ranks, one, true);
 }
 
@@ -149,7 +168,7 @@ static void orphaned(struct watch *w, uint32_t node)
 		if (w->ranks.rank[i].node == node && w->ranks.rank[i].asks)
 			return;
 	if (!w->doubt_ns && !w->alone)
-		w->doubt_ns = now() + DOUBT_NS;
+		w->doubt_ns = now_ns() + DOUBT_NS;
 }
 
 static void started(struct watch *w, const struct wire_header *h, int takes_input,
@@ -215,11 +234,22 @@ static void node_gone(struct watch *w, uint32_t node)
 	}
 	if (!lost)
 		return;
+	if (recover(w, "a node of the job, or its daemon, is lost"))
+		return;
 	if (w->alone && !w->ends) {
-		fputs("KCR: a node of the job is lost, so the job ends\n", stderr);
+		fputs("KCR: a node of the job, or its daemon, is lost, so the job ends\n", stderr);
 		end_job(w);
 	}
 	w->ends = true;
+}
+
+/* A signal that comes with it ends the job on purpose. */
+static void saved(struct watch *w, const struct wire_header *h, const uint8_t *data)
+{
+	if (!h->length || data[h->length - 1])
+		return;
+	recovery_saved(w->recovery, (const char *)data);
+	w->ends |= h->id == SIGKILL || is_deadly(h->id);
 }
 
 static void hear_all(struct watch *w)
@@ -231,6 +261,8 @@ static void hear_all(struct watch *w)
 	while (wire_next(&w->wire, &header, &data) == 1) {
 		if (header.type == WIRE_GONE)
 			node_gone(w, header.id);
+		else if (header.type == WIRE_SYNCED)
+			saved(w, &header, data);
 		else
 			hear(w, &header, data);
 	}
@@ -247,11 +279,6 @@ static void shown(void *argument, uint32_t node, size_t bytes)
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */
-
-static bool is_deadly(int number)
-{
-	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-}
 
 /* The launcher is dead, or as good as that. */
 static void signal_ranks(struct watch *w, int number)
@@ -311,12 +338,12 @@ static void end_launcher(struct watch *w)
 	if (!w->alone || w->launcher.ended || w->kill_ns || !ranks_all_ended(&w->ranks))
 		return;
 	kill(w->launcher.pid, SIGTERM);
-	w->kill_ns = now() + LATE_NS;
+	w->kill_ns = now_ns() + LATE_NS;
 }
 
 static void due(struct watch *w)
 {
-	uint64_t time = now();
+	uint64_t time = now_ns();
 
 	for (uint32_t i = 0; i < w->ranks.count && w->ranks.asking; i++) {
 		struct rank *one = &w->ranks.rank[i];
@@ -334,7 +361,7 @@ static void due(struct watch *w)
 
 static int until(uint64_t time)
 {
-	uint64_t t = now();
+	uint64_t t = now_ns();
 
 	return time <= t ? 0 : (time - t) / MS + 1;
 }
@@ -401,9 +428,9 @@ static int result_of(const struct watch *w)
 	return w->launcher.status;
 }
 
-int watch_job(char *const *argv, int job)
+int watch_job(char *const *argv, int job, struct recovery *recovery)
 {
-	struct watch w = { .wire.fd = -1, .signals = launcher_signals() };
+	struct watch w = { .wire.fd = -1, .signals = launcher_signals(), .recovery = recovery };
 	int err = w.signals < 0 ? report_errno(w.signals, "no descriptor for signals") : 0, status;
 
 	if (!err)
@@ -416,6 +443,8 @@ int watch_job(char *const *argv, int job)
 	show_init(&w.show, shown, &w);
 	run(&w);
 	status = result_of(&w);
+	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
+		leftovers_remove(w.launcher.pid);
 	ranks_free(&w.ranks);
 	wire_close(&w.wire);
 	close(w.signals);

@@ -7,8 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "proc/proc.h"
 
 static void become(char *const *argv, void (*prepare)(void), int to_parent)
 {
@@ -40,4 +45,15 @@ pid_t spawn_program(char *const *argv, void (*prepare)(void))
 		waitpid(child, NULL, 0);
 	close(ends[0]);
 	return err ? -err : child;
+}
+
+char *spawn_beside(const char *name)
+{
+	char path[PATH_MAX], *text;
+	ssize_t length = proc_link(PROC_SELF, "exe", path, sizeof(path));
+	char *slash = length > 0 ? strrchr(path, '/') : NULL;
+
+	if (!slash || asprintf(&text, "%.*s/%s", (int)(slash - path), path, name) < 0)
+		return NULL;
+	return text;
 }

@@ -11,4 +11,7 @@
  */
 pid_t spawn_program(char *const *argv, void (*prepare)(void));
 
+/* The path of `name` in the folder of the program that runs here; malloc()ed or NULL. */
+char *spawn_beside(const char *name);
+
 #endif /* KCR_PROC_SPAWN_H */

@@ -169,7 +169,7 @@ $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard test
 $(T)/fuzz/%: tests/fuzz/%.c $(T)/cov/rooms.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) $(SODIUM_LIBS) -lpthread
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(T)/cov/rooms.a $(PKG_LIBS) $(SODIUM_LIBS) -lpthread -lm
 
 # ---- benchmarks -----------------------------------------------------------------
 

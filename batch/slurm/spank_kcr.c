@@ -19,7 +19,7 @@
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 
-#include "batch/duration.h"
+#include "proc/duration.h"
 
 SPANK_PLUGIN(kcr, 1)
 

@@ -48,6 +48,7 @@ static void finish(struct root *root)
 	root->deadline_ns = 0;
 	clients_answer(&root->answer);
 	trigger_answer(&root->answer);
+	periodic_answer(root);
 	programs_answer(root, root->answer.code);
 	job_answer_free(&root->answer);
 	job_request_free(&root->request);
@@ -175,6 +176,8 @@ static void after_sync(struct root *root)
 	root->answer.commit_ms = since_ms(root->phase_ns);
 	root->answer.ranks = root->nr_ranks;
 	root->answer.path = strdup(root->request.path);
+	wire_send(&root->launch, WIRE_SYNCED, WIRE_ALL, number, root->request.path,
+		  strlen(root->request.path) + 1);
 	if (!number) {
 		finish(root);
 		return;

@@ -74,6 +74,7 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 	if (root->nr_present < root->nr_ranks)
 		return;
 	strangers_close();		/* every daemon has connected */
+	periodic_begin(root);
 	programs_serve(root);
 }
 
@@ -196,7 +197,8 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 
 static int patience(const struct root *root)
 {
-	const int each[] = { phases_patience(root), strangers_patience(), clients_patience() };
+	const int each[] = { phases_patience(root), strangers_patience(), clients_patience(),
+			     periodic_patience(root) };
 	int least = -1;
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
@@ -240,6 +242,7 @@ static void *root_thread(void *argument)
 			serve_launch(root);
 		if (p[0].revents)
 			trigger_serve(root);
+		periodic_serve(root);
 	}
 	free(p);
 	return NULL;

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "job/snapshot.h"
 
@@ -18,10 +19,16 @@ struct root_settings {
 	/* Of checkpoints that a signal or the program asks for: */
 	const char *local;		/* folder on every node for the ranks' files, or NULL */
 	bool stand_still;		/* until all is written, instead of being copied */
+	/* Of those that a signal or the interval asks for: */
+	const char *path;		/* absolute */
+	unsigned int keep;		/* snapshots */
+	/* The job is saved so often, or as the mean time to failure demands; 0: neither. */
+	uint64_t interval_ns, mttf_ns;
 	/*
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
 	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and
-	 * come from them; WIRE_GONE: the daemon with that number has gone.
+	 * come from them; WIRE_GONE: the daemon with that number has gone; WIRE_SYNCED: the job has
+	 * been saved, data: the snapshot's path, id: the signal that the ranks get then, 0: none.
 	 */
 	int *launch;
 };
@@ -37,10 +44,7 @@ struct root_settings {
 int root_start(struct snapshot *job, const struct root_settings *settings,
 	       char *address, size_t room, char *secret);
 
-/*
- * Before root_start(): signal `number` to this process saves the job as `name`, of
- * which `snapshots` are kept.  0 or -errno.
- */
-int trigger_start(int number, const char *name, unsigned int snapshots);
+/* Before root_start(): signal `number` to this process saves the job.  0 or -errno. */
+int trigger_start(int number);
 
 #endif /* JOB_ROOT_H */

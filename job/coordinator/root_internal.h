@@ -3,7 +3,7 @@
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
  * other releases), phases.c (a checkpoint), bookmarks.c, result.c, warnings.c,
- * clients.c, programs.c and trigger.c (requests), addresses.c, descriptors.c.
+ * clients.c, programs.c, trigger.c and periodic.c (requests), addresses.c, descriptors.c.
  * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -179,6 +179,14 @@ int trigger_fd(void);			/* readable: the signal has been sent */
 void trigger_serve(struct root *root);
 /* Prints the outcome on mpirun's standard error, if the signal asked for it. */
 void trigger_answer(const struct job_answer *answer);
+
+/* ---- periodic.c ---- */
+void periodic_begin(const struct root *root);
+int periodic_patience(const struct root *root);	/* as phases_patience() */
+/* Begins a checkpoint if one is due. */
+void periodic_serve(struct root *root);
+/* One has ended, whoever has asked for it: prints why it failed if the interval did. */
+void periodic_answer(const struct root *root);
 
 /* ---- clients.c ---- */
 #define CLIENTS_MAX	16

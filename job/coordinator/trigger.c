@@ -15,8 +15,6 @@
 #include "job/coordinator/root_internal.h"
 
 static int ends[2] = { -1, -1 };
-static char *path;
-static unsigned int keep;
 static bool served;
 
 static void handler(int number)
@@ -28,14 +26,12 @@ static void handler(int number)
 		errno = saved;
 }
 
-int trigger_start(int number, const char *name, unsigned int snapshots)
+int trigger_start(int number)
 {
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
 
-	path = snapshot_name(name);
-	keep = snapshots;
-	if (!path || pipe2(ends, O_CLOEXEC | O_NONBLOCK) || sigaction(number, &action, NULL))
-		return errno ? -errno : -ENOMEM;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) || sigaction(number, &action, NULL))
+		return -errno;
 	return 0;
 }
 
@@ -52,7 +48,7 @@ void trigger_serve(struct root *root)
 
 	while (read(ends[0], bytes, sizeof(bytes)) == sizeof(bytes))
 		;
-	err = phases_begin_own(root, path, keep, &why);
+	err = phases_begin_own(root, root->settings.path, root->settings.keep, &why);
 	if (!err) {
 		served = true;
 		return;

@@ -22,7 +22,7 @@ $(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(call job_obj,
 		$(B)/user/libjob.a $(B)/user/libreport.a $(B)/user/libproc.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(KCR_CFLAGS) $(CFLAGS) -o $@ $(filter-out %.h,$^) -lcjson $(SODIUM_LIBS) -lpthread
+	$(Q)$(CC) $(KCR_CFLAGS) $(CFLAGS) -o $@ $(filter-out %.h,$^) -lcjson $(SODIUM_LIBS) -lpthread -lm
 $(T)/mpi/tamper.so: tests/mpi/tamper.c
 	@mkdir -p $(@D)
 	$(call say,CC)

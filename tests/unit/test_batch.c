@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/duration.h"
 #include "batch/folder.h"
 #include "batch/schedule.h"
 #include "batch/scheduler.h"
+#include "job/optimum.h"
+#include "proc/duration.h"
 
 #define SECOND	1000000000ull
 
@@ -115,13 +116,13 @@ static void optimum(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
-		double best = (double)schedule_optimum((uint64_t)costs[i] * SECOND,
+		double best = (double)optimum_interval((uint64_t)costs[i] * SECOND,
 						       (uint64_t)mttf * SECOND) / SECOND;
 
 		assert_true(lost(best, costs[i], mttf) < lost(best * 1.05, costs[i], mttf));
 		assert_true(lost(best, costs[i], mttf) < lost(best / 1.05, costs[i], mttf));
 	}
-	assert_int_equal(schedule_optimum(300 * SECOND, 100 * SECOND), 100 * SECOND);
+	assert_int_equal(optimum_interval(300 * SECOND, 100 * SECOND), 100 * SECOND);
 }
 
 static void forget_schedulers(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lengths of time; see duration.h. */
-#include "batch/duration.h"
+#include "proc/duration.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the user has asked cr_mpirun itself for: by options that mpirun does not get, or by
+ * parameters (--mca schizo_cr_NAME), which came before them.
+ */
+#ifndef LAUNCH_OPTIONS_H
+#define LAUNCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "launch/command.h"
+
+struct options {
+	int signal;			/* saves the job; 0: none */
+	uint64_t interval_ns, mttf_ns;	/* of struct root_settings */
+	char *path;			/* of snapshots that signal or interval ask for; absolute */
+	unsigned int keep;
+	const char *local;		/* folder on every node, or NULL */
+	const char *interfaces;		/* separated by commas, or NULL: all */
+	bool stand_still;
+	unsigned int recoveries;	/* from failures, at most */
+	bool from_start;		/* also if there is no snapshot yet */
+};
+
+/* 0, or -EINVAL with a message (report.h), or -ENOMEM.  `c` must remain. */
+int options_read(struct options *o, const struct command *c);
+void options_free(struct options *o);
+
+#endif /* LAUNCH_OPTIONS_H */
