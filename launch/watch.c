@@ -101,12 +101,13 @@ static void go_on_alone(struct watch *w, const char *what)
 		fprintf(stderr, "KCR: %s has died; the ranks go on without it\n", what);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s has died before all ranks were started", what);
+	snprintf(text, sizeof(text), "%s has died%s", what,
+		 ranks_all_started(&w->ranks) ? "" : " before all ranks were started");
 	w->alone = true;
 	if (recover(w, text))
 		return;
-	if (!w->ends)
-		fprintf(stderr, "KCR: %s\n", text);
+	if (!w->recovery->due)
+		fprintf(stderr, "KCR: %s, and the job ends\n", text);
 	end_job(w);
 }
 

@@ -104,7 +104,7 @@ ends_with() {
 
 # result FILE: what the program `job` has computed.
 result() {
-	sed -n 's/^result //p' "$1"
+	tr -d '\0' < "$1" | sed -n 's/^result //p'	# there is one at the end of a text of prterun's
 }
 
 # hold_writes: before `job`: what --snapshot has copied is written only once there is the
