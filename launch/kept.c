@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "launch/message.h"
@@ -105,8 +106,9 @@ static void begin(struct home *home, struct kept *k)
 	k->begun = true;
 	if (home->wire.fd < 0)
 		close_stream(k, STDIN_FILENO);
-	if (*input >= 0)
-		fcntl(*input, F_SETFL, O_WRONLY | O_NONBLOCK);
+	for (int n = 0; n < STREAMS; n++)
+		if (k->process.other[n] >= 0)
+			fcntl(k->process.other[n], F_SETFL, O_NONBLOCK);
 	k->takes_input = *input >= 0;
 	tell_job(home, k, RANK_STARTED, k->takes_input, &k->process.size, sizeof(k->process.size));
 	give_streams(home, k);
@@ -154,21 +156,44 @@ static void hear(struct home *home, struct kept *k)
 
 /* ---- input and output ------------------------------------------------------------------- */
 
-/* The end of a pipe, or EIO of a terminal, when no process has it open any more. */
+/* Keeps what is behind the last newline, if more is to come: lines of ranks are not mixed. */
+static size_t whole_lines(struct kept_stream *s, int fd, const uint8_t *data, size_t length)
+{
+	const uint8_t *newline = length == RANK_BYTES_MAX ? memrchr(data, '\n', length) : NULL;
+	int more = 0;
+
+	if (!newline || ioctl(fd, FIONREAD, &more) || !more)
+		return length;
+	s->length = data + length - (newline + 1);
+	memcpy(s->rest, newline + 1, s->length);
+	return length - s->length;
+}
+
+/*
+ * All that there is, as a terminal gives at most a page at a time.  The end of a pipe, or EIO of
+ * a terminal, comes when no process has it open any more.
+ */
 static void read_output(struct home *home, struct kept *k, int n)
 {
+	struct kept_stream *s = &k->stream[n == STDERR_FILENO];
 	uint8_t data[RANK_BYTES_MAX];
-	size_t most = home->room < sizeof(data) ? home->room : sizeof(data);
-	ssize_t got = most ? read(k->process.other[n], data, most) : 0;
+	size_t length = s->length;
+	int fd = k->process.other[n];
+	ssize_t got = 1;
 
-	if (!most || (got < 0 && (errno == EINTR || errno == EAGAIN)))
+	if (home->room < sizeof(data))
 		return;
-	if (got <= 0) {
+	memcpy(data, s->rest, length);
+	s->length = 0;
+	while (length < sizeof(data) && (got = read(fd, data + length, sizeof(data) - length)) > 0)
+		length += got;
+	if (length) {
+		length = whole_lines(s, fd, data, length);
+		home->room -= length;
+		tell_job(home, k, RANK_OUTPUT, n, data, length);
+	} else if (!got || (errno != EINTR && errno != EAGAIN)) {
 		close_stream(k, n);
-		return;
 	}
-	home->room -= got;
-	tell_job(home, k, RANK_OUTPUT, n, data, got);
 }
 
 static void input_taken(struct home *home, struct kept *k)
@@ -245,7 +270,7 @@ void kept_order(struct home *home, struct kept *k, const struct rank_message *m,
 
 void kept_watch(const struct home *home, const struct kept *k, struct pollfd *p)
 {
-	bool reads = home->room && !proxy_carries(home, k);
+	bool reads = home->room >= RANK_BYTES_MAX && !proxy_carries(home, k);
 	const int *other = k->process.other;
 
 	p[PROXY] = (struct pollfd){ k->proxy, POLLIN, 0 };

@@ -25,6 +25,12 @@ struct home {
 	int launcher;			/* pidfd of what has started the proxies; -1, LAUNCHER_ENDED */
 };
 
+/* The beginning of a line, which is sent with the rest of it. */
+struct kept_stream {
+	uint8_t rest[RANK_BYTES_MAX];
+	size_t length;
+};
+
 struct kept {
 	int proxy;			/* -1: it has gone */
 	struct process process;
@@ -33,6 +39,7 @@ struct kept {
 	bool takes_input, owes;		/* owes: cr_mpirun waits for RANK_TAKEN */
 	uint8_t input[RANK_BYTES_MAX];	/* not yet taken by the rank */
 	size_t input_begin, input_end;
+	struct kept_stream stream[2];	/* of output and errors */
 };
 
 /* Of the rank whose proxy is at the other end of `proxy`; NULL: no memory. */
