@@ -42,7 +42,7 @@ int launcher_signals(void)
 /* In the child. */
 static void prepare(void)
 {
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* at SIGTERM it would wait for nodes that are lost */
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
