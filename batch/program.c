@@ -26,7 +26,6 @@
 #include "proc/tree.h"
 #include "report/report.h"
 #include "util/follow.h"
-#include "util/tool.h"
 
 #define MPIRUN_PATIENCE_NS	(10 * 1000000000ull)
 
@@ -49,7 +48,7 @@ pid_t program_start(char *const command[])
 
 static void become_restart(const struct program_restart *how, int to_parent)
 {
-	char *tool = tool_path("cr_restart"), option[32];
+	char *tool = spawn_beside("cr_restart"), option[32];
 	const char *argv[5 + 2 * PROGRAM_RULES_MAX];
 	int count = 0;
 

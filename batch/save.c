@@ -21,17 +21,17 @@
 #include "checkpoint/checkpoint.h"
 #include "job/snapshot.h"
 #include "proc/clock.h"
+#include "proc/spawn.h"
 #include "proc/tree.h"
 #include "report/report.h"
 #include "util/mpi_job.h"
-#include "util/tool.h"
 
 #define STOP_LIMIT_S	60		/* for the program to come to a stop */
 #define VERIFY_LIMIT_S	86400
 
 int run_verify(const char *path, char *why, size_t size)
 {
-	char *tool = tool_path("cr_info"), *line;
+	char *tool = spawn_beside("cr_info"), *line;
 	const char *const argv[] = { tool, "--verify", path, NULL };
 	int status = tool ? command_run(argv, VERIFY_LIMIT_S, why, size) : -ENOMEM;
 

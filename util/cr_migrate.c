@@ -15,13 +15,13 @@
 #include "checkpoint/precopy.h"
 #include "migrate/migrate.h"
 #include "migrate/spool.h"
+#include "proc/spawn.h"
 #include "report/report.h"
 #include "util/choices.h"
 #include "util/ending.h"
 #include "util/follow.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
-#include "util/tool.h"
 #include "util/usage.h"
 
 #define EXIT_USAGE	255
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 			.rsh = "ssh", .held = ending_in_time,
 		},
 	};
-	char *restart = tool_path("cr_restart");
+	char *restart = spawn_beside("cr_restart");
 	int code;
 
 	report_set_program("cr_migrate");

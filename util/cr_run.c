@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "libdir.h"
-#include "proc/proc.h"
+#include "proc/spawn.h"
 #include "report/report.h"
 #include "util/usage.h"
 
@@ -88,17 +88,11 @@ static bool is_there(char *path, const char *folder, const char *library)
 /* The absolute path of a library: in ../lib beside this program, or where it was installed. */
 static int find_library(char *path, const char *library)
 {
-	char self[PATH_MAX];
-	char *slash = NULL;
+	char *beside = spawn_beside("../lib");
+	bool found = beside && is_there(path, beside, library);
 
-	if (proc_link(PROC_SELF, "exe", self, sizeof(self) - 7) > 0)
-		slash = strrchr(self, '/');
-	if (slash) {
-		strcpy(slash, "/../lib");
-		if (is_there(path, self, library))
-			return 0;
-	}
-	if (is_there(path, KCR_LIBDIR, library))
+	free(beside);
+	if (found || is_there(path, KCR_LIBDIR, library))
 		return 0;
 	return report_fail(-ENOENT, "there is no %s beside this program or in %s", library,
 			   KCR_LIBDIR);
