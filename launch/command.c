@@ -100,8 +100,8 @@ static const struct {
 	bool has_value;
 } own[] = {
 	{ "interval", true },	{ "keep", true },	{ "local", true },
-	{ "mttf", true },	{ "recover", false },	{ "recover-from-start", false },
-	{ "save", true },
+	{ "mttf", true },	{ "node-timeout", true }, { "recover", false },
+	{ "recover-from-start", false }, { "save", true }, { "spares", true },
 };
 
 /* How many of the words after this option are its values. */
@@ -169,43 +169,75 @@ static int take_own(struct command *c, char *const **at)
 	return 0;
 }
 
+/* Can this be an option with so many values?  0 or -errno with a message. */
+static int check_option(char *const *word, int values, int major)
+{
+	if (!strcmp(*word, "--app") || !strncmp(*word, "--app=", 6))
+		return report_fail(-EOPNOTSUPP, "the programs of a file (--app) cannot be saved: give "
+				   "them on the command line, with : between them");
+	if (values == UNKNOWN)
+		return report_fail(-EINVAL, "%s is no option of Open MPI %d's mpirun, or of a release "
+				   "that cr_mpirun does not know", *word, major);
+	for (int i = 1; i <= values; i++)
+		if (!word[i])
+			return report_fail(-EINVAL, "%s needs %s", *word,
+					   values > 1 ? "a name and a value" : "a value");
+	return 0;
+}
+
+/* Notes where in c->proxied the value of an option is, about to be added, that names hosts. */
+static int note_hosts(struct command *c, const char *word, int values)
+{
+	static const char *const names[] = {
+		"H", "default-hostfile", "host", "hostfile", "machinefile",
+	};
+	size_t at = 0, n = sizeof(names) / sizeof(*names);
+	size_t *grown;
+
+	while (n && !command_is_option(word, names[n - 1]))
+		n--;
+	if (!n)
+		return 0;
+	grown = realloc(c->hosts, (c->nr_hosts + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->hosts = grown;
+	while (c->proxied && c->proxied[at])
+		at++;
+	c->hosts[c->nr_hosts++] = at + values;
+	return 0;
+}
+
+/* An option of mpirun at *at. */
+static int take_mpirun(struct command *c, char *const **at, int major, bool first)
+{
+	char *const *word = *at;
+	int values = values_of(*word, major), err = check_option(word, values, major);
+
+	if (!err && values == VALUES_OF_MCA)
+		err = add_setting(c, word);
+	if (!err)
+		err = note_hosts(c, *word, values);
+	for (int i = 0; i <= values && !err; i++) {
+		err = strings_add(&c->proxied, word[i]);
+		if (!err && first)
+			err = strings_add(&c->options, word[i]);
+	}
+	*at += 1 + values;
+	return err;
+}
+
 /* The options from *at on, up to the program; `first`: they are those of the first one. */
 static int take_options(struct command *c, char *const **at, int major, bool first)
 {
 	int err = 0;
 
 	while (!err && **at && is_option(**at)) {
-		char *const *word = *at;
-		int values = values_of(*word, major);
-
 		err = first ? take_own(c, at) : 0;
-		if (err > 0) {
+		if (!err)
+			err = take_mpirun(c, at, major, first);
+		else if (err > 0)
 			err = 0;
-			continue;
-		}
-		if (err)
-			return err;
-
-		if (!strcmp(*word, "--app") || !strncmp(*word, "--app=", 6))
-			return report_fail(-EOPNOTSUPP, "the programs of a file (--app) cannot be "
-					   "saved: give them on the command line, with : between "
-					   "them");
-		if (values == UNKNOWN)
-			return report_fail(-EINVAL, "%s is no option of Open MPI %d's mpirun, or of "
-					   "a release that cr_mpirun does not know", *word,
-					   major);
-		for (int i = 1; i <= values; i++)
-			if (!word[i])
-				return report_fail(-EINVAL, "%s needs %s", *word,
-						   values > 1 ? "a name and a value" : "a value");
-		if (values == VALUES_OF_MCA)
-			err = add_setting(c, word);
-		for (int i = 0; i <= values && !err; i++) {
-			err = strings_add(&c->proxied, word[i]);
-			if (!err && first)
-				err = strings_add(&c->options, word[i]);
-		}
-		*at += 1 + values;
 	}
 	return err;
 }
@@ -263,6 +295,7 @@ void command_free(struct command *c)
 	strings_free(c->proxied);
 	strings_free(c->settings);
 	strings_free(c->own);
+	free(c->hosts);
 	memset(c, 0, sizeof(*c));
 }
 

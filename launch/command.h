@@ -7,6 +7,7 @@
 #define LAUNCH_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct command {
 	char **options;		/* those before the first program, with their values */
@@ -14,6 +15,8 @@ struct command {
 	char **proxied;		/* everything, `inserted` before each program */
 	char **settings;	/* what --mca and its like say, as NAME=VALUE, in this order */
 	char **own;		/* options of cr_mpirun, as NAME=VALUE; also among `options` */
+	size_t *hosts;		/* words of `proxied`: a list of hosts, or a file with one */
+	size_t nr_hosts;
 };
 
 /*

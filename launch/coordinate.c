@@ -18,6 +18,7 @@
 #include "job/describe.h"
 #include "job/relaunch.h"
 #include "launch/command.h"
+#include "launch/hosts.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
 #include "launch/reach.h"
@@ -32,6 +33,21 @@
 
 /* ---- the coordinator ------------------------------------------------------------------------ */
 
+/*
+ * The daemons' own time.  A node that the job goes on without has ended its ranks before: these
+ * and the ones that take their place would write the same files.
+ */
+static void tell_silence(const struct options *o)
+{
+	char text[16];
+
+	unsetenv(WIRE_SILENCE_VARIABLE);
+	if (!o->silence_s)
+		return;
+	snprintf(text, sizeof(text), "%u", o->silence_s - (o->recoveries ? (o->silence_s + 2) / 3 : 0));
+	setenv(WIRE_SILENCE_VARIABLE, text, 1);
+}
+
 static int begin_root(const struct command *c, const struct options *o, const char *version,
 		      int *job_socket)
 {
@@ -39,7 +55,7 @@ static int begin_root(const struct command *c, const struct options *o, const ch
 	const struct root_settings settings = {
 		.interfaces = o->interfaces, .local = o->local, .stand_still = o->stand_still,
 		.path = o->path, .keep = o->keep,
-		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns,
+		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns, .silence_s = o->silence_s,
 		.launch = job_socket,
 	};
 	struct snapshot *job;
@@ -51,6 +67,7 @@ static int begin_root(const struct command *c, const struct options *o, const ch
 		return err;
 	setenv(WIRE_ROOT_VARIABLE, address, 1);
 	setenv(WIRE_SECRET_VARIABLE, secret, 1);
+	tell_silence(o);
 	return 0;
 }
 
@@ -94,7 +111,8 @@ static int begin(const struct command *c, const struct options *o, const char *v
 static int add_variables(char ***command)
 {
 	static const char *const names[] = {
-		WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, REACH_JOB_VARIABLE, RELAUNCH_VARIABLE,
+		WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, REACH_JOB_VARIABLE,
+		RELAUNCH_VARIABLE,
 		SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
 	};
 	int err = 0;
@@ -138,7 +156,8 @@ static int start(const struct command *c, const struct options *o, const char *v
 
 	if (c->program && !begin(c, o, version, &job))
 		settings_of_launcher(c, atoi(version));
-	recovery_init(recovery, job >= 0 ? o->recoveries : 0, o->from_start);
+	if (job < 0)
+		recovery->most = 0;
 	return run(c, job, recovery);
 }
 
@@ -166,13 +185,16 @@ int coordinate(char *const *arguments, const char *version)
 	if (err)
 		return err;
 	err = options_read(&options, &c);
+	recovery_init(&recovery, options.recoveries, options.from_start);
+	if (!err)
+		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {
 		launcher_hold_signals(options.signal);
 		err = start(&c, &options, version, &recovery);
-		if (recovery.due)
-			err = recover(&recovery, arguments);
-		recovery_free(&recovery);
 	}
+	if (recovery.due)
+		err = recover(&recovery, arguments);
+	recovery_free(&recovery);
 	options_free(&options);
 	command_free(&c);
 	free(inserted[0]);

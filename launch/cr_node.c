@@ -56,12 +56,14 @@ static void allow_many_files(void)
 static int join(char *name)
 {
 	const char *root = getenv(WIRE_ROOT_VARIABLE), *secret = getenv(WIRE_SECRET_VARIABLE);
+	const char *silence = getenv(WIRE_SILENCE_VARIABLE);
 	char host[HOST_NAME_MAX + 1] = "";
 	int job, err;
 
 	gethostname(host, sizeof(host) - 1);
 	err = root && secret && strlen(secret) == WIRE_SECRET ?
-		node_start(root, secret, host, name, &job) : -EINVAL;
+		node_start(root, secret, host, silence ? strtoul(silence, NULL, 10) : WIRE_SILENCE_S,
+			   name, &job) : -EINVAL;
 	if (!err)
 		return job;
 	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: %s\n", host,

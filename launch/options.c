@@ -15,6 +15,9 @@
 #include "report/report.h"
 
 #define RECOVERIES	10	/* --recover without a number */
+#define SILENCE_S	3	/* where the job recovers from the loss of a node */
+#define SILENCE_LEAST_S	3	/* more than a daemon takes to notice, in whole seconds */
+#define SILENCE_MOST_S	86400
 
 /* The option, or the parameter of that name; NULL: neither, or it is empty. */
 static const char *text_of(const struct command *c, const char *option, const char *parameter)
@@ -91,6 +94,22 @@ static int read_recovery(struct options *o, const struct command *c)
 	return recover && *recover ? read_number("--recover", recover, 1, &o->recoveries) : 0;
 }
 
+static int read_nodes(struct options *o, const struct command *c)
+{
+	const char *timeout = command_own(c, "node-timeout"), *spares = command_own(c, "spares");
+	int64_t seconds = timeout ? duration_parse(timeout) : 0;
+
+	if (timeout && (seconds < SILENCE_LEAST_S || seconds > SILENCE_MOST_S))
+		return report_fail(-EINVAL, "--node-timeout is a time from %d seconds to a day, not \"%s\"",
+				   SILENCE_LEAST_S, timeout);
+	o->silence_s = timeout ? seconds : o->recoveries ? SILENCE_S : 0;
+	if (spares && !o->recoveries)
+		return report_fail(-EINVAL, "--spares is for --recover");
+	if (spares && !c->nr_hosts)
+		return report_fail(-EINVAL, "--spares needs the hosts, by --host or --hostfile");
+	return spares ? read_number("--spares", spares, 0, &o->spares) : 0;
+}
+
 int options_read(struct options *o, const struct command *c)
 {
 	const char *name = text_of(c, NULL, "schizo_cr_signal");
@@ -103,7 +122,9 @@ int options_read(struct options *o, const struct command *c)
 	err = read_interval(o, c);
 	if (!err)
 		err = read_snapshots(o, c);
-	return err ?: read_recovery(o, c);
+	if (!err)
+		err = read_recovery(o, c);
+	return err ?: read_nodes(o, c);
 }
 
 void options_free(struct options *o)

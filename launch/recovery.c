@@ -9,17 +9,68 @@
 #include <unistd.h>
 
 #include "job/relaunch.h"
+#include "job/snapshot.h"
+#include "launch/hosts.h"
 #include "launch/launcher.h"
 #include "proc/proc.h"
 #include "proc/spawn.h"
 #include "report/report.h"
 
+/* For the process after this one: how many failures there were; nodes. */
+static const char used_variable[] = "KCR_MPI_RECOVERIES", lost_variable[] = "KCR_MPI_LOST",
+		  suspects_variable[] = "KCR_MPI_SUSPECTS";
+
+/* The launcher and the ranks do not get it. */
+static char *take_variable(const char *name)
+{
+	const char *value = getenv(name);
+	char *copy = value && *value ? strdup(value) : NULL;
+
+	unsetenv(name);
+	return copy;
+}
+
 void recovery_init(struct recovery *r, unsigned int most, bool from_start)
 {
-	const char *used = getenv(RECOVERY_VARIABLE);
+	char *used = take_variable(used_variable);
 
 	*r = (struct recovery){ .used = used ? strtoul(used, NULL, 10) : 0, .most = most,
-				.from_start = from_start };
+				.from_start = from_start, .lost = take_variable(lost_variable),
+				.suspects = take_variable(suspects_variable) };
+	free(used);
+}
+
+static void add_name(char **list, const char *name)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s%s%s", *list ?: "", *list ? "," : "", name) < 0)
+		return;			/* it is tried again, then */
+	free(*list);
+	*list = longer;
+}
+
+void recovery_node_gone(struct recovery *r, const char *name, bool silent)
+{
+	char **list = silent ? &r->lost : &r->suspects;
+
+	if (*name && !hosts_has(*list, name))
+		add_name(list, name);
+}
+
+bool recovery_avoid_suspects(struct recovery *r)
+{
+	if (!r->suspects)
+		return false;
+	add_name(&r->lost, r->suspects);
+	free(r->suspects);
+	r->suspects = NULL;
+	return true;
+}
+
+const char *recovery_snapshot(const struct recovery *r)
+{
+	return r->snapshot ?: getenv(RELAUNCH_VARIABLE);
 }
 
 void recovery_saved(struct recovery *r, const char *path)
@@ -34,7 +85,7 @@ void recovery_saved(struct recovery *r, const char *path)
 
 bool recovery_begin(struct recovery *r, const char *text)
 {
-	const char *restarted = getenv(RELAUNCH_VARIABLE), *from = r->snapshot ?: restarted;
+	const char *from = recovery_snapshot(r);
 
 	if (!r->most)
 		return false;
@@ -53,30 +104,54 @@ bool recovery_begin(struct recovery *r, const char *text)
 	return true;
 }
 
-static bool is_kept(const char *assignment)
+static bool is_ours(const char *assignment)
 {
-	return strncmp(assignment, RECOVERY_VARIABLE "=", sizeof(RECOVERY_VARIABLE));
+	static const char *const names[] = { used_variable, lost_variable, suspects_variable };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t length = strlen(names[i]);
+
+		if (!strncmp(assignment, names[i], length) && assignment[length] == '=')
+			return true;
+	}
+	return false;
+}
+
+static int add_variable(char ***out, const char *name, const char *value)
+{
+	char *text;
+	int err;
+
+	if (!value)
+		return 0;
+	if (asprintf(&text, "%s=%s", name, value) < 0)
+		return -ENOMEM;
+	err = strings_add(out, text);
+	free(text);
+	return err;
 }
 
 /* That which this process was started with: what was added is for the launcher it had. */
 static char **environment_for(const struct recovery *r)
 {
-	char **given = proc_environment(getpid()), **out, *used;
-	size_t count = 0, n = 0;
+	char **given = proc_environment(getpid()), **out = NULL, used[16];
+	int err = given ? 0 : -ENOMEM;
 
-	while (given && given[count])
-		count++;
-	out = calloc(count + 2, sizeof(*out));
-	if (!given || !out || asprintf(&used, RECOVERY_VARIABLE "=%u", r->used + 1) < 0) {
-		free(given);
-		free(out);
-		return NULL;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (is_kept(given[i]))
-			out[n++] = given[i];
-	out[n] = used;
-	return out;
+	snprintf(used, sizeof(used), "%u", r->used + 1);
+	for (size_t i = 0; !err && given[i]; i++)
+		if (!is_ours(given[i]))
+			err = strings_add(&out, given[i]);
+	if (!err)
+		err = add_variable(&out, used_variable, used);
+	if (!err)
+		err = add_variable(&out, lost_variable, r->lost);
+	if (!err)
+		err = add_variable(&out, suspects_variable, r->suspects);
+	free(given);
+	if (!err)
+		return out;
+	strings_free(out);
+	return NULL;
 }
 
 int recovery_go(const struct recovery *r, char *const *arguments)
@@ -95,5 +170,7 @@ int recovery_go(const struct recovery *r, char *const *arguments)
 void recovery_free(struct recovery *r)
 {
 	free(r->snapshot);
-	r->snapshot = NULL;
+	free(r->lost);
+	free(r->suspects);
+	*r = (struct recovery){ 0 };
 }

@@ -9,17 +9,23 @@
 
 #include <stdbool.h>
 
-/* How many failures the job has survived so far. */
-#define RECOVERY_VARIABLE	"KCR_MPI_RECOVERIES"
-
 struct recovery {
 	unsigned int used, most;	/* failures; most 0: each ends the job */
 	bool from_start;		/* also without a snapshot */
 	char *snapshot;			/* made by this process; NULL: none yet */
+	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
+	char *suspects;			/* likewise those that have failed, but answer */
 	bool due;			/* to be done once all ranks have ended */
 };
 
+/* Takes what the process before has left from the environment. */
 void recovery_init(struct recovery *r, unsigned int most, bool from_start);
+/* A node, or the daemon there, has gone; `silent`: the node does not answer. */
+void recovery_node_gone(struct recovery *r, const char *name, bool silent);
+/* The ranks could not be started: are the suspects lost, and there were some? */
+bool recovery_avoid_suspects(struct recovery *r);
+/* The path of the snapshot to go back to, or NULL. */
+const char *recovery_snapshot(const struct recovery *r);
 /* There is a new snapshot. */
 void recovery_saved(struct recovery *r, const char *path);
 /*

@@ -3,6 +3,7 @@
 #include "launch/watch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -111,11 +112,30 @@ static void go_on_alone(struct watch *w, const char *what)
 	end_job(w);
 }
 
+/* After a recovery: is the job to be tried once more? */
+static bool start_failed(struct watch *w)
+{
+	const char *snapshot = recovery_snapshot(w->recovery);
+
+	if (recovery_avoid_suspects(w->recovery) &&
+	    recover(w, "mpirun could not start all ranks where they had been"))
+		return true;
+	fprintf(stderr, "KCR: mpirun could not start the ranks again, and the job ends%s%s\n",
+		snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
+	return false;
+}
+
 static void launcher_ended(struct watch *w)
 {
-	if (WIFSIGNALED(w->launcher.status))
+	bool again = w->recovery->used && !w->ends && !ranks_all_started(&w->ranks);
+
+	if (WIFSIGNALED(w->launcher.status)) {
 		go_on_alone(w, "mpirun");
-	else if (!w->alone && !ranks_all_ended(&w->ranks))
+		return;
+	}
+	if (again && w->launcher.status && start_failed(w))
+		return;
+	if (!w->alone && !ranks_all_ended(&w->ranks))
 		w->kill_ns = now_ns() + LATE_NS;
 }
 
@@ -220,10 +240,10 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 	}
 }
 
-/* A node with its ranks: the launcher will see it, too, if it still lives. */
-static void node_gone(struct watch *w, uint32_t node)
+/* Had this node, or may it have got, ranks that have not ended? */
+static bool loses_ranks(struct watch *w, uint32_t node)
 {
-	bool lost = false;
+	bool loses = !ranks_all_started(&w->ranks);
 
 	for (uint32_t i = 0; i < w->ranks.count; i++) {
 		struct rank *one = ranks_find(&w->ranks, i);
@@ -231,14 +251,32 @@ static void node_gone(struct watch *w, uint32_t node)
 		if (!one || one->ended || one->node != node)
 			continue;
 		ranks_end(&w->ranks, one, SIGKILL);
-		lost = true;
+		loses = true;
 	}
-	if (!lost)
+	return loses;
+}
+
+/* A node with its ranks: the launcher will see it, too, if it still lives. */
+static void node_gone(struct watch *w, const struct wire_header *h, const uint8_t *data)
+{
+	const char *name = (const char *)data + sizeof(struct wire_failed);
+	struct wire_failed why;
+	char text[HOST_NAME_MAX + 120];
+	bool silent;
+
+	if (h->length <= sizeof(why) || data[h->length - 1] || !loses_ranks(w, h->id))
 		return;
-	if (recover(w, "a node of the job, or its daemon, is lost"))
+	memcpy(&why, data, sizeof(why));
+	silent = why.code != ECONNRESET && why.code != EPIPE;
+	if (silent)
+		snprintf(text, sizeof(text), "node %s is lost: %s", name, strerror(why.code));
+	else
+		snprintf(text, sizeof(text), "the daemon of node %s has ended", name);
+	recovery_node_gone(w->recovery, name, silent);
+	if (recover(w, text))
 		return;
-	if (w->alone && !w->ends) {
-		fputs("KCR: a node of the job, or its daemon, is lost, so the job ends\n", stderr);
+	if ((w->alone || silent) && !w->ends) {
+		fprintf(stderr, "KCR: %s, so the job ends\n", text);
 		end_job(w);
 	}
 	w->ends = true;
@@ -261,7 +299,7 @@ static void hear_all(struct watch *w)
 
 	while (wire_next(&w->wire, &header, &data) == 1) {
 		if (header.type == WIRE_GONE)
-			node_gone(w, header.id);
+			node_gone(w, &header, data);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else

@@ -153,7 +153,8 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 
 	if (fd < 0 && is_mpirun(o->target)) {
 		*err = report_fail(-EBUSY, "cr_mpirun %d takes no requests: it is starting or ending, "
-				   "or has said why its job cannot be checkpointed", o->target);
+				   "has said why its job cannot be checkpointed, or is in another "
+				   "network namespace", o->target);
 		return true;
 	}
 	if (fd < 0)

@@ -385,7 +385,7 @@ static int listen_for_ranks(char *name)
 }
 
 /* One "address:port". */
-static int connect_to(const char *text)
+static int connect_to(const char *text, unsigned int silence_s)
 {
 	struct timeval patience = { .tv_sec = CONNECT_SECONDS };
 	struct sockaddr_in address = { .sin_family = AF_INET };
@@ -401,7 +401,8 @@ static int connect_to(const char *text)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	wire_watch_peer(fd);
+	wire_make_room(fd);
+	wire_watch_peer(fd, silence_s);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		int err = -errno;
 
@@ -413,15 +414,16 @@ static int connect_to(const char *text)
 
 /*
  * The first of its addresses that answers.  The loopback address, last in the
- * list, is for mpirun's own daemon, which is given no other.
+ * list, is used where there is no other.
  */
-static int connect_to_root(const char *root)
+static int connect_to_root(const char *root, unsigned int silence_s)
 {
 	bool list = strchr(root, ',') != NULL;
 	int fd = -EINVAL;
 
 	while (root && *root) {
-		fd = list && !strncmp(root, "127.", 4) ? -ECONNREFUSED : connect_to(root);
+		fd = list && !strncmp(root, "127.", 4) ? -ECONNREFUSED :
+								    connect_to(root, silence_s);
 		if (fd >= 0)
 			return fd;
 		root = strchr(root, ',');
@@ -431,14 +433,15 @@ static int connect_to_root(const char *root)
 }
 
 /* Retries if the connection is lost during the greeting: strangers may have taken its slot. */
-static int join_root(struct node *node, const char *root, const char *secret, const char *host)
+static int join_root(struct node *node, const char *root, const char *secret, const char *host,
+		     unsigned int silence_s)
 {
 	const struct timespec nap = { 0, PAUSE_MS * 1000000 };
 	time_t end = time(NULL) + GREETING_SECONDS;
 	int fd, err;
 
 	do {
-		fd = connect_to_root(root);
+		fd = connect_to_root(root, silence_s);
 		if (fd < 0)
 			return fd;
 		err = greeting_daemon(&node->root, fd, secret, host);
@@ -451,14 +454,14 @@ static int join_root(struct node *node, const char *root, const char *secret, co
 }
 
 static int start(struct node *node, const char *root, const char *secret, const char *host,
-		 char *name)
+		 unsigned int silence_s, char *name)
 {
 	int err;
 
 	node->listener = listen_for_ranks(name);
 	if (node->listener < 0)
 		return node->listener;
-	err = join_root(node, root, secret, host);
+	err = join_root(node, root, secret, host, silence_s);
 	if (err) {
 		close(node->listener);
 		return err;
@@ -472,7 +475,8 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	return err;
 }
 
-int node_start(const char *root, const char *secret, const char *host, char *name, int *launch)
+int node_start(const char *root, const char *secret, const char *host, unsigned int silence_s,
+	       char *name, int *launch)
 {
 	int ends[2] = { -1, -1 }, err = seal_init();
 	struct node *node;
@@ -486,7 +490,7 @@ int node_start(const char *root, const char *secret, const char *host, char *nam
 		err = -errno;
 	wire_open(&node->launch, ends[1]);
 	if (!err)
-		err = start(node, root, secret, host, name);
+		err = start(node, root, secret, host, silence_s, name);
 	if (err) {
 		close(ends[0]);
 		close(ends[1]);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "job/coordinator/greeting.h"
 #include "job/coordinator/node.h"
 #include "job/coordinator/root_internal.h"
 
@@ -122,7 +123,20 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 
 /* ---- nodes ---------------------------------------------------------------------------- */
 
-static void node_gone(struct root *root, struct root_node *n)
+static void tell_gone(struct root *root, const struct root_node *n, int err)
+{
+	size_t length = strlen(n->name);
+	struct {
+		struct wire_failed head;
+		char name[GREETING_NAME_MAX];
+	} gone = { .head.code = -err };
+
+	memcpy(gone.name, n->name, length);
+	wire_send(&root->launch, WIRE_GONE, WIRE_ALL, n->number, &gone,
+		  sizeof(gone.head) + length + 1);
+}
+
+static void node_gone(struct root *root, struct root_node *n, int err)
 {
 	wire_close(&n->wire);
 	n->wants_addresses = false;
@@ -130,7 +144,7 @@ static void node_gone(struct root *root, struct root_node *n)
 		if (root->rank[i].node == n)
 			rank_gone(root, &root->rank[i]);
 	phases_node_lost(root, n);
-	wire_send(&root->launch, WIRE_GONE, WIRE_ALL, n->number, NULL, 0);
+	tell_gone(root, n, err);
 }
 
 static void serve_node(struct root *root, struct root_node *n, short events)
@@ -146,7 +160,7 @@ static void serve_node(struct root *root, struct root_node *n, short events)
 	while ((got = wire_next(&n->wire, &header, &data)) == 1)
 		root_from_node(root, n, &header, data);
 	if (err || got < 0)
-		node_gone(root, n);
+		node_gone(root, n, err ?: got);
 }
 
 /* The loop of root_thread() writes it. */

@@ -24,10 +24,12 @@ struct root_settings {
 	unsigned int keep;		/* snapshots */
 	/* The job is saved so often, or as the mean time to failure demands; 0: neither. */
 	uint64_t interval_ns, mttf_ns;
+	unsigned int silence_s;		/* of a node, until it is lost; 0: WIRE_SILENCE_S */
 	/*
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
 	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and
-	 * come from them; WIRE_GONE: the daemon with that number has gone; WIRE_SYNCED: the job has
+	 * come from them; WIRE_GONE, struct wire_failed and the node's name: the daemon with that
+	 * number has gone; WIRE_SYNCED: the job has
 	 * been saved, data: the snapshot's path, id: the signal that the ranks get then, 0: none.
 	 */
 	int *launch;

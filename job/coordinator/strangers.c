@@ -46,6 +46,7 @@ static int listen_at(struct in_addr host, unsigned short *port)
 
 	if (fd < 0)
 		return -errno;
+	wire_make_room(fd);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN) ||
 	    getsockname(fd, (struct sockaddr *)&address, &length)) {
 		int err = -errno;
@@ -157,11 +158,11 @@ static uint64_t left_to_oldest(void)
 	return end > now ? end - now : 0;
 }
 
-static void take(int fd)
+static void take(const struct root *root, int fd)
 {
 	struct stranger *s = &strangers[nr_strangers];
 
-	wire_watch_peer(fd);
+	wire_watch_peer(fd, root->settings.silence_s ?: WIRE_SILENCE_S);
 	wire_open(&s->wire, fd);
 	s->since_ns = now_ns();
 	if (greeting_challenge(&s->wire, &s->challenge))
@@ -182,7 +183,7 @@ static void accept_some(struct root *root, int from)
 			return;
 		if (nr_strangers == STRANGERS_MAX)
 			drop(0);
-		take(fd);
+		take(root, fd);
 	}
 }
 

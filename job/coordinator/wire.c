@@ -17,10 +17,8 @@
 #define SEAL_ENOUGH	(1u << 20)	/* bytes under one seal, unless one message has more */
 #define SEALED_MAX	(WIRE_MAX + (uint32_t)sizeof(struct wire_header))
 
-/* A silent peer is probed after IDLE, every INTERVAL, COUNT times. */
-#define PEER_IDLE_S	30
-#define PEER_INTERVAL_S	10
-#define PEER_COUNT	3
+#define ROOM	(512 << 10)		/* bytes; the limit of net.core.rmem_max may be less */
+#define PROBES	3			/* of a silent peer, at equal distances, before it is given up */
 
 /* ---- polled ------------------------------------------------------------------- */
 
@@ -31,17 +29,23 @@ void wire_open(struct wire *w, int fd)
 	fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
 }
 
-void wire_watch_peer(int fd)
+void wire_watch_peer(int fd, unsigned int silence_s)
 {
-	int one = 1, idle = PEER_IDLE_S, interval = PEER_INTERVAL_S, count = PEER_COUNT;
-	unsigned int unanswered_ms = (PEER_IDLE_S + PEER_COUNT * PEER_INTERVAL_S) * 1000;
+	int one = 1, interval = silence_s < PROBES ? 1 : silence_s / PROBES;
+	unsigned int unanswered_ms = silence_s * 1000;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+}
+
+void wire_make_room(int fd)
+{
+	int room = ROOM;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 }
 
 void wire_close(struct wire *w)

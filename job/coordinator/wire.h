@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The messages between mpirun (the root), the daemon of each node (mpirun's own
- * node or an orted) and the ranks.  A checkpoint is
+ * The messages between cr_mpirun (the root), the daemon of each node (cr_node) and
+ * the ranks.  A checkpoint is
  *
  *	root → ranks	ranks → root	meanwhile in the rank
  *	PREPARE		BOOKMARKS	gate closed
@@ -31,8 +31,8 @@
  * the other end's process, as reported by the kernel.
  *
  * A restored rank brings along the hook/cr and btl/cr of the release that saved it, and
- * the mpirun and daemon that it connects to may be of another one.  So HELLO says what the
- * rank supports (struct wire_version), and a rank that this mpirun cannot serve is
+ * the cr_mpirun and daemon that it connects to may be of another one.  So HELLO says what the
+ * rank supports (struct wire_version), and a rank that this cr_mpirun cannot serve is
  * refused by name.  Root and daemon are of one greeting version.  A message that is one
  * struct grows at its end only and is read as far as it is known; one that ends in a text
  * or a list stays as it is, and gets a new type beside it.  A type that the receiver does
@@ -54,11 +54,14 @@
 #define WIRE_NOBODY	0xfffffffeu
 #define WIRE_MAX	(64u << 20)	/* bytes of a message */
 #define WIRE_SECRET	32		/* characters, in hexadecimal */
+#define WIRE_SILENCE_S	60		/* of a node, until it is lost */
 
 /* The daemon's socket for its ranks; the root's for the daemons; secret of the job. */
 #define WIRE_DAEMON_VARIABLE	"KCR_MPI_DAEMON"
 #define WIRE_ROOT_VARIABLE	"KCR_MPI_ROOT"
 #define WIRE_SECRET_VARIABLE	"KCR_MPI_SECRET"
+/* For the daemons: the root is lost after so many seconds of silence. */
+#define WIRE_SILENCE_VARIABLE	"KCR_MPI_SILENCE"
 
 /* Restarted ranks may be older than the rest: new types go at the end. */
 enum wire_type {
@@ -193,10 +196,14 @@ short wire_events(const struct wire *w);	/* what to poll for */
 void wire_seal(struct wire *w, const uint8_t in_key[SEAL_KEY], const uint8_t out_key[SEAL_KEY]);
 
 /*
- * For TCP: messages are sent without delay, and a peer that has silently
- * disappeared is noticed within a minute.
+ * For TCP: messages are sent without delay, and a peer whose machine has silently
+ * disappeared is noticed after `silence_s` seconds, by TCP's keep-alive probes and
+ * TCP_USER_TIMEOUT: kernels answer, however busy the programs are.  That also counts the time
+ * for which the peer has no room for what is sent: see wire_make_room().
  */
-void wire_watch_peer(int fd);
+void wire_watch_peer(int fd, unsigned int silence_s);
+/* Before listen(2) or connect(2): room for what comes while this process is stopped. */
+void wire_make_room(int fd);
 
 /*
  * Queues a message for wire_flush(): many small ones are cheap only together.  On a

@@ -58,8 +58,8 @@ static void tcp_pair(int *ends)
 		scale_fail("a pair of TCP sockets");
 	ends[1] = accept(listener, NULL, NULL);
 	close(listener);
-	wire_watch_peer(ends[0]);
-	wire_watch_peer(ends[1]);
+	wire_watch_peer(ends[0], WIRE_SILENCE_S);
+	wire_watch_peer(ends[1], WIRE_SILENCE_S);
 }
 
 static void echo(int fd)

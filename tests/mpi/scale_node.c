@@ -37,7 +37,7 @@ static struct {
 static void be_daemon(const char *root, int out)
 {
 	char name[NODE_NAME_MAX] = "";
-	int err = node_start(root, SECRET, "node", name, NULL);
+	int err = node_start(root, SECRET, "node", WIRE_SILENCE_S, name, NULL);
 
 	errno = -err;
 	if (err || write(out, name, sizeof(name)) != sizeof(name))
@@ -99,7 +99,7 @@ static pid_t start_daemon(char *name)
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		scale_fail("accept");
-	wire_watch_peer(fd);
+	wire_watch_peer(fd, WIRE_SILENCE_S);
 	wire_open(&sim.wire[sim.count], fd);
 	greet(&sim.wire[sim.count]);
 	errno = ECHILD;

@@ -115,7 +115,7 @@ static void join(const struct access *access, uint32_t node)
 	char name[32];
 
 	to.sin_port = htons(atoi(strrchr(access->address, ':') + 1));
-	wire_watch_peer(fd);
+	wire_watch_peer(fd, WIRE_SILENCE_S);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		scale_fail("connecting a daemon");
 	snprintf(name, sizeof(name), "node%u", node);
