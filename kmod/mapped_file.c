@@ -10,17 +10,21 @@
  * one that they own or can open by its path.  Other files (a library that was
  * replaced since it was mapped) they get read-only, which gives no more than
  * a debugger that enlarges the mapping, as long as reopening gives nothing
- * else.
+ * else.  Memory without a path (System V segments, shared anonymous memory) has a fixed
+ * size for everybody who has it mapped, so it cannot be changed by a descriptor either.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/hugetlb.h>
 #include <linux/limits.h>
+#include <linux/magic.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/sched/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
@@ -122,11 +126,46 @@ static bool may_open(const struct mapped *mapped)
 	return is_own(mapped) || is_harmless(mapped) || is_reachable(mapped);
 }
 
+/* Of memory that is given up with its last mapping; NULL: it has none. */
+static unsigned int *seals_of(struct inode *inode)
+{
+	if (inode->i_sb->s_magic == TMPFS_MAGIC && IS_ENABLED(CONFIG_SHMEM))
+		return &SHMEM_I(inode)->seals;
+#ifdef CONFIG_HUGETLBFS
+	if (inode->i_sb->s_magic == HUGETLBFS_MAGIC)
+		return &HUGETLBFS_I(inode)->seals;
+#endif
+	return NULL;
+}
+
+/* A memfd has a descriptor already, and its owner may have sealed it, or not. */
+static bool is_memfd(const struct mapped *mapped)
+{
+	return !strncmp(mapped->path.dentry->d_name.name, "memfd:", 6);
+}
+
+static int keep_size(const struct mapped *mapped)
+{
+	struct inode *inode = d_inode(mapped->path.dentry);
+	unsigned int *seals = seals_of(inode);
+
+	if (!is_internal(mapped) || is_memfd(mapped) || mapped->mode != O_RDWR)
+		return 0;
+	if (!seals)
+		return -EACCES;
+	inode_lock(inode);
+	*seals |= F_SEAL_SHRINK | F_SEAL_GROW;
+	inode_unlock(inode);
+	return 0;
+}
+
 static long open_mapped(const struct mapped *mapped)
 {
 	struct file *file;
-	int fd;
+	int fd = keep_size(mapped);
 
+	if (fd)
+		return fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;

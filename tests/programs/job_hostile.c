@@ -4,13 +4,14 @@
  * `twice` a request changed by another thread while it is looked at; `held` what
  * needs stopped programs when they are so no more; `dying` harm by killing one; `undumpable` a program that has
  * stopped being his to look at since it was added; `hidden` files that no path leads
- * him to; `filtered` processes in spite of a seccomp filter; `low` and `forbidden`
+ * him to; `segment` other sizes of memory that others share; `filtered` processes in spite of a seccomp filter; `low` and `forbidden`
  * process numbers kept for the system, or any; `off` a job when they are switched off.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include "job.h"
 
@@ -218,6 +219,43 @@ static void hidden(void)
 	job_kill(member);
 }
 
+/* ---- segment --------------------------------------------------------------------- */
+
+static void check_size_kept(int fd, const char *what, void *memory)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size < 8192)
+		check_failed(what, fd, "a descriptor of it");
+	CHECK(ftruncate(fd, 0) == -1 && errno == EPERM);
+	CHECK(ftruncate(fd, 1 << 24) == -1 && errno == EPERM);
+	memset(memory, 1, 8192);		/* all of it is still there */
+	close(fd);
+}
+
+static void segment(void)
+{
+	int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+	char *segment = shmat(id, NULL, 0);
+	char *anonymous = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int memfd = memfd_create("own", MFD_CLOEXEC), fd;
+	char *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	pid_t member;
+
+	NEED(id >= 0 && segment != (void *)-1 && !shmctl(id, IPC_RMID, NULL));
+	NEED(anonymous != MAP_FAILED && memfd >= 0 && own != MAP_FAILED);
+	NEED(!ftruncate(memfd, 8192));
+	check_size_kept(job_mapped_file(job, 0, segment), "segment of the caller", segment);
+	check_size_kept(job_mapped_file(job, 0, anonymous), "memory of the caller", anonymous);
+	member = job_idle_child();
+	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
+	check_size_kept(job_mapped_file(job, member, segment), "segment of a member", segment);
+	check_size_kept(job_mapped_file(job, member, anonymous), "memory of a member", anonymous);
+	fd = job_mapped_file(job, member, own);
+	CHECK(fd >= 0 && !ftruncate(fd, 4096) && !ftruncate(memfd, 8192));
+	job_kill(member);
+}
+
 /* ---- filtered, low, forbidden, off ------------------------------------------------- */
 
 /* A number that is free, below 300 or not. */
@@ -279,6 +317,7 @@ int main(int argc, char **argv)
 		{ "twice", twice, true }, { "held", held, true },
 		{ "dying", dying, true },
 		{ "undumpable", undumpable, true }, { "hidden", hidden, false },
+		{ "segment", segment, true },
 		{ "filtered", filtered, true }, { "low", low, false },
 		{ "forbidden", forbidden, false }, { "off", off, false },
 	};
