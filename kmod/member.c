@@ -101,6 +101,8 @@ static int enlist(struct kcr_member *member)
 	int ret;
 
 	lockdep_assert_held(&job->list_lock);
+	if (job->restart)		/* a job is for one or the other, as kcr_restart_get() says */
+		return -EINVAL;
 	ret = kcr_fork_add(&member->watch);
 	if (ret)
 		return ret;
@@ -313,6 +315,7 @@ static void note_sharing(struct kcr_member *member)
 	struct kcr_member *other;
 
 	kcr_for_each_member(other, job) {
+		cond_resched();
 		if (other == member || other->mm != member->mm)
 			continue;
 		spin_lock(&job->list_lock);

@@ -142,8 +142,10 @@ long kcr_ioc_cancel(struct kcr_job *job, void *request)
 		return -EINVAL;
 	kcr_clients_outcome(job, KCR_OUTCOME_CANCELLED, cancel->error);
 	if (cancel->flags & KCR_CANCEL_KILL)
-		kcr_for_each_member(member, job)
+		kcr_for_each_member(member, job) {
 			kill_pid(member->pid, SIGKILL, 0);
+			cond_resched();
+		}
 	return 0;
 }
 
@@ -199,6 +201,7 @@ static void tell_new(struct kcr_job *job, pid_t *pid)
 		else
 			*pid = pid_vnr(client->pid);
 		spin_unlock(&kcr_clients_lock);
+		cond_resched();
 	}
 }
 

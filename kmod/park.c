@@ -319,8 +319,10 @@ static void begin(struct kcr_job *job)
 	job->parking = true;
 	spin_unlock(&job->list_lock);
 	/* RELEASE stopped the watches.  Members that join meanwhile are watched from the start. */
-	kcr_for_each_member(member, job)
+	kcr_for_each_member(member, job) {
 		kcr_fork_start(&member->watch);
+		cond_resched();
+	}
 }
 
 /* Everything runs on; a member that called exec must be added again. */
@@ -366,8 +368,10 @@ static void release_clients(struct kcr_job *job)
 {
 	struct kcr_member *member;
 
-	kcr_for_each_member(member, job)
+	kcr_for_each_member(member, job) {
 		kcr_fork_stop(&member->watch);
+		cond_resched();
+	}
 	kcr_parked_release_clients(job);
 	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);
 }
@@ -403,6 +407,7 @@ long kcr_ioc_release(struct kcr_job *job, void *request)
 			if (ret && ret != -ESRCH && !err)
 				err = ret;
 		}
+		cond_resched();
 	}
 	kcr_parked_release_all(job);
 	kcr_clients_outcome(job, KCR_OUTCOME_CONTINUED, 0);

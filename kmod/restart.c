@@ -75,14 +75,19 @@ void kcr_half_drop(struct kcr_job *job, struct kcr_half *half)
 	kfree(half);
 }
 
-/* The latest one: its PID may have been used before by one that died. */
-static struct kcr_half *find_number(struct kcr_restart *restart, pid_t nr)
+/*
+ * The latest one: its PID may have been used before by one that died.  list_lock held, but not
+ * all the time: entries stay until the job is freed.
+ */
+static struct kcr_half *find_number(struct kcr_job *job, pid_t nr)
 {
 	struct kcr_half *half;
 
-	list_for_each_entry_reverse(half, &restart->processes, node)
+	list_for_each_entry_reverse(half, &job->restart->processes, node) {
 		if (pid_vnr(half->pid) == nr)
 			return half;
+		cond_resched_lock(&job->list_lock);
+	}
 	return NULL;
 }
 
@@ -108,7 +113,7 @@ static int look(struct kcr_job *job, pid_t nr)
 
 	spin_lock(&job->list_lock);
 	if (job->restart)
-		half = find_number(job->restart, nr);
+		half = find_number(job, nr);
 	if (half && has_died(half->pid))
 		ret = -ECHILD;
 	else if (half && half->ready)
@@ -441,7 +446,7 @@ struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)
 
 	spin_lock(&job->list_lock);
 	if (job->restart && !job->restart->resumed)
-		half = find_number(job->restart, pid);
+		half = find_number(job, pid);
 	if (half && half->ready && mmget_not_zero(half->mm))
 		mm = half->mm;
 	spin_unlock(&job->list_lock);

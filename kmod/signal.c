@@ -28,7 +28,10 @@ static void collect(struct collection *to, const kernel_siginfo_t *info)
 	to->nr++;
 }
 
-/* siglock held.  A signal is in the set without an entry if that could not be allocated. */
+/*
+ * siglock held.  A signal is in the set without an entry if that could not be allocated.
+ * More than a call can return are not counted either.
+ */
 static void collect_pending(struct collection *to, const struct sigpending *pending)
 {
 	kernel_siginfo_t info;
@@ -39,6 +42,8 @@ static void collect_pending(struct collection *to, const struct sigpending *pend
 	list_for_each_entry(entry, &pending->list, list) {
 		collect(to, &entry->info);
 		sigdelset(&left, entry->info.si_signo);
+		if (to->nr > MAX_SIGNALS)
+			return;
 	}
 	for (signal = 1; signal <= _NSIG; signal++) {
 		if (!sigismember(&left, signal))
