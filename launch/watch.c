@@ -273,6 +273,8 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 	else
 		snprintf(text, sizeof(text), "the daemon of node %s has ended", name);
 	recovery_node_gone(w->recovery, name, silent);
+	if (w->recovery->due)
+		fprintf(stderr, "KCR: %s, too\n", text);
 	if (recover(w, text))
 		return;
 	if ((w->alone || silent) && !w->ends) {

@@ -27,7 +27,8 @@ nodes() {
 	done > hosts
 	echo "127.0.0.1 localhost" >> hosts
 	try mount --bind hosts /etc/hosts
-	printf '%s\n' "link add bridge type bridge" "address add 10.76.0.10/24 dev bridge" \
+	# Otherwise it has the address of one of its links, and another one when that is deleted.
+	printf '%s\n' "link add bridge address 02:00:00:00:00:0a type bridge" "address add 10.76.0.10/24 dev bridge" \
 		"link set bridge up" > batch
 	try ip -batch batch
 	for ((number = 1; number <= $1; number++)); do
