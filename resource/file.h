@@ -106,6 +106,11 @@ void locks_script(const Kcr__Process *process, struct script *s);
 
 /* ---- contents (file_content.c) ------------------------------------------------ */
 
+/*
+ * May its contents be in an image?  Only if a process of the table has it open for reading, or
+ * could have: what was opened with O_PATH or only for writing may be anybody's.
+ */
+bool file_content_is_readable(const struct file_table *t, const struct file_probe *probe);
 /* Writes what is not zero of a file's first st_size bytes. */
 int file_write_content(const struct file_probe *probe, const Kcr__File *file,
 		       struct context_writer *w);

@@ -10,14 +10,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
+#include "proc/status.h"
 #include "report/report.h"
+#include "resource/identity.h"
 
 #define BLOCK		65536u		/* zeros are skipped in blocks of this size */
 #define BUFFER		(1u << 20)	/* bytes per read */
@@ -108,6 +112,40 @@ static int write_mapped(const struct file_probe *probe, uint64_t size, uint32_t 
 				   id, w);
 	munmap(data, size);
 	return err;
+}
+
+/* Could its process open it for reading?  As its owner, or as one who may read any file. */
+static bool may_be_opened(const struct file_probe *probe)
+{
+	const uint64_t any = 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH;
+	char *status = proc_text(probe->passed ? probe->pid : probe->thread, "status", NULL);
+	const char *ids = status ? status_value(status, "Uid") : NULL;
+	unsigned int fsuid;
+	bool may = ids && sscanf(ids, "%*u %*u %*u %u", &fsuid) == 1 &&
+		   (fsuid == probe->st.st_uid || status_number(status, "CapEff", 16, 0) & any);
+
+	free(status);
+	return may;
+}
+
+static bool is_open_for_reading(const struct file_probe *probe)
+{
+	return !(probe->flags & O_PATH) && (probe->flags & O_ACCMODE) != O_WRONLY;
+}
+
+bool file_content_is_readable(const struct file_table *t, const struct file_probe *probe)
+{
+	/* Without privileges, what the caller may not read cannot be opened below. */
+	if (is_open_for_reading(probe) || !identity_is_privileged() || may_be_opened(probe))
+		return true;
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+
+		if (p->st.st_ino == probe->st.st_ino && p->st.st_dev == probe->st.st_dev &&
+		    is_open_for_reading(p))
+			return true;
+	}
+	return false;
 }
 
 int file_write_content(const struct file_probe *probe, const Kcr__File *file,

@@ -161,6 +161,17 @@ static bool can_be_passed(const struct entry *e)
 		!ends_in_proc);
 }
 
+static int save_by_kind(struct file_table *t, struct entry *e)
+{
+	int err = e->kind->save(t, &e->probe, e->file);
+
+	if (!err && e->kind->content_size && e->kind->content_size(&e->probe, e->file) &&
+	    !file_content_is_readable(t, &e->probe))
+		return file_unsupported(t, "a file to be saved with its contents, which the process "
+					"may not read");
+	return err;
+}
+
 static int save_one(struct file_table *t, uint32_t id)
 {
 	struct entry *e = t->entry[id - 1];
@@ -178,7 +189,7 @@ static int save_one(struct file_table *t, uint32_t id)
 	if (e->kind && e->probe.passed && !can_be_passed(e))
 		err = file_unsupported(t, "an object of kind %s", e->kind->name);
 	else if (e->kind)
-		err = e->kind->save(t, &e->probe, e->file);
+		err = save_by_kind(t, e);
 	else
 		err = refuse_unknown(t, &e->probe);
 	if (err == -EOPNOTSUPP) {
