@@ -83,6 +83,20 @@ static bool are_guarded_watches(const struct rebuild *r, const Kcr__Inotify *ino
 	return true;
 }
 
+/* Named pipes may have several names, and all of them are used (resource/pipe.c). */
+static bool are_guarded_pipes(const struct rebuild *r, const Kcr__Pipe *pipe)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++) {
+		const Kcr__File *f = r->context->file[i];
+
+		if (f->kind_case == KCR__FILE__KIND_PIPE && f->pipe->pipe_id == pipe->pipe_id &&
+		    f->pipe->fifo_path &&
+		    !(f->at_path && rebuild_is_guarded(r, f->pipe->fifo_path)))
+			return false;
+	}
+	return true;
+}
+
 /*
  * May the caller's own rights be used for it?  Only if its paths led to it at the
  * checkpoint, unlike those from another mount namespace, and no user can have changed
@@ -96,8 +110,7 @@ static bool is_out_of_reach(const struct rebuild *r, const Kcr__File *file)
 	case KCR__FILE__KIND_DIRECTORY:
 		return file->at_path && rebuild_is_guarded(r, file->directory->path);
 	case KCR__FILE__KIND_PIPE:
-		return !file->pipe->fifo_path ||
-		       (file->at_path && rebuild_is_guarded(r, file->pipe->fifo_path));
+		return are_guarded_pipes(r, file->pipe);
 	case KCR__FILE__KIND_UNIX_SOCKET:
 		return are_guarded_names(r, file);
 	case KCR__FILE__KIND_INOTIFY:
