@@ -97,7 +97,7 @@ static int open_deleted(struct rebuild *r, const Kcr__File *file)
 	fd = proc_fd_reopen(node, rebuild_open_flags(file) & ~O_NOFOLLOW);
 	/* Users may have replaced it: what has another name is not ours. */
 	if (fd >= 0 && !fstat(node, &st) && S_ISCHR(st.st_mode) && !st.st_nlink) {
-		rebuild_own(node, device->uid, device->gid, device->path);
+		rebuild_give(node, device->uid, device->gid, device->path);
 		rebuild_set_mode(node, device->mode & 0777);
 	}
 	close(node);

@@ -149,9 +149,18 @@ bool rebuild_is_guarded(const struct rebuild *r, const char *path);
 /* The path after --relocate, to be freed unless it is `path` itself. */
 const char *rebuild_path(const struct rebuild *r, const char *path);
 void rebuild_path_free(const char *path, const char *original);
-/* Sets the owner of a new file (also with O_PATH); reports it if that is not permitted. */
-void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name);
-/* Sets its mode (also with O_PATH), which may need privilege after rebuild_own().  0 or -errno. */
+/*
+ * Sets the owner of a new file (also with O_PATH) with the rights in force: whoever these belong
+ * to may have opened it by name meanwhile, and would keep it.  Where they do not suffice it
+ * stays its maker's, unless a process of its owner is in the image and would trust it:
+ * -EPERM, reported.
+ */
+int rebuild_own(const struct rebuild *r, int fd, uid_t uid, gid_t gid, const char *name);
+/* Likewise with the caller's own rights, for what nobody else can have opened. */
+void rebuild_give(int fd, uid_t uid, gid_t gid, const char *name);
+/* Does a process of the image run as this user? */
+bool rebuild_has_user(const struct rebuild *r, uid_t uid);
+/* Sets its mode (also with O_PATH), which may need privilege after rebuild_give().  0 or -errno. */
 int rebuild_set_mode(int fd, mode_t mode);
 
 /* ---- rights (file_rights.c) ----------------------------------------------------- */

@@ -197,7 +197,32 @@ int rebuild_open_flags(const Kcr__File *file)
 	return (file->flags & keep) | O_NOCTTY | O_CLOEXEC;
 }
 
-void rebuild_own(int fd, uid_t uid, gid_t gid, const char *name)
+bool rebuild_has_user(const struct rebuild *r, uid_t uid)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++) {
+		const Kcr__Credentials *c = r->context->process[i]->credentials;
+
+		if (c && (c->uid == uid || c->euid == uid || c->fsuid == uid))
+			return true;
+	}
+	return false;
+}
+
+int rebuild_own(const struct rebuild *r, int fd, uid_t uid, gid_t gid, const char *name)
+{
+	struct stat st;
+
+	if (!fchownat(fd, "", uid, gid, AT_EMPTY_PATH))
+		return 0;
+	if (identity_may_be_anyone() && !fstat(fd, &st) && st.st_uid != uid &&
+	    rebuild_has_user(r, uid))
+		return report_fail(-EPERM, "%s belonged to user %u, and could only be made for user %u, "
+				   "whose process has it, too", name, uid, st.st_uid);
+	report_verbose("%s has another owner than before", name);
+	return 0;
+}
+
+void rebuild_give(int fd, uid_t uid, gid_t gid, const char *name)
 {
 	bool raised = identity_raise(false);
 

@@ -106,7 +106,7 @@ static bool is_out_of_reach(const struct rebuild *r, const Kcr__File *file)
 {
 	switch (file->kind_case) {
 	case KCR__FILE__KIND_REGULAR:	/* checks more itself */
-		return file->at_path;
+		return file->at_path && !file->regular->deleted;
 	case KCR__FILE__KIND_DIRECTORY:
 		return file->at_path && rebuild_is_guarded(r, file->directory->path);
 	case KCR__FILE__KIND_PIPE:

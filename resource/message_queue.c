@@ -233,8 +233,11 @@ static void drain(int fd, size_t size)
 	free(buffer);
 }
 
-/* With privileges queues may be larger than users may create them. */
-static int make_new(const char *name, struct mq_attr *attr)
+/*
+ * With privileges queues may be larger than users may create them: root makes it, and
+ * nobody else can open it before it is given to its owner.
+ */
+static int make_new(const char *name, const Kcr__MessageQueue *queue, struct mq_attr *attr)
 {
 	const int flags = O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK;
 	int fd = mq_open(name, flags, 0600, attr), err = -errno;
@@ -245,6 +248,8 @@ static int make_new(const char *name, struct mq_attr *attr)
 		fd = raised ? mq_open(name, flags, 0600, attr) : -1;
 		err = raised ? -errno : err;
 		identity_lower(raised);
+		if (fd >= 0 && queue->has_uid && queue->has_gid)
+			rebuild_give(fd, queue->uid, queue->gid, queue->name);
 	}
 	return fd < 0 ? err : fd;
 }
@@ -276,16 +281,35 @@ static int open_or_make(const Kcr__File *file, bool *fresh)
 	*fresh = true;
 	if (queue->unlinked) {
 		snprintf(name, sizeof(name), "/kcr.%d.%u", (int)getpid(), file->id);
-		fd = make_new(name, &attr);
+		fd = make_new(name, queue, &attr);
 		if (fd >= 0)
 			mq_unlink(name);
 	} else {
-		fd = make_new(queue->name, &attr);
+		fd = make_new(queue->name, queue, &attr);
 		*fresh = fd >= 0;
 		if (fd == -EEXIST)
 			fd = open_old(queue);
 	}
 	return fd;
+}
+
+/*
+ * Gives a new queue its old owner and mode, as far as its maker may; the latter by root, as
+ * root may have made it.
+ */
+static int dress(const struct rebuild *r, int fd, const Kcr__MessageQueue *queue)
+{
+	bool owned = queue->has_uid && queue->has_gid;
+	struct stat st;
+	int err = fstat(fd, &st) ? -errno : 0;
+
+	if (!err && owned && (st.st_uid != queue->uid || st.st_gid != queue->gid))
+		err = rebuild_own(r, fd, queue->uid, queue->gid, queue->name);
+	if (!err)
+		err = rebuild_set_mode(fd, queue->mode & 0777);
+	if (err && !queue->unlinked)
+		mq_unlink(queue->name);
+	return err;
 }
 
 static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
@@ -298,11 +322,9 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 		return rebuild_error(file, -errno, "mq_getattr");
 	if (attr.mq_maxmsg < queue->max_messages || attr.mq_msgsize != queue->message_size)
 		return rebuild_error(file, -EEXIST, "a queue of this name has other limits");
-	if (fresh && queue->has_uid && queue->has_gid)
-		rebuild_own(fd, queue->uid, queue->gid, queue->name);
-	err = fresh ? rebuild_set_mode(fd, queue->mode) : 0;
+	err = fresh ? dress(r, fd, queue) : 0;
 	if (err)
-		return rebuild_error(file, err, "cannot set its mode");
+		return rebuild_error(file, err, "cannot set its owner and mode");
 	if (!fresh && !is_read(r, file->id))
 		return 0;
 	drain(fd, attr.mq_msgsize);

@@ -264,32 +264,42 @@ static int fill(const Kcr__File *file, bool named, int fd)
 /* The end that feeds a pipe from standard input; -1: none. */
 static int pump_end = -1;
 
+/* Gives a new named pipe its old owner and mode, as far as its maker may. */
+static int dress_fifo(const struct rebuild *r, int fd, const struct stat *st,
+		      const Kcr__Pipe *pipe)
+{
+	/* Users who may write to its folder could have replaced it by now. */
+	if (st->st_uid != identity_user()) {
+		report_verbose("%s is not ours: it keeps owner and mode", pipe->fifo_path);
+		return 0;
+	}
+	if (pipe->has_mode && fchmod(fd, pipe->mode & 07777))	/* umask(2) or not */
+		report_verbose("cannot set the mode of %s", pipe->fifo_path);
+	if (pipe->has_uid && pipe->has_gid && (st->st_uid != pipe->uid || st->st_gid != pipe->gid))
+		return rebuild_own(r, fd, pipe->uid, pipe->gid, pipe->fifo_path);
+	return 0;
+}
+
 /* Creates a named pipe that does not exist any more, as it was. */
 static int make_fifo(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__Pipe *pipe = file->pipe;
 	char name[NAME_MAX + 1];
-	int folder = rebuild_open_folder(r, pipe->fifo_path, name), fd = -ENOENT;
+	int folder = rebuild_open_folder(r, pipe->fifo_path, name), fd = -ENOENT, err;
 	struct stat st;
 
 	if (folder < 0)
 		return folder;
-	if (!mkfifoat(folder, name, (pipe->mode & 07777) | 0600))
+	if (!mkfifoat(folder, name, 0600))
 		fd = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, &st,
 				       S_IFIFO);
-	close(folder);
-	if (fd < 0)
-		return fd;
-	/* Users who may write to its folder could have replaced it by now. */
-	if (st.st_uid != identity_user()) {
-		report_verbose("%s is not ours: it keeps owner and mode", pipe->fifo_path);
-		return fd;
+	err = fd < 0 ? fd : dress_fifo(r, fd, &st, pipe);
+	if (err && fd >= 0) {
+		unlinkat(folder, name, 0);
+		close(fd);
 	}
-	if (pipe->has_uid && pipe->has_gid && (st.st_uid != pipe->uid || st.st_gid != pipe->gid))
-		rebuild_own(fd, pipe->uid, pipe->gid, pipe->fifo_path);
-	if (pipe->has_mode && rebuild_set_mode(fd, pipe->mode & 07777))	/* umask(2) or not */
-		report_verbose("cannot set the mode of %s", pipe->fifo_path);
-	return fd;
+	close(folder);
+	return err ?: fd;
 }
 
 /* Makes `other` another name of the open pipe, if that is free. */

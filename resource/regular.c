@@ -268,22 +268,123 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 
 /* ---- rebuild: files with contents ------------------------------------------------ */
 
-/* Creates a deleted file: under its old name if that is free, else without a name. */
+/* Nobody else can open it, ever: neither by name nor as it cannot get one. */
+#define NAMELESS	(O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC)
+
+/*
+ * Creates a file under its old name, which it has in /proc then, and deletes it.  -1: the name
+ * is in use, or has been exchanged meanwhile.
+ */
+static int make_and_delete(int folder, const char *name, mode_t mode)
+{
+	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (!unlinkat(folder, name, 0) && !fstat(fd, &st) && !st.st_nlink && !fchmod(fd, mode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/*
+ * Creates a deleted file: under its old name if that is free, else without a name.  For a
+ * moment its maker could open it by its name, so a user makes none of another owner so.
+ */
 static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular)
 {
-	mode_t mode = (regular->mode & 07777) | 0600;
+	uid_t maker = identity_user();
+	bool named = !maker || maker == regular->uid || !identity_may_be_anyone();
+	mode_t mode = (regular->mode & 0777) | 0600;
 	char name[NAME_MAX + 1];
 	int folder = rebuild_open_folder(r, regular->path, name), fd = -1;
 
 	if (folder >= 0) {
-		fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-		if (fd >= 0)
-			unlinkat(folder, name, 0);
-		else
-			fd = openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+		if (named)
+			fd = make_and_delete(folder, name, mode);
+		if (fd < 0)
+			fd = openat(folder, ".", NAMELESS, mode);
 		close(folder);
 	}
-	return fd >= 0 ? fd : identity_open(P_tmpdir, O_RDWR | O_TMPFILE, mode);
+	return fd >= 0 ? fd : identity_open(P_tmpdir, NAMELESS, mode);
+}
+
+/* Under this description, was it created without a name?  Linux keeps the flag. */
+static bool is_nameless(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static bool is_folder_guarded(const struct rebuild *r, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	if (!slash || slash == path)
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	return rebuild_is_guarded(r, folder);
+}
+
+static int make_in(int folder, const char *name, const struct rebuild *r,
+		   const Kcr__RegularFile *regular)
+{
+	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	mode_t more = identity_is_guarding() ? 0 : 0600;	/* root needs none to open it again */
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = rebuild_own(r, fd, regular->uid, regular->gid, regular->path);
+	if (!err && fchmod(fd, (regular->mode & 0777) | more))
+		err = -errno;
+	if (!err)
+		return fd;
+	unlinkat(folder, name, 0);
+	close(fd);
+	return err;
+}
+
+/*
+ * A new shared memory object, of its old owner if its maker may give it away.  For a program
+ * that may not, root makes it where no user can exchange the folder.
+ */
+static int make_object(const struct rebuild *r, const Kcr__RegularFile *regular)
+{
+	char name[NAME_MAX + 1];
+	int folder, fd;
+
+	if (identity_is_guarding() && !is_folder_guarded(r, regular->path))
+		return report_fail(-EACCES, "%s is gone, and the program may not make it as it was: "
+				   "make it for user %u", regular->path, regular->uid);
+	folder = rebuild_open_folder(r, regular->path, name);
+	if (folder < 0)
+		return folder;
+	fd = make_in(folder, name, r, regular);
+	close(folder);
+	return fd;
+}
+
+/*
+ * One that exists must be its old owner's: another user may have it open.  Or its maker's
+ * own, unless a process of its old owner has it, too.
+ */
+static int check_owner(const struct rebuild *r, int fd, const Kcr__RegularFile *regular)
+{
+	struct stat st;
+
+	if (!identity_may_be_anyone())
+		return 0;
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_uid == regular->uid ||
+	    (st.st_uid == identity_user() && !rebuild_has_user(r, regular->uid)))
+		return 0;
+	return report_fail(-EEXIST, "%s belongs to user %u, and belonged to user %u: remove it",
+			   regular->path, st.st_uid, regular->uid);
 }
 
 /*
@@ -294,14 +395,19 @@ static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular
 static int open_or_make(const struct rebuild *r, const Kcr__RegularFile *regular)
 {
 	const int flags = O_RDWR | O_NOFOLLOW;
-	int fd = rebuild_open_path(r, regular->path, flags, 0);
+	int fd = rebuild_open_path(r, regular->path, flags, 0), err;
 
-	if (fd == -ENOENT)
-		fd = rebuild_open_path(r, regular->path, flags | O_CREAT | O_EXCL,
-				       (regular->mode & 07777) | 0600);
-	if (fd == -EEXIST)		/* created by another process meanwhile */
+	if (fd == -ENOENT) {
+		fd = make_object(r, regular);
+		if (fd != -EEXIST)
+			return fd;
+		/* Created by another process meanwhile. */
 		fd = rebuild_open_path(r, regular->path, flags, 0);
-	return fd;
+	}
+	err = fd < 0 ? 0 : check_given(r, fd, regular) ?: check_owner(r, fd, regular);
+	if (err)
+		close(fd);
+	return err ?: fd;
 }
 
 /*
@@ -316,11 +422,6 @@ static int make_shared_memory(const struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be opened");
-	err = check_given(r, fd, regular);
-	if (err) {
-		close(fd);
-		return err;
-	}
 	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		err = errno == EAGAIN || errno == EBUSY ?
 			report_fail(-EBUSY, "the shared memory object %s is in use by another program",
@@ -384,6 +485,15 @@ static int open_file(struct rebuild *r, const Kcr__File *file)
 	return open_existing(r, file);
 }
 
+static int give_deleted(const struct rebuild *r, int fd, const Kcr__RegularFile *regular)
+{
+	bool raised = is_nameless(fd) && identity_raise(false);
+	int err = rebuild_own(r, fd, regular->uid, regular->gid, regular->path);
+
+	identity_lower(raised);
+	return err;
+}
+
 static int complete(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__RegularFile *regular = file->regular;
@@ -391,7 +501,7 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 		{ .tv_nsec = UTIME_OMIT },
 		{ .tv_sec = regular->mtime_sec, .tv_nsec = regular->mtime_nsec },
 	};
-	int fd = r->content_fd[file->id - 1], err;
+	int fd = r->content_fd[file->id - 1], err = 0;
 	mode_t mode = regular->mode & 07777;
 	struct stat st;
 
@@ -400,17 +510,18 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	if (fstat(fd, &st))
 		return rebuild_error(file, -errno, "fstat");
 	futimens(fd, times);
-	/*
-	 * Changing the owner takes privilege: without it the file is the caller's.  A file
-	 * that another user controlled until now must not run with the owner's rights.
-	 */
-	if (st.st_uid != regular->uid || st.st_gid != regular->gid) {
-		rebuild_own(fd, regular->uid, regular->gid, regular->path);
+	/* One that belonged to another user until now must not run with the owner's rights. */
+	if (st.st_uid != regular->uid || st.st_gid != regular->gid)
 		mode &= 01777;
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode)) {
+		if (regular->deleted)
+			return rebuild_error(file, -errno, "cannot set its mode");
+		report_verbose("%s has another mode than before", regular->path);
 	}
-	err = rebuild_set_mode(fd, mode);
+	if (regular->deleted && (st.st_uid != regular->uid || st.st_gid != regular->gid))
+		err = give_deleted(r, fd, regular);
 	if (err)
-		return rebuild_error(file, err, "cannot set its mode");
+		return err;
 	close(fd);			/* a file open for writing cannot be executed */
 	r->content_fd[file->id - 1] = -1;
 	return 0;

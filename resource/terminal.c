@@ -296,7 +296,7 @@ static void set_node(const Kcr__File *file, int master)
 	if (node < 0)
 		return;
 	if (!fstat(node, &st) && (st.st_uid != terminal->uid || st.st_gid != terminal->gid))
-		rebuild_own(node, terminal->uid, terminal->gid, terminal->path);
+		rebuild_give(node, terminal->uid, terminal->gid, terminal->path);
 	if (rebuild_set_mode(node, terminal->mode & 0777))
 		report_verbose("cannot set the mode of %s", terminal->path);
 	close(node);

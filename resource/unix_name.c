@@ -123,24 +123,26 @@ static int open_node(int fd, const char *path, bool root)
 	return node >= 0 || root ? node : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void set_node(const Kcr__UnixSocket *u, int fd, const char *path)
+/* Gives it its old owner and mode, as far as its maker may. */
+static int set_node(const struct rebuild *r, const Kcr__UnixSocket *u, int fd, const char *path)
 {
 	bool root = identity_raise(false);
-	int node = open_node(fd, path, root);
+	int node = open_node(fd, path, root), err = 0;
 	char link[PROC_PATH];
 	struct stat st;
 
+	identity_lower(root);
 	if (node < 0 || fstat(node, &st) || !S_ISSOCK(st.st_mode)) {
 		report_verbose("%s is gone: it keeps owner and mode", path);
 	} else {
-		if (u->has_uid && u->has_gid && fchownat(node, "", u->uid, u->gid, AT_EMPTY_PATH))
-			report_verbose("%s has another owner than before", path);
 		if (u->has_mode && chmod(proc_fd_path(link, node), u->mode & 07777))
 			report_verbose("cannot set the mode of %s", path);
+		if (u->has_uid && u->has_gid && (st.st_uid != u->uid || st.st_gid != u->gid))
+			err = rebuild_own(r, node, u->uid, u->gid, path);
 	}
-	identity_lower(root);
 	if (node >= 0)
 		close(node);
+	return err;
 }
 
 /* What is left of the sockets that were saved is not in the way. */
@@ -181,13 +183,16 @@ static int bind_unlinked(struct rebuild *r, const Kcr__File *file, int fd,
 	return err;
 }
 
-static int bind_linked(const Kcr__UnixSocket *u, int fd, const struct sockaddr_un *a,
-		       socklen_t length)
+static int bind_linked(const struct rebuild *r, const Kcr__UnixSocket *u, int fd,
+		       const struct sockaddr_un *a, socklen_t length)
 {
 	int err = bind_free(fd, u->type, a, length);
 
-	if (!err && a->sun_path[0])
-		set_node(u, fd, a->sun_path);
+	if (err || !a->sun_path[0])
+		return err;
+	err = set_node(r, u, fd, a->sun_path);
+	if (err)
+		unlink_node(a);
 	return err;
 }
 
@@ -205,7 +210,7 @@ int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd)
 	if (u->unlinked && a.sun_path[0])
 		err = bind_unlinked(r, file, fd, &a, length);
 	else
-		err = bind_linked(u, fd, &a, length);
+		err = bind_linked(r, u, fd, &a, length);
 	unix_name_leave(here);
 	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
 }
