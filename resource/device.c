@@ -94,9 +94,14 @@ static int open_deleted(struct rebuild *r, const Kcr__File *file)
 		close(folder);
 	if (node < 0)
 		return -ENOENT;
+	/* Users may have replaced it, by what waits when it is opened: another type is not ours. */
+	if (fstat(node, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != device->rdev) {
+		close(node);
+		return -ENOENT;
+	}
 	fd = proc_fd_reopen(node, rebuild_open_flags(file) & ~O_NOFOLLOW);
-	/* Users may have replaced it: what has another name is not ours. */
-	if (fd >= 0 && !fstat(node, &st) && S_ISCHR(st.st_mode) && !st.st_nlink) {
+	/* Nor is what has another name. */
+	if (fd >= 0 && !fstat(node, &st) && !st.st_nlink) {
 		rebuild_give(node, device->uid, device->gid, device->path);
 		rebuild_set_mode(node, device->mode & 0777);
 	}
