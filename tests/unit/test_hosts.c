@@ -53,7 +53,7 @@ static void lost_hosts(void **state)
 	check("--host node1.site,node2 p", "node1", 0, "--host node2 cr_rank p");
 	check("--host node1,node2 p", "node1.site,other", 0, "--host node2 cr_rank p");
 	check("--host node1.here,node2 p", "node1.there", 0, "--host node1.here,node2 cr_rank p");
-	check("--host u@Node1:4,node2 p", "node1", 0, "--host node2 cr_rank p");
+	check("--host me@Node1:4,node2 p", "node1", 0, "--host node2 cr_rank p");
 	check("--host +n1,a,b p", "a", 0, "--host +n1,b cr_rank p");
 	check("--host 127.0.0.1,b p", "localhost", 0, "--host b cr_rank p");
 	check("-np 2 p", "a", 0, "-np 2 cr_rank p");
@@ -107,8 +107,8 @@ static void files_of_hosts(void **state)
 	check_file("a slots=2\n# b\n\nb slots=2\nc\tslots=2 max-slots=4\n", "b", 0,
 		   "a slots=2\n# b\n\nc\tslots=2 max-slots=4\n");
 	check_file("a\nb\na\nb\n", "a", 0, "b\nb\n");
-	check_file("  u@a slots=2\r\nb\r\n^c", "a", 0, "b\r\n^c\n");
-	check_file("a\nb\nc\nd\n", "b", 2, "a\nc\n");
+	check_file("  me@a slots=2\r\nb\r\n^c", "a", 0, "b\r\n^c\n");
+	check_file("a\nb\nc\nx\n", "b", 2, "a\nc\n");
 	report_clear();
 	assert_int_equal(command_split(&c, missing, 4, proxy), 0);
 	assert_int_not_equal(hosts_limit(&c, "a", 0), 0);
