@@ -149,13 +149,18 @@ bool strangers_drop_oldest(void)
 	return true;
 }
 
-/* How much longer the oldest may stay, in ns. */
-static uint64_t left_to_oldest(void)
+/* What the oldest has left of that time, in ns. */
+static uint64_t left_to_oldest(uint64_t time_ns)
 {
-	uint64_t end = strangers[0].since_ns +
-		       (nr_strangers == STRANGERS_MAX ? MOMENT_NS : PATIENCE_NS), now = now_ns();
+	uint64_t end = strangers[0].since_ns + time_ns, now = now_ns();
 
 	return end > now ? end - now : 0;
+}
+
+/* For a new one, if need be in the place of the oldest. */
+static bool is_room(void)
+{
+	return nr_strangers < STRANGERS_MAX || !left_to_oldest(MOMENT_NS);
 }
 
 static void take(const struct root *root, int fd)
@@ -176,7 +181,7 @@ static void accept_some(struct root *root, int from)
 	int fd;
 
 	for (int i = 0; i < AT_ONCE; i++) {
-		if (nr_strangers == STRANGERS_MAX && left_to_oldest())
+		if (!is_room())
 			return;
 		fd = descriptors_accept(root, from);
 		if (fd < 0)
@@ -211,7 +216,7 @@ static void hear(struct root *root, size_t i)
 
 size_t strangers_watch(struct pollfd *p)
 {
-	bool room = nr_strangers < STRANGERS_MAX || !left_to_oldest();
+	bool room = is_room();
 
 	for (size_t i = 0; i < nr_listeners; i++)
 		p[i] = (struct pollfd){ room ? listener[i] : -1, POLLIN, 0 };
@@ -222,7 +227,9 @@ size_t strangers_watch(struct pollfd *p)
 
 int strangers_patience(void)
 {
-	return nr_strangers ? (int)(left_to_oldest() / 1000000) + 1 : -1;
+	if (!nr_strangers)
+		return -1;
+	return left_to_oldest(is_room() ? PATIENCE_NS : MOMENT_NS) / 1000000 + 1;
 }
 
 void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
@@ -233,7 +240,7 @@ void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
 	for (size_t i = count; i-- > listeners;)
 		if (p[i].revents && nr_listeners)
 			hear(root, i - listeners);
-	while (nr_strangers && nr_strangers < STRANGERS_MAX && !left_to_oldest())
+	while (nr_strangers && !left_to_oldest(PATIENCE_NS))
 		drop(0);
 	for (size_t i = 0; i < nr_listeners; i++)
 		if (p[i].revents)

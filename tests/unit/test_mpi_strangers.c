@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "job/coordinator/greeting.h"
+#include "job/coordinator/root_internal.h"
 #include "mpirun.h"
 #include "report/report.h"
 
@@ -358,6 +359,22 @@ static void idle_crowd(void **state)
 	wire_close(&w);
 }
 
+/* Exactly as many as there are slots, and nobody who would push them out. */
+static void full(void **state)
+{
+	double used;
+
+	(void)state;
+	crowd_comes(STRANGERS_MAX);
+	usleep(300000);
+	used = processor_time();
+	sleep(1);
+	assert_true(processor_time() - used < 0.1);
+	for (int i = 0; i < STRANGERS_MAX; i++)
+		closed_within(crowd[i], 15);
+	free(crowd);
+}
+
 static void flood(void **state)
 {
 	struct wire w;
@@ -399,7 +416,8 @@ int main(void)
 		WITH_MPIRUN(wrong_mpirun), WITH_MPIRUN(other_mpirun),
 		cmocka_unit_test_setup_teardown(other_daemon, start_heard_mpirun, end_mpirun),
 		WITH_MPIRUN(garbage), WITH_MPIRUN(changed),
-		WITH_MPIRUN(idle_crowd), WITH_MPIRUN(flood), WITH_MPIRUN(flood_meanwhile),
+		WITH_MPIRUN(idle_crowd), WITH_MPIRUN(full), WITH_MPIRUN(flood),
+		WITH_MPIRUN(flood_meanwhile),
 	};
 	struct rlimit limit;
 
