@@ -402,13 +402,13 @@ static int connect_to(const char *text, unsigned int silence_s)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	wire_make_room(fd);
-	wire_watch_peer(fd, silence_s);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		int err = -errno;
 
 		close(fd);
 		return err;
 	}
+	wire_watch_peer(fd, silence_s);		/* before, its time would be that of connect(2) */
 	return fd;
 }
 
