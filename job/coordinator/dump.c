@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMMAND		"cr_checkpoint"
@@ -152,8 +153,10 @@ int dump_read(struct dump *d)
 		char *grown = realloc(d->text, d->length + READ_AT_ONCE + 1);
 		ssize_t n;
 
-		if (!grown)
+		if (!grown) {
+			kill(d->pid, SIGTERM);
 			return 1;
+		}
 		d->text = grown;
 		n = read(d->fd, d->text + d->length, READ_AT_ONCE);
 		if (n < 0 && errno == EAGAIN)
@@ -255,6 +258,8 @@ int dump_finish(struct dump *d, char **text)
 	if (d->hold >= 0)
 		close(d->hold);
 	d->fd = d->hold = -1;
+	while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	free(d->path);
 	free(d->text);
 	d->path = d->text = NULL;

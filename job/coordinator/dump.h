@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Saving one rank with cr_checkpoint(1), as a child of the daemon.  Its outcome
- * is read from the JSON it prints, since the daemon itself collects its
- * children.  If the rank is to be copied it waits twice: before it stops the rank, and when
- * that runs on, before it writes.
+ * is read from the JSON it prints.  If the rank is to be copied it waits twice: before it
+ * stops the rank, and when that runs on, before it writes.
  */
 #ifndef JOB_DUMP_H
 #define JOB_DUMP_H
@@ -53,7 +52,8 @@ void dump_go_on(struct dump *d);
 
 /*
  * After its end: 0 with `bytes` and `id`, and its warnings in *text, each with a newline
- * (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else.
+ * (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else, and
+ * collects the process.
  */
 int dump_finish(struct dump *d, char **text);
 
