@@ -9,14 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "job/coordinator/wire.h"
 #include "launch/proxy.h"
 #include "launch/reach.h"
 #include "launch/settings.h"
+#include "launch/streams.h"
 #include "report/report.h"
 
 /* Without a daemon the rank runs as the launcher's child, and takes no part in checkpoints. */
 static int run_directly(char **argv)
 {
+	unsetenv(WIRE_SECRET_VARIABLE);
 	execvp(argv[0], argv);
 	fprintf(stderr, "KCR: cannot start %s: %s\n", argv[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;
@@ -27,6 +30,7 @@ int main(int argc, char **argv)
 	const char *job = getenv(REACH_JOB_VARIABLE);
 	int daemon, status;
 
+	streams_hold_own();
 	report_set_program("KCR");
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("cr_rank (KCR) " KCR_VERSION);

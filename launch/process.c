@@ -17,6 +17,7 @@
 #include "launch/reach.h"
 #include "launch/settings.h"
 #include "launch/start.h"
+#include "proc/tree.h"
 
 void process_init(struct process *p)
 {
@@ -35,8 +36,9 @@ void process_init(struct process *p)
 static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = {
-		WIRE_SECRET_VARIABLE, WIRE_DAEMON_VARIABLE, REACH_JOB_VARIABLE, SETTINGS_VARIABLE,
-		SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
+		WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, WIRE_DAEMON_VARIABLE,
+		REACH_JOB_VARIABLE, SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE,
+		SETTINGS_OUTPUT_VARIABLE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -77,13 +79,16 @@ static uint32_t number_of(const struct launch_start *s, const char *name, uint32
 }
 
 /* In the child: only calls that are allowed after a fork of a process with threads. */
-static void become(const struct launch_start *s, const struct streams *streams, char **environment)
+static void become(const struct launch_start *s, const struct streams *streams, char **environment,
+		   pid_t parent)
 {
 	sigset_t none;
 	int err;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a daemon that dies takes its ranks with it */
+	if (getppid() != parent)		/* it has done so before */
+		_exit(126);
 	for (int n = 0; n < STREAMS; n++)
 		dup2(streams->rank[n], n);
 	for (int number = 1; number < NSIG; number++)
@@ -106,7 +111,7 @@ static int start(struct process *p, const struct launch_start *s, struct streams
 {
 	char assignment[sizeof(WIRE_DAEMON_VARIABLE) + 128];
 	char **environment;
-	pid_t child;
+	pid_t parent = getpid(), child;
 	int err;
 
 	snprintf(assignment, sizeof(assignment), "%s=%s", WIRE_DAEMON_VARIABLE, daemon ?: "");
@@ -115,7 +120,7 @@ static int start(struct process *p, const struct launch_start *s, struct streams
 		return -ENOMEM;
 	child = fork();
 	if (!child)
-		become(s, streams, environment);
+		become(s, streams, environment, parent);
 	err = child < 0 ? -errno : 0;
 	free(environment);
 	if (err)
@@ -155,10 +160,25 @@ int process_start(struct process *p, int description, const int given[STREAMS],
 	return err;
 }
 
+/* Nobody between passes it on: a shell, or cr_restart above a restored rank. */
+static bool is_for_all(int number)
+{
+	return number == SIGKILL || number == SIGSTOP || number == SIGCONT;
+}
+
 void process_signal(const struct process *p, int number)
 {
-	if (p->pid > 0 && kill(-p->pid, number))
+	pid_t *all = NULL;
+	ssize_t count;
+
+	if (p->pid <= 0)
+		return;
+	count = is_for_all(number) ? proc_tree(p->pid, &all) : 0;
+	if (kill(-p->pid, number))
 		kill(p->pid, number);
+	for (ssize_t i = 0; i < count; i++)
+		kill(all[i], number);
+	free(all);
 }
 
 int process_take(struct process *p)

@@ -26,7 +26,10 @@ void process_init(struct process *p);
 int process_start(struct process *p, int description, const int given[STREAMS],
 		  const char *daemon);
 
-/* To its process group if it still has its own, else to it alone. */
+/*
+ * To its process group if it still has its own, else to it alone.  SIGKILL, SIGSTOP and
+ * SIGCONT also to all its descendants: those of a restored rank have groups of their own.
+ */
 void process_signal(const struct process *p, int number);
 
 /* It has ended: as from waitpid(2).  Its output may still have to be read. */
