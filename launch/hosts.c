@@ -236,14 +236,14 @@ static int read_text(const char *path, char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* The launcher inherits it: *path is malloc()ed. */
+/* The launcher finds it in this process, which outlives it: *path is malloc()ed. */
 static int keep_open(const char *text, char **path)
 {
-	int fd = memfd_create("hosts", 0), err = 0;
+	int fd = memfd_create("hosts", MFD_CLOEXEC), err = 0;
 
 	if (fd < 0 || dprintf(fd, "%s\n", text) < 0)
 		err = report_errno(-errno, "cannot keep the list of hosts");
-	else if (asprintf(path, "/dev/fd/%d", fd) < 0)
+	else if (asprintf(path, "/proc/%d/fd/%d", getpid(), fd) < 0)
 		err = -ENOMEM;
 	if (err && fd >= 0)
 		close(fd);
