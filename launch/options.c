@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,8 @@ int options_read(struct options *o, const struct command *c)
 	o->signal = name ? signal_number(name) : 0;
 	if (name && o->signal <= 0)
 		return report_fail(-EINVAL, "schizo_cr_signal: there is no signal %s", name);
+	if (o->signal == SIGKILL || o->signal == SIGSTOP || o->signal == SIGCHLD)
+		return report_fail(-EINVAL, "schizo_cr_signal: %s cannot ask for a checkpoint", name);
 	err = read_interval(o, c);
 	if (!err)
 		err = read_snapshots(o, c);
