@@ -128,6 +128,7 @@ static int add_variables(char ***command)
 /* --version, --help, or what mpirun has to complain of: mpirun itself does it. */
 static int become_mpirun(char **command)
 {
+	launcher_release_signals();
 	execvp(command[0], command);
 	return report_errno(-errno, "cannot start %s", command[0]);
 }

@@ -15,6 +15,7 @@
 #include "job/snapshot.h"
 #include "launch/coordinate.h"
 #include "launch/openmpi.h"
+#include "launch/streams.h"
 #include "report/report.h"
 
 #define VERSION_ROOM	32
@@ -52,9 +53,11 @@ int main(int argc, char **argv)
 {
 	const char *restarted = getenv(RELAUNCH_VARIABLE);
 	char version[VERSION_ROOM];
-	int major = openmpi_version(version, sizeof(version)), status;
+	int major, status;
 
 	(void)argc;
+	streams_hold_own();
+	major = openmpi_version(version, sizeof(version));
 	report_set_program("cr_mpirun");
 	status = check_version(major, version);
 	if (!status && restarted)

@@ -19,4 +19,10 @@ struct streams {
 int streams_open(struct streams *s, const int given[STREAMS]);
 void streams_close(int fds[STREAMS]);
 
+/*
+ * First of all in a program: what it opens later does not become one of its own three, if it was
+ * started without.
+ */
+void streams_hold_own(void);
+
 #endif /* LAUNCH_STREAMS_H */
