@@ -24,7 +24,7 @@ bool feed_read(struct feed *f, struct wire *w)
 	ssize_t got = read(STDIN_FILENO, data, sizeof(data));
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
-		return true;
+		return false;		/* somebody else has read it */
 	f->ended = got <= 0;
 	rank_message_queue(w, RANK_INPUT, WIRE_ALL, WIRE_ALL, 0, data, got > 0 ? got : 0);
 	return !f->ended;
