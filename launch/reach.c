@@ -20,6 +20,7 @@
 #include "report/report.h"
 
 #define DAEMON		"cr_node"
+#define TO_PROXY	(REACH_LISTENER + 1)
 #define ATTEMPTS	500
 #define PAUSE_NS	20000000	/* between two */
 
@@ -57,48 +58,79 @@ static int connect_daemon(const struct sockaddr_un *address, socklen_t length)
 	return err ?: fd;
 }
 
-/* In the process that becomes the daemon: nothing of the launcher's stays open but its output. */
-static void become_daemon(int listener)
+static void fail(int to_proxy)
 {
-	char *path = spawn_beside(DAEMON);
-	int null = open("/dev/null", O_RDWR);
+	int err = errno;
 
-	if (!path)
-		_exit(127);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	if (listener == REACH_LISTENER)
-		fcntl(listener, F_SETFD, 0);
-	else
-		dup2(listener, REACH_LISTENER);
-	close_range(REACH_LISTENER + 1, ~0u, 0);
-	execl(path, DAEMON, (char *)NULL);
-	fprintf(stderr, "KCR: cannot start %s: %s\n", path, strerror(errno));
+	if (write(to_proxy, &err, sizeof(err)) < 0)
+		_exit(126);
 	_exit(127);
 }
 
-/* Of another session and no child of ours: whoever ends the proxies does not end it. */
-static int start_daemon(int listener)
+/*
+ * In the process that becomes the daemon: nothing of the launcher's stays open but its output.
+ * `to_proxy` gets the errno if it cannot.
+ */
+static void become_daemon(const char *path, int listener, int to_proxy)
 {
-	pid_t child = fork();
+	int null = open("/dev/null", O_RDWR);
 
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	listener = fcntl(listener, F_DUPFD, TO_PROXY + 1);
+	to_proxy = fcntl(to_proxy, F_DUPFD, TO_PROXY + 1);
+	dup2(listener, REACH_LISTENER);
+	dup3(to_proxy, TO_PROXY, O_CLOEXEC);
+	close_range(TO_PROXY + 1, ~0u, 0);
+	execl(path, DAEMON, (char *)NULL);
+	fail(TO_PROXY);
+}
+
+/* Of another session and no child of ours: whoever ends the proxies does not end it. */
+static int fork_daemon(const char *path, int listener)
+{
+	int ends[2], err = 0;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	child = fork();
 	if (!child) {
 		setsid();
 		child = fork();
 		if (!child)
-			become_daemon(listener);
-		_exit(child < 0);
+			become_daemon(path, listener, ends[1]);
+		if (child < 0)
+			fail(ends[1]);
+		_exit(0);
 	}
-	if (child < 0 || waitpid(child, NULL, 0) != child)
-		return report_errno(-errno, "cannot start the daemon of this node");
-	return 0;
+	if (child < 0)
+		err = errno;
+	close(ends[1]);
+	if (child > 0 && read(ends[0], &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	return -err;
+}
+
+static int start_daemon(const char *path, int listener)
+{
+	int err = fork_daemon(path, listener);
+
+	return err ? report_errno(err, "cannot start %s", path) : 0;
 }
 
 /* 0: this process had the name, and a daemon has it now; or -EADDRINUSE or another -errno. */
-static int take_name(const struct sockaddr_un *address, socklen_t length)
+static int take_name(const char *path, const struct sockaddr_un *address, socklen_t length)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
+	int fd, err = 0;
 
+	/* Others that connect to a socket that nobody will serve would not learn why. */
+	if (access(path, X_OK))
+		return report_errno(-errno, "cannot start %s", path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return report_errno(-errno, "no socket");
 	if (bind(fd, (const struct sockaddr *)address, length))
@@ -106,12 +138,12 @@ static int take_name(const struct sockaddr_un *address, socklen_t length)
 	else if (listen(fd, SOMAXCONN))
 		err = report_errno(-errno, "cannot listen for the node's ranks");
 	else
-		err = start_daemon(fd);
+		err = start_daemon(path, fd);
 	close(fd);
 	return err;
 }
 
-int reach_daemon(const char *job)
+static int reach(const char *path, const char *job)
 {
 	const struct timespec nap = { 0, PAUSE_NS };
 	struct sockaddr_un address;
@@ -122,11 +154,20 @@ int reach_daemon(const char *job)
 		fd = connect_daemon(&address, length);
 		if (fd != -ECONNREFUSED && fd != -EAGAIN)
 			return fd;
-		err = fd == -EAGAIN ? -EADDRINUSE : take_name(&address, length);
+		err = fd == -EAGAIN ? -EADDRINUSE : take_name(path, &address, length);
 		if (err && err != -EADDRINUSE)
 			return err;
 		if (err)
 			nanosleep(&nap, NULL);
 	}
 	return report_errno(fd, "no daemon answers on this node");
+}
+
+int reach_daemon(const char *job)
+{
+	char *path = spawn_beside(DAEMON);
+	int fd = path ? reach(path, job) : report_fail(-ENOMEM, "no memory");
+
+	free(path);
+	return fd;
 }
