@@ -24,7 +24,7 @@ struct keeper {
 	struct home home;
 	bool crowded;			/* there was no room for the last proxy, which waits */
 	bool begun;			/* there was one */
-	bool over;			/* cr_mpirun has gone */
+	bool over;			/* cr_mpirun has gone, or who stands for it */
 	struct kept **kept;
 	size_t nr_kept;
 };
@@ -43,6 +43,8 @@ static void obey(struct keeper *keeper, const struct wire_header *h, const uint8
 		home->room += m.value > 0 && m.value <= (int)(RANK_WINDOW - home->room) ? m.value : 0;
 	else if (m.type == RANK_ALONE)
 		home->alone = true;
+	else if (m.type == RANK_SYNC)
+		rank_message_queue(&home->wire, RANK_SYNCED, WIRE_ALL, 0, 0, NULL, 0);
 	for (size_t i = 0; i < keeper->nr_kept; i++)
 		if (h->rank == WIRE_ALL || h->rank == keeper->kept[i]->process.rank)
 			kept_order(home, keeper->kept[i], &m, data, length);
@@ -59,11 +61,12 @@ static void hear_job(struct keeper *keeper)
 	keeper->over = err != 0;
 }
 
-/* The launcher, or its daemon for this node, has ended. */
+/* The launcher, or its daemon for this node, has ended.  Without cr_mpirun so does the job. */
 static void hear_launcher(struct keeper *keeper)
 {
 	close(keeper->home.launcher);
 	keeper->home.launcher = LAUNCHER_ENDED;
+	keeper->over |= keeper->home.wire.fd < 0;
 	rank_message_queue(&keeper->home.wire, RANK_ORPHANED, WIRE_ALL, 0, 0, NULL, 0);
 }
 

@@ -189,7 +189,7 @@ static void read_output(struct home *home, struct kept *k, int n)
 		length += got;
 	if (length) {
 		length = whole_lines(s, fd, data, length);
-		home->room -= length;
+		home->room -= rank_charge(length);
 		tell_job(home, k, RANK_OUTPUT, n, data, length);
 	} else if (!got || (errno != EINTR && errno != EAGAIN)) {
 		close_stream(k, n);
@@ -237,11 +237,13 @@ static void take_input(struct home *home, struct kept *k, const uint8_t *data, s
 
 /* ---- the process ------------------------------------------------------------------------ */
 
-static void take_end(struct kept *k)
+static void take_end(struct home *home, struct kept *k)
 {
 	k->status = process_take(&k->process);
 	k->ended = true;
 	close_stream(k, STDIN_FILENO);
+	if (k->owes)			/* others' input does not wait for its output's end */
+		input_taken(home, k);
 }
 
 /* Once it has ended and nobody else can write its output. */
@@ -291,7 +293,7 @@ bool kept_serve(struct home *home, struct kept *k, const struct pollfd *p)
 	if (p[PROXY].revents && k->proxy >= 0)
 		hear(home, k);
 	if (p[PROCESS].revents && k->process.pid > 0)
-		take_end(k);
+		take_end(home, k);
 	tell_end(home, k);
 	return k->proxy < 0 && (!k->begun || k->told);
 }

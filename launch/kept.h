@@ -21,7 +21,7 @@ struct home {
 	struct wire wire;		/* to cr_mpirun; fd -1: there is none */
 	bool by_launcher;		/* proxies carry the output */
 	bool alone;			/* proxies do not count any more */
-	size_t room;			/* bytes of output that cr_mpirun takes now */
+	size_t room;			/* what is left of RANK_WINDOW */
 	int launcher;			/* pidfd of what has started the proxies; -1, LAUNCHER_ENDED */
 };
 

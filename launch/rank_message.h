@@ -15,6 +15,7 @@
 
 #define RANK_BYTES_MAX	16384u		/* of output or input, in one message */
 #define RANK_WINDOW	131072u		/* of output of a node that is not written yet */
+#define RANK_LEAST	512u		/* of it for a message: the memory that it takes on its way */
 
 enum rank_message_type {
 	/* keeper → cr_mpirun */
@@ -24,18 +25,27 @@ enum rank_message_type {
 	RANK_ASKED,		/* the launcher sends it signal `value`, 0: has killed the proxy */
 	RANK_ORPHANED,		/* the process that has started the proxies has ended */
 	/* either way */
-	RANK_TAKEN,		/* of the rank: the last input; of cr_mpirun: `value` bytes of output */
+	RANK_TAKEN,		/* of the rank: the last input; of cr_mpirun: `value` of the window */
 	/* cr_mpirun → keeper */
 	RANK_INPUT,		/* data; none: the end */
 	RANK_SIGNAL,		/* value */
 	RANK_ALLOWED,		/* what was asked for is to be done; value: the same */
 	RANK_ALONE,		/* what proxies say does not count any more */
+	RANK_SYNC,		/* answered by RANK_SYNCED, behind all that was said before */
+	/* keeper → cr_mpirun */
+	RANK_SYNCED,
 };
 
 struct rank_message {
 	uint32_t type;		/* enum rank_message_type */
 	int32_t value;
 };
+
+/* What so many bytes of output in one message take of RANK_WINDOW. */
+static inline size_t rank_charge(size_t length)
+{
+	return length > RANK_LEAST ? length : RANK_LEAST;
+}
 
 /* Queues a message (wire.h); `length`: RANK_BYTES_MAX at most. */
 void rank_message_queue(struct wire *w, enum rank_message_type type, uint32_t rank, uint32_t node,

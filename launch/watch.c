@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/daemons.h"
 #include "launch/feed.h"
 #include "launch/launcher.h"
 #include "launch/leftovers.h"
@@ -34,6 +35,7 @@ struct watch {
 	struct launcher launcher;
 	struct wire wire;
 	struct ranks ranks;
+	struct daemons daemons;
 	struct feed feed;
 	struct show show;
 	struct recovery *recovery;
@@ -129,13 +131,12 @@ static void launcher_ended(struct watch *w)
 {
 	bool again = w->recovery->used && !w->ends && !ranks_all_started(&w->ranks);
 
-	if (WIFSIGNALED(w->launcher.status)) {
+	tell_all(w, RANK_SYNC, 0);
+	if (WIFSIGNALED(w->launcher.status))
 		go_on_alone(w, "mpirun");
+	else if (again && w->launcher.status && start_failed(w))
 		return;
-	}
-	if (again && w->launcher.status && start_failed(w))
-		return;
-	if (!w->alone && !ranks_all_ended(&w->ranks))
+	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks)))
 		w->kill_ns = now_ns() + LATE_NS;
 }
 
@@ -233,6 +234,8 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 		show_add(&w->show, m.value, h->id, data, length);
 	} else if (m.type == RANK_ORPHANED) {
 		orphaned(w, h->id);
+	} else if (m.type == RANK_SYNCED) {
+		daemons_set(&w->daemons, h->id, DAEMON_SYNCED);
 	} else {
 		one = ranks_find(&w->ranks, h->rank);
 		if (one)
@@ -256,6 +259,21 @@ static bool loses_ranks(struct watch *w, uint32_t node)
 	return loses;
 }
 
+/* One that joins late is asked, too. */
+static void node_came(struct watch *w, uint32_t node)
+{
+	daemons_set(&w->daemons, node, DAEMON_JOINED);
+	if (w->launcher.ended)
+		rank_message_queue(&w->wire, RANK_SYNC, WIRE_ALL, node, 0, NULL, 0);
+}
+
+/* The node does not answer, or cannot be reached; else it has said that a connection ended. */
+static bool is_silence(int code)
+{
+	return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH ||
+	       code == EHOSTDOWN || code == ENETDOWN;
+}
+
 /* A node with its ranks: the launcher will see it, too, if it still lives. */
 static void node_gone(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
@@ -264,10 +282,11 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 	char text[HOST_NAME_MAX + 120];
 	bool silent;
 
+	daemons_set(&w->daemons, h->id, DAEMON_GONE);
 	if (h->length <= sizeof(why) || data[h->length - 1] || !loses_ranks(w, h->id))
 		return;
 	memcpy(&why, data, sizeof(why));
-	silent = why.code != ECONNRESET && why.code != EPIPE;
+	silent = is_silence(why.code);
 	if (silent)
 		snprintf(text, sizeof(text), "node %s is lost: %s", name, strerror(why.code));
 	else
@@ -293,22 +312,33 @@ static void saved(struct watch *w, const struct wire_header *h, const uint8_t *d
 	w->ends |= h->id == SIGKILL || is_deadly(h->id);
 }
 
+/* The daemons' messages do not arrive any more.  They end their ranks when this process ends. */
+static void lose_coordinator(struct watch *w, int err)
+{
+	fprintf(stderr, "KCR: the job's coordinator is lost (%s), and the job ends\n", strerror(-err));
+	w->ends = true;
+	kill_rest(w);
+	wire_close(&w->wire);
+}
+
 static void hear_all(struct watch *w)
 {
 	struct wire_header header;
 	const uint8_t *data;
-	int err = wire_fill(&w->wire);
+	int err = wire_fill(&w->wire), got;
 
-	while (wire_next(&w->wire, &header, &data) == 1) {
-		if (header.type == WIRE_GONE)
+	while ((got = wire_next(&w->wire, &header, &data)) == 1) {
+		if (header.type == WIRE_NODE)
+			node_came(w, header.id);
+		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else
 			hear(w, &header, data);
 	}
-	if (err)
-		wire_close(&w->wire);
+	if (err || got < 0)
+		lose_coordinator(w, err ?: got);
 }
 
 /* Frees the window of a keeper, see RANK_WINDOW. */
@@ -316,7 +346,7 @@ static void shown(void *argument, uint32_t node, size_t bytes)
 {
 	struct watch *w = argument;
 
-	rank_message_queue(&w->wire, RANK_TAKEN, WIRE_ALL, node, bytes, NULL, 0);
+	rank_message_queue(&w->wire, RANK_TAKEN, WIRE_ALL, node, rank_charge(bytes), NULL, 0);
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */
@@ -365,12 +395,17 @@ static void take_signals(struct watch *w)
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
-/* Keepers that cannot be reached any more end their ranks when this process ends. */
+/*
+ * Keepers that cannot be reached any more end their ranks when this process ends.  One that
+ * owes an answer may have ranks that are not known yet.
+ */
 static bool is_over(const struct watch *w)
 {
 	if (!w->launcher.ended || !show_is_empty(&w->show))
 		return false;
-	return w->wire.fd < 0 || ranks_all_ended(&w->ranks) || w->kills > 1;
+	if (w->wire.fd < 0 || w->kills > 1)
+		return true;
+	return ranks_all_ended(&w->ranks) && (w->alone || w->kills || !w->daemons.owing);
 }
 
 /* The ranks have ended, and a launcher that has lost them may not know it. */
@@ -487,6 +522,7 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);
 	ranks_free(&w.ranks);
+	daemons_free(&w.daemons);
 	wire_close(&w.wire);
 	close(w.signals);
 	return status;

@@ -37,7 +37,7 @@ struct greeting_node {
 int greeting_challenge(struct wire *w, struct greeting_challenge *challenge);
 
 /*
- * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed;
+ * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed, WELCOME queued;
  * -EPERM: it does not know the secret; -EPROTONOSUPPORT: it does, but is of another
  * version, which has been reported on standard error; -ENOMEM.
  */

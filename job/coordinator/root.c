@@ -206,6 +206,8 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 	n->name = name;
 	n->number = root->nr_nodes;
 	root->node[root->nr_nodes++] = n;
+	/* Before it is told that it is welcome: what it does then comes behind this. */
+	wire_send(&root->launch, WIRE_NODE, WIRE_ALL, n->number, NULL, 0);
 	serve_node(root, n, 0);		/* messages that came with its greeting */
 }
 

@@ -77,6 +77,7 @@ static void greet(struct wire *w)
 			scale_fail("waiting for the daemon's greeting");
 	if (greeting_take(w, &challenge, SECRET, &header, data, &name))
 		scale_fail("the daemon's greeting");
+	wire_flush(w);
 	free(name);
 }
 

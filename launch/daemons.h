@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The daemons of the job, as far as cr_mpirun (watch.h) waits for what they have to say. */
+#ifndef LAUNCH_DAEMONS_H
+#define LAUNCH_DAEMONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum daemon_state { DAEMON_UNKNOWN, DAEMON_JOINED, DAEMON_SYNCED, DAEMON_GONE };
+
+struct daemons {
+	uint8_t *state;		/* enum daemon_state, by number */
+	size_t count;		/* size of `state` */
+	size_t owing;		/* those that have joined, and not answered RANK_SYNC */
+};
+
+/* What a message of it, or about it, says; a state never becomes an earlier one. */
+void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state);
+void daemons_free(struct daemons *d);
+
+#endif /* LAUNCH_DAEMONS_H */
