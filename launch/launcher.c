@@ -13,12 +13,18 @@
 #include "report/report.h"
 
 static sigset_t held, before;
+static pid_t self;
 
 void launcher_hold_signals(int own)
 {
-	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+	struct sigaction action;
 
 	sigfillset(&held);
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGCHLD && !sigaction(number, NULL, &action) &&
+		    action.sa_handler == SIG_IGN)
+			sigdelset(&held, number);	/* nohup(1): stays ignored */
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
 		sigdelset(&held, deadly[i]);
 	if (own)
@@ -43,6 +49,8 @@ int launcher_signals(void)
 static void prepare(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* at SIGTERM it would wait for nodes that are lost */
+	if (getppid() != self)			/* it has ended before */
+		_exit(126);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -56,16 +64,11 @@ static void prepare_without_input(void)
 
 int launcher_start(struct launcher *l, char *const *argv, bool has_input)
 {
+	self = getpid();
 	*l = (struct launcher){
 		.pid = spawn_program(argv, has_input ? prepare : prepare_without_input),
 	};
 	return l->pid < 0 ? report_errno(l->pid, "cannot start %s", argv[0]) : 0;
-}
-
-static void stop_too(pid_t child)
-{
-	raise(SIGSTOP);
-	kill(child, SIGCONT);
 }
 
 bool launcher_check(struct launcher *l)
@@ -73,8 +76,15 @@ bool launcher_check(struct launcher *l)
 	pid_t found = l->ended ? 0 : waitpid(l->pid, &l->status, WNOHANG | WUNTRACED);
 
 	if (found == l->pid && WIFSTOPPED(l->status))
-		stop_too(l->pid);
+		l->stopped = true;
 	else if (found == l->pid || (found < 0 && errno == ECHILD))
 		l->ended = true;
 	return l->ended;
+}
+
+void launcher_continue(struct launcher *l)
+{
+	if (l->stopped && !l->ended)
+		kill(l->pid, SIGCONT);
+	l->stopped = false;
 }

@@ -9,14 +9,14 @@
 
 struct launcher {
 	pid_t pid;
-	bool ended;
+	bool stopped, ended;
 	int status;		/* then: as from waitpid(2) */
 };
 
 /*
  * Blocks all signals of this thread, and of those created later, which the loop in watch.h
- * takes; not `own` (0: none), which this process handles itself.  To be called before other
- * threads exist.
+ * takes; not `own` (0: none), which this process handles itself, nor those that are ignored.
+ * To be called before other threads exist.
  */
 void launcher_hold_signals(int own);
 /* As they were before: for another program in the place of this one. */
@@ -30,10 +30,9 @@ int launcher_signals(void);
  */
 int launcher_start(struct launcher *l, char *const *argv, bool has_input);
 
-/*
- * After SIGCHLD: has it ended?  If it has stopped, so does this process, until both are
- * continued.
- */
+/* After SIGCHLD: has it ended?  If not, `stopped` may have been set. */
 bool launcher_check(struct launcher *l);
+/* If it has stopped. */
+void launcher_continue(struct launcher *l);
 
 #endif /* LAUNCH_LAUNCHER_H */

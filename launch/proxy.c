@@ -45,7 +45,7 @@ static bool is_passed_on(int number)
 {
 	switch (number) {
 	case SIGKILL: case SIGSTOP: case SIGCHLD: case SIGPIPE:
-	case SIGSEGV: case SIGBUS: case SIGILL: case SIGFPE: case SIGABRT:
+	case SIGSEGV: case SIGBUS: case SIGILL: case SIGFPE:
 		return false;
 	}
 	return true;

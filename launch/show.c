@@ -88,6 +88,12 @@ static void lose(struct show *s, int i)
 			i ? "error" : "output", strerror(errno));
 }
 
+static void take_lost(struct show *s, int i)
+{
+	while (s->stream[i].lost && s->stream[i].first)
+		take_first(s, i);
+}
+
 static void write_some(struct show *s, int i)
 {
 	struct shown *first = s->stream[i].first;
@@ -101,8 +107,15 @@ static void write_some(struct show *s, int i)
 		lose(s, i);
 	if (first->written == first->length)
 		take_first(s, i);
-	while (s->stream[i].lost && s->stream[i].first)
-		take_first(s, i);
+	take_lost(s, i);
+}
+
+void show_drop(struct show *s)
+{
+	for (int i = 0; i < SHOW_FDS; i++) {
+		s->stream[i].lost |= s->stream[i].first && !is_writable(fd_of(i));
+		take_lost(s, i);
+	}
 }
 
 void show_serve(struct show *s, const struct pollfd *p)

@@ -32,5 +32,7 @@ bool show_is_empty(const struct show *s);
 /* Fills in SHOW_FDS entries. */
 void show_watch(const struct show *s, struct pollfd *p);
 void show_serve(struct show *s, const struct pollfd *p);
+/* The job is to end: what nobody reads now is lost. */
+void show_drop(struct show *s);
 
 #endif /* LAUNCH_SHOW_H */

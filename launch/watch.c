@@ -27,6 +27,7 @@
 #define DOUBT_NS	(200 * MS)		/* the launcher's own death is known by then */
 #define TERM_NS		(2000 * MS)		/* from SIGTERM to SIGKILL */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
+#define STOP_NS		(100 * MS)		/* from the message that stops ranks to our own stop */
 
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
 #define POLLED		(SHOWN + SHOW_FDS)
@@ -42,9 +43,12 @@ struct watch {
 	int signals;
 	bool alone;			/* the launcher, or one of its daemons, has died */
 	bool ends;			/* the job is to end */
+	bool asked;			/* by a signal to this process */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
 	unsigned int kills;		/* how often that was done */
+	uint64_t stop_ns;		/* when this process stops; 0: not */
+	int sent;			/* the signal that ranks got when they were saved last; 0: none */
 };
 
 /* Sent to this process, it is to end the job. */
@@ -76,6 +80,8 @@ static void kill_rest(struct watch *w)
 	tell_all(w, RANK_SIGNAL, SIGKILL);
 	if (!w->launcher.ended)
 		kill(w->launcher.pid, SIGKILL);
+	if (w->asked && w->launcher.ended)
+		show_drop(&w->show);
 	w->kills++;
 	w->kill_ns = now_ns() + LATE_NS;
 }
@@ -95,7 +101,7 @@ static void go_on_alone(struct watch *w, const char *what)
 	char text[80];
 
 	w->doubt_ns = 0;
-	if (w->alone || ranks_all_ended(&w->ranks))
+	if (w->alone || (ranks_all_started(&w->ranks) && ranks_all_ended(&w->ranks)))
 		return;
 	if (ranks_all_started(&w->ranks) && !w->ends) {
 		w->alone = true;
@@ -136,7 +142,7 @@ static void launcher_ended(struct watch *w)
 		go_on_alone(w, "mpirun");
 	else if (again && w->launcher.status && start_failed(w))
 		return;
-	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks)))
+	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks) || w->asked))
 		w->kill_ns = now_ns() + LATE_NS;
 }
 
@@ -151,6 +157,7 @@ static void rank_failed(struct watch *w, uint32_t number, int status)
 	else
 		snprintf(text, sizeof(text), "rank %u ended with status %d", number,
 			 WEXITSTATUS(status));
+	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
 	if (w->ends || (WIFSIGNALED(status) && recover(w, text)))
 		return;
 	if (w->alone) {
@@ -303,12 +310,13 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 	w->ends = true;
 }
 
-/* A signal that comes with it ends the job on purpose. */
+/* A signal that comes with it ends the job on purpose, if it ends ranks. */
 static void saved(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
 	if (!h->length || data[h->length - 1])
 		return;
 	recovery_saved(w->recovery, (const char *)data);
+	w->sent = h->id;
 	w->ends |= h->id == SIGKILL || is_deadly(h->id);
 }
 
@@ -351,19 +359,60 @@ static void shown(void *argument, uint32_t node, size_t bytes)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
+/* The coordinator's thread has to send what the ranks are told before. */
+static void stop_soon(struct watch *w)
+{
+	if (!w->stop_ns)
+		w->stop_ns = now_ns() + STOP_NS;
+}
+
+static void go_on(struct watch *w)
+{
+	w->stop_ns = 0;
+	launcher_continue(&w->launcher);
+	tell_all(w, RANK_SIGNAL, SIGCONT);
+}
+
 /* The launcher is dead, or as good as that. */
 static void signal_ranks(struct watch *w, int number)
 {
-	if (is_deadly(number)) {
+	if (is_deadly(number))
 		end_job(w);
-	} else if (number == SIGTSTP) {
-		tell_all(w, RANK_SIGNAL, SIGSTOP);
-		wire_flush(&w->wire);
-		raise(SIGSTOP);
-		tell_all(w, RANK_SIGNAL, SIGCONT);
-	} else if (number == SIGUSR1 || number == SIGUSR2 || number == SIGCONT) {
+	else if (number == SIGTSTP)
+		stop_soon(w);
+	else if (number == SIGUSR1 || number == SIGUSR2 || number == SIGABRT)
 		tell_all(w, RANK_SIGNAL, number);
-	}
+}
+
+static void take_child(struct watch *w)
+{
+	if (w->launcher.ended)
+		return;
+	if (launcher_check(&w->launcher))
+		launcher_ended(w);
+	else if (w->launcher.stopped)
+		stop_soon(w);
+}
+
+/* Who sends it wants the end, whatever has been going on. */
+static void end_on_purpose(struct watch *w)
+{
+	if (w->recovery->due)
+		fprintf(stderr, "KCR: the job does not go on: a signal ends it\n");
+	w->recovery->due = false;
+	w->ends = w->asked = true;
+	w->stop_ns = 0;
+	if (w->launcher.ended)
+		show_drop(&w->show);
+}
+
+/* What the launcher does not do: its children are not the ranks. */
+static void stop_or_continue(struct watch *w, int number)
+{
+	if (number == SIGTSTP)
+		tell_all(w, RANK_SIGNAL, SIGSTOP);
+	else if (number == SIGCONT)
+		go_on(w);
 }
 
 /* What the terminal sends goes to the whole process group, the launcher included. */
@@ -372,17 +421,18 @@ static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
 	int number = info->ssi_signo;
 
 	if (number == SIGCHLD) {
-		if (!w->launcher.ended && launcher_check(&w->launcher))
-			launcher_ended(w);
-	} else if (number == SIGPIPE && info->ssi_pid == (uint32_t)getpid()) {
-		return;			/* show.c has noticed it */
-	} else if (w->alone) {
-		signal_ranks(w, number);
-	} else {
-		w->ends |= is_deadly(number);
-		if (info->ssi_code != SI_KERNEL && !w->launcher.ended)
-			kill(w->launcher.pid, number);
+		take_child(w);
+		return;
 	}
+	if (number == SIGPIPE && info->ssi_pid == (uint32_t)getpid())
+		return;			/* show.c has noticed it */
+	stop_or_continue(w, number);
+	if (w->alone)
+		signal_ranks(w, number);
+	if (is_deadly(number) || number == SIGABRT)
+		end_on_purpose(w);
+	if (!w->alone && info->ssi_code != SI_KERNEL && !w->launcher.ended)
+		kill(w->launcher.pid, number);
 }
 
 static void take_signals(struct watch *w)
@@ -433,6 +483,10 @@ static void due(struct watch *w)
 		go_on_alone(w, "a daemon of mpirun");
 	if (w->kill_ns && time >= w->kill_ns)
 		kill_rest(w);
+	if (w->stop_ns && time >= w->stop_ns) {
+		raise(SIGSTOP);
+		go_on(w);
+	}
 }
 
 static int until(uint64_t time)
@@ -461,6 +515,8 @@ static int patience(struct watch *w)
 		ms = least(ms, until(w->doubt_ns));
 	if (w->kill_ns)
 		ms = least(ms, until(w->kill_ns));
+	if (w->stop_ns)
+		ms = least(ms, until(w->stop_ns));
 	if (wants_input(w) && !feed_is_open(&w->feed))
 		ms = least(ms, FEED_PAUSE_MS);
 	return ms;
@@ -499,7 +555,7 @@ static void run(struct watch *w)
 
 static int result_of(const struct watch *w)
 {
-	if (w->alone && (w->ranks.status || !w->ends))
+	if (w->alone && (w->ranks.status || ranks_all_started(&w->ranks)))
 		return w->ranks.status;
 	return w->launcher.status;
 }
