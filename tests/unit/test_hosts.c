@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,8 @@ static void check_file(const char *lines, const char *lost, unsigned int spares,
 	if (hosts_limit(&c, lost, spares)) {
 		snprintf(got, sizeof(got), "%s", report_message());
 	} else {
+		/* The next cr_mpirun in this one's place does not inherit it. */
+		assert_true(fcntl(atoi(strrchr(c.proxied[1], '/') + 1), F_GETFD) & FD_CLOEXEC);
 		file = fopen(c.proxied[1], "re");
 		assert_non_null(file);
 		got[fread(got, 1, sizeof(got) - 1, file)] = '\0';
