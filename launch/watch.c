@@ -157,10 +157,9 @@ static void rank_failed(struct watch *w, uint32_t number, int status)
 	else
 		snprintf(text, sizeof(text), "rank %u ended with status %d", number,
 			 WEXITSTATUS(status));
-	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
-	if (w->ends || (WIFSIGNALED(status) && recover(w, text)))
+	if (WIFSIGNALED(status) && WTERMSIG(status) != w->sent && recover(w, text))
 		return;
-	if (w->alone) {
+	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
 		end_job(w);
 	}
