@@ -187,6 +187,7 @@ int coordinate(char *const *arguments, const char *version)
 		return err;
 	err = options_read(&options, &c);
 	recovery_init(&recovery, options.recoveries, options.from_start);
+	recovery.silence_s = options.recoveries ? options.silence_s : 0;
 	if (!err)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {

@@ -2,6 +2,8 @@
 /* The job's daemons.  See daemons.h. */
 #include "launch/daemons.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,30 @@ void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state)
 		return;
 	d->owing += (state == DAEMON_JOINED) - (d->state[number] == DAEMON_JOINED);
 	d->state[number] = state;
+}
+
+/* Else it has said that a connection ended. */
+static bool is_silence(int code)
+{
+	return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH ||
+	       code == EHOSTDOWN || code == ENETDOWN;
+}
+
+bool daemons_read_loss(struct daemon_loss *loss, const struct wire_header *h, const uint8_t *data)
+{
+	struct wire_failed why;
+
+	if (h->length <= sizeof(why) || data[h->length - 1])
+		return false;
+	memcpy(&why, data, sizeof(why));
+	loss->name = (const char *)data + sizeof(why);
+	loss->silent = is_silence(why.code);
+	if (loss->silent)
+		snprintf(loss->text, sizeof(loss->text), "node %s is lost: %s", loss->name,
+			 strerror(why.code));
+	else
+		snprintf(loss->text, sizeof(loss->text), "the daemon of node %s has ended", loss->name);
+	return true;
 }
 
 void daemons_free(struct daemons *d)

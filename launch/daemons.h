@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/coordinator/wire.h"
+
 enum daemon_state { DAEMON_UNKNOWN, DAEMON_JOINED, DAEMON_SYNCED, DAEMON_GONE };
 
 struct daemons {
@@ -18,5 +20,14 @@ struct daemons {
 /* What a message of it, or about it, says; a state never becomes an earlier one. */
 void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state);
 void daemons_free(struct daemons *d);
+
+struct daemon_loss {
+	const char *name;	/* of the node, in the message */
+	bool silent;		/* the node does not answer; else the daemon has ended */
+	char text[400];		/* for people */
+};
+
+/* What WIRE_GONE says (root.h); false: it is malformed. */
+bool daemons_read_loss(struct daemon_loss *loss, const struct wire_header *h, const uint8_t *data);
 
 #endif /* LAUNCH_DAEMONS_H */

@@ -3,7 +3,6 @@
 #include "launch/watch.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,7 +41,8 @@ struct watch {
 	struct recovery *recovery;
 	int signals;
 	bool alone;			/* the launcher, or one of its daemons, has died */
-	bool ends;			/* the job is to end */
+	bool ends;			/* the job is to end, whatever happens */
+	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
@@ -64,15 +64,30 @@ static void tell_all(struct watch *w, enum rank_message_type type, int value)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
+/* A rank, or the launcher, ends the job. */
+static void fail(struct watch *w)
+{
+	w->fails = true;
+	w->ends |= !w->recovery->most;
+}
+
 /* By us, as there is no launcher that would do it. */
 static void end_job(struct watch *w)
 {
-	bool again = w->ends && w->kill_ns;
+	bool again = w->fails && w->kill_ns;
 
-	w->ends = true;
+	fail(w);
 	tell_all(w, RANK_SIGNAL, again ? SIGKILL : SIGTERM);
 	if (!again)
 		w->kill_ns = now_ns() + TERM_NS;
+}
+
+/* How long the last messages may take, or that of a node's loss which explains the end. */
+static uint64_t late_ns(const struct watch *w)
+{
+	uint64_t loss_ns = w->ends ? 0 : (w->recovery->silence_s + 2) * 1000 * MS;
+
+	return loss_ns > LATE_NS ? loss_ns : LATE_NS;
 }
 
 static void kill_rest(struct watch *w)
@@ -89,9 +104,11 @@ static void kill_rest(struct watch *w)
 /* A failure that `text` names: is the job to go back to its newest snapshot? */
 static bool recover(struct watch *w, const char *text)
 {
-	if (w->ends || !recovery_begin(w->recovery, text))
+	if (w->ends)
 		return false;
-	w->ends = true;
+	w->ends = w->fails = true;
+	if (!recovery_begin(w->recovery, text))
+		return false;
 	kill_rest(w);
 	return true;
 }
@@ -103,7 +120,7 @@ static void go_on_alone(struct watch *w, const char *what)
 	w->doubt_ns = 0;
 	if (w->alone || (ranks_all_started(&w->ranks) && ranks_all_ended(&w->ranks)))
 		return;
-	if (ranks_all_started(&w->ranks) && !w->ends) {
+	if (ranks_all_started(&w->ranks) && !w->ends && !w->fails) {
 		w->alone = true;
 		w->kill_ns = 0;
 		tell_all(w, RANK_ALONE, 0);
@@ -113,7 +130,7 @@ static void go_on_alone(struct watch *w, const char *what)
 	snprintf(text, sizeof(text), "%s has died%s", what,
 		 ranks_all_started(&w->ranks) ? "" : " before all ranks were started");
 	w->alone = true;
-	if (recover(w, text))
+	if (!w->fails && recover(w, text))
 		return;
 	if (!w->recovery->due)
 		fprintf(stderr, "KCR: %s, and the job ends\n", text);
@@ -135,7 +152,7 @@ static bool start_failed(struct watch *w)
 
 static void launcher_ended(struct watch *w)
 {
-	bool again = w->recovery->used && !w->ends && !ranks_all_started(&w->ranks);
+	bool again = w->recovery->used && !w->ends && !w->fails && !ranks_all_started(&w->ranks);
 
 	tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
@@ -143,11 +160,17 @@ static void launcher_ended(struct watch *w)
 	else if (again && w->launcher.status && start_failed(w))
 		return;
 	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks) || w->asked))
-		w->kill_ns = now_ns() + LATE_NS;
+		w->kill_ns = now_ns() + late_ns(w);
+}
+
+/* Has nobody wanted this rank's end? */
+static bool is_failure(const struct watch *w, const struct rank *one, int number)
+{
+	return !one->allowed && !w->kills && !(w->kill_ns && number == SIGTERM);
 }
 
 /* What the launcher would do. */
-static void rank_failed(struct watch *w, uint32_t number, int status)
+static void rank_failed(struct watch *w, const struct rank *one, uint32_t number, int status)
 {
 	char text[120];
 
@@ -157,20 +180,22 @@ static void rank_failed(struct watch *w, uint32_t number, int status)
 	else
 		snprintf(text, sizeof(text), "rank %u ended with status %d", number,
 			 WEXITSTATUS(status));
-	if (WIFSIGNALED(status) && WTERMSIG(status) != w->sent && recover(w, text))
+	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
+	if (WIFSIGNALED(status) && is_failure(w, one, WTERMSIG(status)) && recover(w, text))
 		return;
 	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
 		end_job(w);
 	}
-	w->ends = true;
+	fail(w);
 }
 
 /* ---- messages of the keepers -------------------------------------------------------------- */
 
 static void allow(struct watch *w, struct rank *one, uint32_t number)
 {
-	w->ends = true;
+	fail(w);
+	one->allowed = true;
 	ranks_set_asking(&w->ranks, one, false);
 	rank_message_queue(&w->wire, RANK_ALLOWED, number, one->node, one->wants, NULL, 0);
 }
@@ -208,7 +233,7 @@ static void started(struct watch *w, const struct wire_header *h, int takes_inpu
 	if (length == sizeof(size))
 		memcpy(&size, data, sizeof(size));
 	one = ranks_start(&w->ranks, h->rank, h->id, size, takes_input);
-	if (one && w->ends && w->alone)		/* it missed the signal */
+	if (one && w->fails && w->alone)		/* it missed the signal */
 		rank_message_queue(&w->wire, RANK_SIGNAL, h->rank, h->id, SIGKILL, NULL, 0);
 }
 
@@ -218,7 +243,7 @@ static void of_rank(struct watch *w, struct rank *one, const struct wire_header 
 	if (m->type == RANK_ENDED) {
 		ranks_end(&w->ranks, one, m->value);
 		if (m->value)
-			rank_failed(w, h->rank, m->value);
+			rank_failed(w, one, h->rank, m->value);
 	} else if (m->type == RANK_ASKED) {
 		asked(w, one, h->rank, m->value);
 	} else if (m->type == RANK_TAKEN) {
@@ -273,40 +298,25 @@ static void node_came(struct watch *w, uint32_t node)
 		rank_message_queue(&w->wire, RANK_SYNC, WIRE_ALL, node, 0, NULL, 0);
 }
 
-/* The node does not answer, or cannot be reached; else it has said that a connection ended. */
-static bool is_silence(int code)
-{
-	return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH ||
-	       code == EHOSTDOWN || code == ENETDOWN;
-}
-
 /* A node with its ranks: the launcher will see it, too, if it still lives. */
 static void node_gone(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
-	const char *name = (const char *)data + sizeof(struct wire_failed);
-	struct wire_failed why;
-	char text[HOST_NAME_MAX + 120];
-	bool silent;
+	struct daemon_loss loss;
+	bool ends = w->ends;
 
 	daemons_set(&w->daemons, h->id, DAEMON_GONE);
-	if (h->length <= sizeof(why) || data[h->length - 1] || !loses_ranks(w, h->id))
+	if (!daemons_read_loss(&loss, h, data) || !loses_ranks(w, h->id))
 		return;
-	memcpy(&why, data, sizeof(why));
-	silent = is_silence(why.code);
-	if (silent)
-		snprintf(text, sizeof(text), "node %s is lost: %s", name, strerror(why.code));
-	else
-		snprintf(text, sizeof(text), "the daemon of node %s has ended", name);
-	recovery_node_gone(w->recovery, name, silent);
+	recovery_node_gone(w->recovery, loss.name, loss.silent);
 	if (w->recovery->due)
-		fprintf(stderr, "KCR: %s, too\n", text);
-	if (recover(w, text))
+		fprintf(stderr, "KCR: %s, too\n", loss.text);
+	if (recover(w, loss.text))
 		return;
-	if ((w->alone || silent) && !w->ends) {
-		fprintf(stderr, "KCR: %s, so the job ends\n", text);
+	if ((w->alone || loss.silent) && !ends) {
+		fprintf(stderr, "KCR: %s, so the job ends\n", loss.text);
 		end_job(w);
 	}
-	w->ends = true;
+	fail(w);
 }
 
 /* A signal that comes with it ends the job on purpose, if it ends ranks. */
