@@ -20,10 +20,12 @@
 #include "device/device.h"
 #include "device/refused.h"
 #include "proc/clock.h"
+#include "proc/handle.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
 #include "resource/seccomp.h"
+#include "restart/handles.h"
 #include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
@@ -230,12 +232,10 @@ static int explain(int err, const struct rebuild *r, const struct restorer_statu
 	return report_error() ?: err;	/* 0: killed while it wrote its message */
 }
 
-/* The signal is pending until the threads leave the module, and is the first they get. */
-static void send_signal(const struct rebuild *r, int signal)
+static void signal_all(const struct rebuild *r, const int *handle, int signal)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)
-		if (r->context->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
-			kill(r->new_pid[i], signal);
+		handle_signal(handle[i], signal);
 }
 
 static int make_processes(struct rebuild *r, const struct restart_options *options,
@@ -281,7 +281,7 @@ static int finish_patiently(const struct rebuild *r, unsigned int timeout_ms, in
  * Waits for callbacks (libcr) while the other threads are held: at most HOLD_MS,
  * as a callback may need a lock that one of these has.
  */
-static int finish_callbacks(const struct rebuild *r)
+static int finish_callbacks(const struct rebuild *r, const int *handle)
 {
 	pid_t pid;
 	int code, err = finish_patiently(r, HOLD_MS, &code, &pid);
@@ -294,39 +294,50 @@ static int finish_callbacks(const struct rebuild *r)
 	}
 	if (err || !code)
 		return err;
-	send_signal(r, SIGKILL);
+	signal_all(r, handle, SIGKILL);
 	return report_fail(-CR_ERSTRTABRT, "process %d ended the restart in a callback (error %d)",
 			   pid, code);
 }
 
 /* Stops those that were stopped before they ran their callbacks, or about to stop. */
-static void stop_again(const struct rebuild *r)
+static void stop_again(const struct rebuild *r, const int *handle)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++)
 		if (r->context->process[i]->stop_after)
-			kill(r->new_pid[i], SIGSTOP);
+			handle_signal(handle[i], SIGSTOP);
 }
 
-/* Lets them run, with a signal if wanted. */
-static int let_go(const struct rebuild *r, int signal)
+static bool needs_handles(const struct context *c, int signal)
+{
+	for (size_t i = 0; i < c->nr_processes; i++)
+		if (c->process[i]->stop_after)
+			return true;
+	return signal || has_clients(c);
+}
+
+/*
+ * Lets them run, with a signal if wanted: it is pending until the threads leave the module,
+ * and is the first they get.
+ */
+static int let_go(const struct rebuild *r, const int *handle, int signal)
 {
 	bool hold = has_clients(r->context);
 	int err;
 
 	if (!hold && signal != SIGCONT)
-		stop_again(r);
+		stop_again(r, handle);
 	/* SIGKILL would end their sleep in ENTER before all can run. */
 	if (signal && signal != SIGKILL && !hold)
-		send_signal(r, signal);
+		signal_all(r, handle, signal);
 	err = device_resume(r->job, hold, NULL);
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
-		err = finish_callbacks(r);
+		err = finish_callbacks(r, handle);
 		if (!err && signal != SIGCONT)
-			stop_again(r);
+			stop_again(r, handle);
 		if (!err && signal && signal != SIGKILL)
-			send_signal(r, signal);
+			signal_all(r, handle, signal);
 		/* Fails if nothing is held any more: ignored. */
 		if (!err)
 			device_resume(r->job, false, NULL);
@@ -334,7 +345,7 @@ static int let_go(const struct rebuild *r, int signal)
 			report_clear();
 	}
 	if (!err && signal == SIGKILL)
-		send_signal(r, SIGKILL);
+		signal_all(r, handle, SIGKILL);
 	return err;
 }
 
@@ -374,6 +385,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		       const struct restart_options *options, struct restart_result *result)
 {
 	uint64_t start = now_ns(), opened, made;
+	int *handle = NULL;
 	size_t leader = leader_index(r->context);
 	int err = open_files(r, reader);
 
@@ -388,6 +400,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	err = memory_fill(r, reader, options, result);
 	if (!err)
 		err = record_restart(r);
+	if (!err && needs_handles(r->context, options->signal))
+		err = handles_open(r, &handle);
 	if (err)
 		return err;
 	report_relay();
@@ -395,9 +409,10 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (options->commit)
 		err = options->commit(result->leader,
 				      foreground_group(r, r->context->process[leader]));
-	if (err)
-		return err;
-	err = let_go(r, options->signal);
+	if (!err)
+		err = let_go(r, handle, options->signal);
+	if (handle)
+		handles_close(handle, r->context->nr_processes);
 	if (err)
 		return err;
 	result->open_ns = opened - start;
