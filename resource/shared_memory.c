@@ -171,27 +171,48 @@ static void choose_id(int id)
 }
 
 /*
+ * Is the segment that has the ID now the saved one?  IDs and keys begin anew when the machine
+ * does, and others can choose theirs: so it must be whose it was, and made by its owner or
+ * root, as who made it has the owner's rights to it.  One that was to disappear with its last
+ * user has done so.  Where the program's own rights do not suffice, only its own one is.
+ */
+static bool is_saved(const struct rebuild *r, const Kcr__File *file, const struct shmid_ds *ds)
+{
+	const Kcr__SharedMemory *memory = file->shared_memory;
+	const Kcr__Credentials *holder = r->holder[file->id - 1];
+	const struct ipc_perm *perm = &ds->shm_perm;
+
+	if (memory->destroyed || perm->mode & SHM_DEST || perm->__key != (key_t)memory->key ||
+	    ds->shm_segsz != memory->size)
+		return false;
+	if (perm->uid != memory->uid || perm->gid != memory->gid ||
+	    (perm->cuid != perm->uid && perm->cuid))
+		return false;
+	return !identity_is_guarding() || !holder || holder->euid == perm->uid;
+}
+
+/*
  * The segment: the old one if it still exists and nobody uses it (segments
  * outlive programs), else a new one, with the old ID if possible.
  */
-static int get_segment(const Kcr__File *file, bool *old)
+static int get_segment(const struct rebuild *r, const Kcr__File *file, bool *old)
 {
 	const Kcr__SharedMemory *memory = file->shared_memory;
 	int flags = IPC_CREAT | IPC_EXCL | (memory->mode & 0777) | huge_bits(memory, SHM_HUGETLB);
-	key_t key = memory->destroyed ? IPC_PRIVATE : memory->key;
 	struct shmid_ds ds;
 	int id;
 
-	*old = !shmctl(memory->shmid, IPC_STAT, &ds) && ds.shm_perm.__key == key &&
-	       ds.shm_segsz == memory->size && !(ds.shm_perm.mode & SHM_DEST) &&
-	       (!identity_is_guarding() || ds.shm_perm.uid == memory->uid);
+	*old = !shmctl(memory->shmid, IPC_STAT, &ds) && is_saved(r, file, &ds);
 	if (*old && ds.shm_nattch)
 		return rebuild_error(file, -EBUSY, "System V segment %d is in use by another program",
 				     memory->shmid);
 	if (*old)
 		return memory->shmid;
 	choose_id(memory->shmid);
-	id = shmget(key, memory->size, flags);
+	id = shmget(memory->destroyed ? IPC_PRIVATE : memory->key, memory->size, flags);
+	if (id < 0 && errno == EEXIST)
+		return rebuild_error(file, -EEXIST, "another System V segment has its key (%#x): "
+				     "ipcrm(1) removes one", memory->key);
 	if (id < 0)
 		return rebuild_error(file, -errno, "cannot make a System V segment of %llu bytes",
 				     (unsigned long long)memory->size);
@@ -220,28 +241,39 @@ static int attach(struct rebuild *r, const Kcr__File *file, int id, bool old)
 	return put(r, file, a->address, round_up(memory->size, memory->hugetlb_page_size));
 }
 
+/* One that was just made: by the user whose rights we have. */
+static void set_owner(const Kcr__SharedMemory *memory, int id)
+{
+	struct shmid_ds ds;
+	bool raised;
+
+	if (shmctl(id, IPC_STAT, &ds) ||
+	    (ds.shm_perm.uid == memory->uid && ds.shm_perm.gid == memory->gid))
+		return;
+	ds.shm_perm.uid = memory->uid;
+	ds.shm_perm.gid = memory->gid;
+	raised = identity_raise(false);
+	if (shmctl(id, IPC_SET, &ds))
+		report_verbose("System V segment %d has another owner than before", id);
+	identity_lower(raised);
+}
+
 static int open_system_v(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__SharedMemory *memory = file->shared_memory;
-	struct shmid_ds ds;
 	bool old, raised;
-	int id = get_segment(file, &old), err;
+	int id = get_segment(r, file, &old), err;
 
 	if (id < 0)
 		return id;
 	err = attach(r, file, id, old);
-	if (!shmctl(id, IPC_STAT, &ds) &&
-	    (ds.shm_perm.uid != memory->uid || ds.shm_perm.gid != memory->gid)) {
-		ds.shm_perm.uid = memory->uid;
-		ds.shm_perm.gid = memory->gid;
-		raised = identity_raise(false);
-		if (shmctl(id, IPC_SET, &ds))
-			report_verbose("System V segment %d has another owner than before", id);
-		identity_lower(raised);
-	}
+	if (old)		/* of which only the contents were to be restored */
+		return err;
+	set_owner(memory, id);
+	if (!memory->destroyed && !err)
+		return 0;
 	raised = identity_raise(false);
-	if (memory->destroyed || (err && !old))
-		shmctl(id, IPC_RMID, NULL);
+	shmctl(id, IPC_RMID, NULL);
 	identity_lower(raised);
 	return err;
 }
