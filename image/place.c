@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/mount.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
@@ -38,12 +39,20 @@ static int move_to(struct walk *w, int fd)
 	return 0;
 }
 
+static bool is_in_proc(const struct walk *w)
+{
+	struct statfs fs;
+
+	return !fstatfs(w->at, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* The target of a link; owner and target are read from the same inode. */
 static int read_link(const struct walk *w, const char *part, char target[PATH_MAX])
 {
 	int link = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
 	struct stat st = {};
 	ssize_t length = -1;
+	char what[512];
 
 	if (link >= 0 && !fstat(link, &st))
 		length = readlinkat(link, "", target, PATH_MAX - 1);
@@ -52,18 +61,15 @@ static int read_link(const struct walk *w, const char *part, char target[PATH_MA
 	else if (!geteuid() && st.st_uid)
 		err = report_fail(-ELOOP, "%s: %s is a symbolic link of user %u, which root does not "
 				  "follow: name what it leads to", w->path, part, st.st_uid);
+	else if (!geteuid() && !is_in_proc(w) && mount_makes_up_owners(link, what, sizeof(what)))
+		err = report_fail(-ELOOP, "%s: %s is a symbolic link which root does not follow, as "
+				  "nothing says whose it is: %s: name what it leads to", w->path,
+				  part, what);
 	else
 		target[length] = '\0';
 	if (link >= 0)
 		close(link);
 	return err;
-}
-
-static bool is_in_proc(const struct walk *w)
-{
-	struct statfs fs;
-
-	return !fstatfs(w->at, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 /* Follows a link, prepending its target to w->rest; 1: it is a magic link to a pipe or socket. */
@@ -166,6 +172,7 @@ int place_open_special(const struct place *p, const char *path)
 {
 	int node = openat(p->folder, p->name,
 			  O_PATH | O_CLOEXEC | (p->descriptor ? 0 : O_NOFOLLOW));
+	char what[512];
 	struct stat st;
 	int fd;
 
@@ -176,6 +183,9 @@ int place_open_special(const struct place *p, const char *path)
 	} else if (!geteuid() && st.st_uid && !p->descriptor) {
 		fd = report_fail(-EPERM, "%s is no regular file and belongs to user %u: root does not "
 				 "write to it", path, st.st_uid);
+	} else if (!geteuid() && !p->descriptor && mount_makes_up_owners(node, what, sizeof(what))) {
+		fd = report_fail(-EPERM, "%s is no regular file, and nothing says whose it is: %s: root "
+				 "does not write to it", path, what);
 	} else {
 		fd = proc_fd_reopen(node, O_WRONLY | O_NOCTTY);
 		if (fd < 0)

@@ -20,6 +20,7 @@
 
 #include "job/folder.h"
 #include "job/snapshot.h"
+#include "proc/mount.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
@@ -202,6 +203,30 @@ static bool name_is_roots(const char *path, uid_t *owner)
 	return true;
 }
 
+/* Is root's name on each of these folders root's own doing?  -EPERM, reported: on some it is not. */
+static int check_mounts(const char *path)
+{
+	const char *slash;
+	int err = 0;
+
+	for (slash = path; slash && !err; slash = strchr(slash + 1, '/')) {
+		const char *end = strchr(slash + 1, '/');
+		char folder[PATH_MAX], what[512];
+		int fd;
+
+		snprintf(folder, sizeof(folder), "%.*s", end ? (int)(end - path) : PATH_MAX, path);
+		fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			return report_errno(-errno, "%s", folder);
+		if (mount_makes_up_owners(fd, what, sizeof(what)))
+			err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, and "
+					  "nothing says whose %s is: %s: restart a copy in root's own "
+					  "folders", path, folder, what);
+		close(fd);
+	}
+	return err;
+}
+
 /* Are the folder, and all in it that mpirun itself uses, under root's control alone? */
 static bool is_roots_alone(int folder, const char *path, uid_t *owner)
 {
@@ -222,6 +247,11 @@ static int load_as_root(const char *path, struct snapshot **s)
 
 	if (folder < 0)
 		return report_errno(-errno, "%s", path);
+	err = check_mounts(path);
+	if (err) {
+		close(folder);
+		return err;
+	}
 	if (!is_roots_alone(folder, path, &owner)) {
 		err = report_fail(-EPERM, "root's mpirun would do what the snapshot %s says, which "
 				  "belongs to user %u or which others may write to, or a folder "

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/mount.h"
 #include "report/report.h"
 
 #define TRUST_IT	"restart it as that user, or use --trust"
@@ -181,6 +182,16 @@ static int nobodys_image(void)
 			   TRUST_WRITER);
 }
 
+/* Does the file belong to whom it says it does? */
+static int check_owner(int fd, const char *name)
+{
+	char what[512];
+
+	if (!mount_makes_up_owners(fd, what, sizeof(what)))
+		return 0;
+	return report_fail(-EPERM, "nothing says whose %s is: %s: " TRUST_WRITER, name, what);
+}
+
 int trust_source(int fd, bool trust)
 {
 	struct stat st;
@@ -211,8 +222,9 @@ int trust_decide(int fd, const struct context *c, bool trust, enum identity_rule
 	if (st.st_mode & 022)
 		return report_fail(-EPERM, "others than user %u may have written to the image (its mode "
 				   "is %04o): " TRUST_WRITER, st.st_uid, st.st_mode & 07777);
-	if (!st.st_uid)
-		return 0;
+	err = check_owner(fd, "the image");
+	if (err || !st.st_uid)
+		return err;
 	*rule = IDENTITY_OWNER;
 	return check_claims(st.st_uid, c);
 }
@@ -227,7 +239,10 @@ int trust_chain(int fd, const struct chain *chain, bool trust)
 		return report_errno(-errno, "the context file");
 	for (size_t i = 0; i < chain->count; i++) {
 		const struct chain_member *m = &chain->member[i];
+		int err = check_owner(m->fd, m->path);
 
+		if (err)
+			return err;
 		if (m->st.st_uid != last.st_uid || m->st.st_mode & 022)
 			return report_fail(-EPERM, "others than user %u may have written %s, which the "
 					   "image needs (it belongs to user %u, its mode is %04o): "
