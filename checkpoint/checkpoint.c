@@ -22,6 +22,7 @@
 
 #include "device/device.h"
 #include "proc/clock.h"
+#include "proc/handle.h"
 #include "report/report.h"
 #include "resource/seccomp.h"
 
@@ -141,6 +142,8 @@ static void attempt_end(struct checkpoint *c)
 	}
 	describe_free(&c->attempt.description);
 	context_writer_free(c->attempt.writer);
+	if (c->attempt.members.handle)
+		handles_close(c->attempt.members.handle, c->attempt.members.count);
 	free(c->attempt.members.process);
 	scope_free(&c->attempt.scope);
 }
@@ -253,6 +256,7 @@ static void clean_up(struct checkpoint *c)
 	opened_free(c);
 	free(c->excluded.pid);
 	free(c->forward);
+	clients_forget_stopped(c);
 	free(c->woken.pid);
 }
 

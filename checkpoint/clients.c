@@ -10,9 +10,11 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "proc/clock.h"
+#include "proc/handle.h"
 #include "report/code.h"
 #include "report/report.h"
 
@@ -43,18 +45,30 @@ static int refused(struct checkpoint *c, const struct kcr_notify *notify)
 	if (!kill)
 		return report_fail(-error, "process %d does not want to be checkpointed now "
 				   "(error %d)", notify->pid, error);
-	c->woken.count = 0;
+	clients_forget_stopped(c);
 	return report_fail(-error, "process %d gave up in a callback (error %d): all its processes "
 			   "were killed", notify->pid, error);
 }
 
 static int remember_stopped(struct checkpoint *c, pid_t pid)
 {
-	int err = pid_list_add(&c->woken, pid);
+	int *larger = realloc(c->woken_handle, (c->woken.count + 1) * sizeof(*larger));
+	int fd, err;
 
-	if (!err)
-		kill(pid, SIGCONT);
-	return err;
+	if (!larger)
+		return report_errno(-ENOMEM, "list of processes");
+	c->woken_handle = larger;
+	fd = stop_handle(c, pid);
+	if (fd < 0)
+		return fd == -ESRCH ? 0 : fd;
+	err = pid_list_add(&c->woken, pid);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	c->woken_handle[c->woken.count - 1] = fd;
+	handle_signal(fd, SIGCONT);
+	return 0;
 }
 
 /* 1: all are ready; 0: wait for the next answer; -errno. */
@@ -145,11 +159,18 @@ bool clients_was_stopped(const struct checkpoint *c, pid_t pid)
 	return pid_list_has(&c->woken, pid);
 }
 
+void clients_forget_stopped(struct checkpoint *c)
+{
+	handles_close(c->woken_handle, c->woken.count);
+	c->woken_handle = NULL;
+	c->woken.count = 0;
+}
+
 void clients_stop_again(struct checkpoint *c)
 {
 	for (size_t i = 0; i < c->woken.count; i++)
-		kill(c->woken.pid[i], SIGSTOP);
-	c->woken.count = 0;
+		handle_signal(c->woken_handle[i], SIGSTOP);
+	clients_forget_stopped(c);
 }
 
 /*

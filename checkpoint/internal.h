@@ -26,6 +26,7 @@ struct pid_list {
 /* stop.c: the stopped processes that belong to the scope, parents first. */
 struct members {
 	struct kcr_process *process;
+	int *handle;			/* of each (proc/handle.h), if they are to get a signal */
 	size_t count;
 	bool outsiders;			/* processes outside the scope are stopped, too */
 	bool released;			/* all run again before the attempt has ended */
@@ -83,6 +84,7 @@ struct checkpoint {
 	struct pid_list excluded;
 	bool omission;			/* a callback has excluded its process */
 	struct pid_list woken;		/* stopped, but continued to run their callbacks */
+	int *woken_handle;		/* of each */
 	struct forward *forward;	/* added to the scope by callbacks */
 	size_t nr_forwards;
 	struct opened *opened;		/* files of mappings, opened before the stop */
@@ -150,7 +152,12 @@ int stop_processes(struct checkpoint *c);
 int stop_nobody(const struct checkpoint *c);
 /* Are the SIGSTOPped processes still stopped?  0, or -EAGAIN. */
 int stop_verify(struct checkpoint *c);
-/* Lets all run and sends them `signal` (0: none). */
+/*
+ * A descriptor of a process that was added to the job (proc/handle.h), for signals when
+ * it runs.  -errno, reported; but silently -ESRCH: it has ended.
+ */
+int stop_handle(const struct checkpoint *c, pid_t pid);
+/* Lets all run and sends them `signal` (0, or that of the options). */
 int stop_release(struct checkpoint *c, int signal);
 
 /* ---- clients.c ---- */
@@ -164,6 +171,8 @@ bool clients_was_stopped(const struct checkpoint *c, pid_t pid);
 void clients_stop_again(struct checkpoint *c);
 /* The attempt ends: the same, before the job is closed. */
 void clients_give_up(struct checkpoint *c);
+/* Leaves those as they are. */
+void clients_forget_stopped(struct checkpoint *c);
 
 /* ---- forward.c ---- */
 

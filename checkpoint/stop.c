@@ -17,6 +17,7 @@
 
 #include "device/device.h"
 #include "proc/clock.h"
+#include "proc/handle.h"
 #include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
@@ -229,6 +230,51 @@ static int park(struct checkpoint *c, bool *parked, int *busy)
 	return stop_nobody(c);
 }
 
+int stop_handle(const struct checkpoint *c, pid_t pid)
+{
+	int fd = handle_open(pid);
+
+	if (fd < 0)
+		return fd == -ESRCH ? fd : report_errno(fd, "process %d: cannot open a descriptor for "
+							"its signals", pid);
+	/* Only asked whether the process that the module knows has not ended by now. */
+	if (device_closes_on_exec(c->attempt.job, pid, 0) != -ESRCH)
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+/*
+ * While they are parked: later a process may have ended, and its number be another's, which
+ * is not to get root's signal.
+ */
+static int open_handles(struct checkpoint *c)
+{
+	struct members *m = &c->attempt.members;
+
+	m->handle = malloc(m->count * sizeof(*m->handle));
+	if (!m->handle)
+		return report_errno(-ENOMEM, "list of processes");
+	for (size_t i = 0; i < m->count; i++)
+		m->handle[i] = -1;
+	for (size_t i = 0; i < m->count; i++) {
+		m->handle[i] = stop_handle(c, m->process[i].pid);
+		if (m->handle[i] < 0 && m->handle[i] != -ESRCH)
+			return m->handle[i];
+	}
+	return 0;
+}
+
+/* The module itself sends the signal to all members, unless it has let them go before. */
+static int prepare_members(struct checkpoint *c)
+{
+	bool by_us = c->options->signal &&
+		     (c->attempt.members.outsiders || c->attempt.clients.count);
+	int err = check_flags(c);
+
+	return err || !by_us ? err : open_handles(c);
+}
+
 int stop_processes(struct checkpoint *c)
 {
 	int rounds = 0, waits = 0, busy = 0, added, ending, err;
@@ -253,7 +299,8 @@ int stop_processes(struct checkpoint *c)
 			waits++;
 			usleep(2000);
 		} else {
-			return parked && c->attempt.members.count ? check_flags(c) : stop_nobody(c);
+			return parked && c->attempt.members.count ? prepare_members(c) :
+			       stop_nobody(c);
 		}
 	}
 	return report_fail(-EBUSY, waits == MAX_WAITS ? "a process is exiting and does not finish" :
@@ -290,7 +337,7 @@ int stop_verify(struct checkpoint *c)
 static void send_signal(const struct members *m, int signal)
 {
 	for (size_t i = 0; i < m->count; i++)
-		kill(m->process[i].pid, signal);
+		handle_signal(m->handle[i], signal);
 }
 
 int stop_release(struct checkpoint *c, int signal)
