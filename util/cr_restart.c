@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "image/place.h"
 #include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
@@ -306,13 +307,34 @@ static int check_file(const struct arguments *a, int fd)
 	return trust_source(fd, a->restart.trust);
 }
 
+/* With O_PATH.  Root follows no links of others: they may lead to what seems to be root's. */
+static int find_named(const char *name)
+{
+	struct place place;
+	int node, err;
+
+	if (geteuid()) {
+		node = open(name, O_PATH | O_CLOEXEC);
+		return node < 0 ? report_errno(-errno, "cannot open the context file %s", name) : node;
+	}
+	err = place_find(&place, name, true);
+	if (err)
+		return err;
+	node = openat(place.folder, place.name,
+		      O_PATH | O_CLOEXEC | (place.descriptor ? 0 : O_NOFOLLOW));
+	if (node < 0)
+		node = report_errno(-errno, "cannot open the context file %s", name);
+	place_close(&place);
+	return node;
+}
+
 /* Opens it by name, once it is known that this cannot wait for ever. */
 static int open_named(const struct arguments *a)
 {
-	int node = open(a->file, O_PATH | O_CLOEXEC), fd;
+	int node = find_named(a->file), fd;
 
 	if (node < 0)
-		return report_errno(-errno, "cannot open the context file %s", a->file);
+		return node;
 	fd = check_file(a, node);
 	if (!fd) {
 		fd = proc_fd_reopen(node, O_RDONLY | O_NOCTTY);
