@@ -203,7 +203,7 @@ static bool name_is_roots(const char *path, uid_t *owner)
 	return true;
 }
 
-/* Is root's name on each of these folders root's own doing?  -EPERM, reported: on some it is not. */
+/* Can the owners of all these folders be believed?  -EPERM, reported: of one they cannot. */
 static int check_mounts(const char *path)
 {
 	const char *slash;
