@@ -162,6 +162,15 @@ static bool is_made_up(int fd, bool fuse, bool nosuid, uid_t owner, char *what, 
 	return made_up;
 }
 
+bool mount_is_visible(int fd)
+{
+	struct mount m;
+	bool visible = find(fd, &m);
+
+	free(m.line);
+	return visible;
+}
+
 bool mount_makes_up_owners(int fd, char *what, size_t size)
 {
 	struct statvfs flags;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whom the owner of a file was chosen by.  A user who has a file system mounted (FUSE, a
- * disk image or a stick by udisks) writes into it what user and mode the kernel then shows.
+ * The mount of an open file, and whom its owner was chosen by.  A user who has a file system
+ * mounted (FUSE, a disk image or a stick by udisks) writes into it what user and mode the
+ * kernel then shows.
  */
 #ifndef KCR_PROC_MOUNT_H
 #define KCR_PROC_MOUNT_H
@@ -20,5 +21,8 @@
  * What it is, is put into `what`, as "it is in …".
  */
 bool mount_makes_up_owners(int fd, char *what, size_t size);
+
+/* Is the open file on a mount of our own namespace, below our root folder? */
+bool mount_is_visible(int fd);
 
 #endif /* KCR_PROC_MOUNT_H */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/mount.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/build_id.h"
@@ -57,31 +58,6 @@ static bool is_posix_shared_memory(const struct file_probe *probe)
 {
 	return probe->fs.f_type == TMPFS_MAGIC && !strncmp(probe->link, "/dev/shm/", 9) &&
 	       S_ISREG(probe->st.st_mode) && !(probe->flags & O_PATH) && probe_is_at_path(probe);
-}
-
-/*
- * Has it been opened in our own mount namespace?  In one of his own a user may give any file
- * a path that looks like that of a deleted one.
- */
-static bool is_mounted_here(const struct file_probe *probe)
-{
-	char name[32], *info, *mounts, *line, *next;
-	long mount = -1;
-	bool found;
-
-	snprintf(name, sizeof(name), "fdinfo/%d", probe->fd);
-	info = proc_text(PROC_SELF, name, NULL);
-	if (info && fdinfo_value(info, "mnt_id:"))
-		mount = strtol(fdinfo_value(info, "mnt_id:"), NULL, 10);
-	free(info);
-	mounts = mount < 0 ? NULL : proc_text(PROC_SELF, "mountinfo", NULL);
-	for (line = mounts; line && strtol(line, NULL, 10) != mount; line = next) {
-		next = strchr(line, '\n');
-		next = next && next[1] ? next + 1 : NULL;
-	}
-	found = line;
-	free(mounts);
-	return found;
 }
 
 static int save_build_id(const struct file_probe *probe, Kcr__RegularFile *regular)
@@ -161,7 +137,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!regular->path)
 		return -ENOMEM;
 	deleted = deleted && !is_still_there(t, probe, &regular->path);
-	if (deleted && st->st_nlink && !is_mounted_here(probe))
+	/* In a namespace of his own a user may give any file a path like that of a deleted one. */
+	if (deleted && st->st_nlink && !mount_is_visible(probe->fd))
 		return file_unsupported(t, "a file of another mount namespace");
 	regular->size = st->st_size;
 	regular->mtime_sec = st->st_mtim.tv_sec;
