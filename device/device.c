@@ -23,6 +23,7 @@
 
 #define FIRST_COUNT	64u
 #define FIRST_STRINGS	16384u
+#define MOST		(1u << 20)	/* elements: more than any call gives */
 
 static int call(int job, unsigned long request, void *argument)
 {
@@ -32,7 +33,7 @@ static int call(int job, unsigned long request, void *argument)
 /*
  * Calls an ioctl that fills an array until the array is large enough.
  * `count` and `array` are fields of `argument`.  Returns the count; *out is
- * malloc'ed, never NULL.
+ * malloc'ed, never NULL.  -E2BIG: there is more than the call can give.
  */
 static int call_array(int job, unsigned long request, void *argument, uint32_t *count,
 		      __u64 *array, size_t element, void **out)
@@ -59,6 +60,10 @@ static int call_array(int job, unsigned long request, void *argument, uint32_t *
 		if (!err && *count <= capacity)
 			break;
 		capacity = *count > capacity ? *count : 2 * capacity;
+		if (capacity > MOST) {
+			free(buffer);
+			return -E2BIG;
+		}
 	}
 	*out = buffer;
 	return *count;
@@ -206,6 +211,9 @@ int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out)
 	int count = call_array(job, KCR_IOC_SIGNALS, &signals, &signals.count, &signals.siginfo,
 			       sizeof(siginfo_t), &array);
 
+	if (count == -E2BIG)
+		return report_fail(count, "process %d has more than 65536 pending signals, which cannot be "
+				   "saved: let it take some of them first", pid);
 	if (count < 0)
 		return report_errno(count, "process %d: cannot read its pending signals", pid);
 	*out = array;
