@@ -23,6 +23,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/mount.h"
 #include "report/report.h"
 
 #ifndef CAP_CHECKPOINT_RESTORE
@@ -322,6 +323,16 @@ static bool is_process(int at, const char *name)
 	return isdigit((unsigned char)*name) && (fstatfs(at, &fs) || fs.f_type == PROC_SUPER_MAGIC);
 }
 
+/* Is it what its file system says?  A path below /proc is judged by name. */
+static bool is_genuine(int folder)
+{
+	struct statfs fs;
+	char what[256];
+
+	return !fstatfs(folder, &fs) && (fs.f_type == PROC_SUPER_MAGIC ||
+					 !mount_makes_up_owners(folder, what, sizeof(what)));
+}
+
 bool identity_is_guarded(const char *path)
 {
 	int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
@@ -332,7 +343,8 @@ bool identity_is_guarded(const char *path)
 	while (good && (name = strsep(&rest, "/"))) {
 		if (!*name)
 			continue;
-		good = !fstat(at, &st) && is_roots_folder(&st, &sticky) && !is_process(at, name);
+		good = !fstat(at, &st) && is_roots_folder(&st, &sticky) && is_genuine(at) &&
+		       !is_process(at, name);
 		next = good ? openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
 		if (next < 0) {
 			/* A file that is still to be created. */

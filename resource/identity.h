@@ -76,8 +76,8 @@ void identity_unguard(void);
 /*
  * Can only root have created what this path names?  Every folder in the path is
  * root's, no symbolic link is among them, and nobody else may write to them; except that
- * in a sticky folder others cannot replace what is root's.  Never true below /proc/PID:
- * the PID may be another process's now.
+ * in a sticky folder others cannot replace what is root's.  Never true below /proc/PID,
+ * as the PID may be another process's now; nor where users make up owners (proc/mount.h).
  */
 bool identity_is_guarded(const char *path);
 

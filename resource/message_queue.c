@@ -254,15 +254,23 @@ static int make_new(const char *name, const Kcr__MessageQueue *queue, struct mq_
 	return fd < 0 ? err : fd;
 }
 
-/* With the caller's own rights only if it still has its saved owner. */
+/* Are those who may use it the same as at the checkpoint? */
+static bool is_unchanged(int fd, const Kcr__MessageQueue *queue)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_uid == queue->uid && st.st_gid == queue->gid &&
+	       (st.st_mode & 0777) == (queue->mode & 0777);
+}
+
+/* With the caller's own rights only if it is still open to the same users. */
 static int open_old(const Kcr__MessageQueue *queue)
 {
 	int fd = mq_open(queue->name, O_RDWR | O_NONBLOCK);
-	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	if (!identity_is_guarding() || (!fstat(fd, &st) && st.st_uid == queue->uid))
+	if (!identity_is_guarding() || is_unchanged(fd, queue))
 		return fd;
 	close(fd);
 	return -EACCES;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static int terminal = -1;	/* open while it is shared */
-static pid_t group;		/* the program's */
+static pid_t leader;		/* of the program: our child, not reaped before foreground_end() */
 static pid_t given_to;		/* the group that we gave it to last; 0: none */
 
 bool foreground_is_shared(void)
@@ -59,9 +59,26 @@ static bool in_background_of_script(void)
 	return !sigaction(SIGINT, NULL, &interrupt) && interrupt.sa_handler == SIG_IGN;
 }
 
-void foreground_share(pid_t leader, pid_t holder)
+/* Asked for each time: when the last process of a group has left, others get its number. */
+static pid_t program_group(void)
 {
-	group = getpgid(leader);
+	return getpgid(leader);
+}
+
+static void go_on(void)
+{
+	pid_t group = program_group();
+
+	if (group > 0)
+		kill(-group, SIGCONT);
+}
+
+void foreground_share(pid_t child, pid_t holder)
+{
+	pid_t group;
+
+	leader = child;
+	group = program_group();
 	if (group <= 0 || group == getpgrp() || getsid(leader) != getsid(0) ||
 	    in_background_of_script())
 		return;
@@ -95,8 +112,8 @@ void foreground_stop(int signal_number)
 	bool in_front;
 
 	/* The shell may have moved us to the foreground, which sends no signal. */
-	if ((signal_number == SIGTTIN || signal_number == SIGTTOU) && give(group)) {
-		kill(-group, SIGCONT);
+	if ((signal_number == SIGTTIN || signal_number == SIGTTOU) && give(program_group())) {
+		go_on();
 		return;
 	}
 	in_front = take();
@@ -107,8 +124,8 @@ void foreground_stop(int signal_number)
 	} else if (!stop_own_group(signal_number) && !in_front) {
 		return;
 	}
-	give(group);
-	kill(-group, SIGCONT);
+	give(program_group());
+	go_on();
 }
 
 void foreground_end(void)

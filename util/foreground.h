@@ -11,12 +11,12 @@
 #include <sys/types.h>
 
 /*
- * Call before the program runs.  `holder` is the group that gets the
- * terminal if we are in the foreground; 0: none yet.  Nothing is done, now or
- * later, if the leader is in our group or another session, or if we have no
+ * Call before the program runs, whose leader is our child.  `holder` is the group that
+ * gets the terminal if we are in the foreground; 0: none yet.  Nothing is done, now or
+ * later, if the child is in our group or another session, or if we have no
  * terminal or were started in the background by a shell without job control.
  */
-void foreground_share(pid_t leader, pid_t holder);
+void foreground_share(pid_t child, pid_t holder);
 
 /* Does the program get the terminal's stop signals, so that we must follow its stops? */
 bool foreground_is_shared(void);
