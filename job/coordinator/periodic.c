@@ -48,11 +48,9 @@ void periodic_begin(const struct root *root)
 
 int periodic_patience(const struct root *root)
 {
-	uint64_t now = now_ns();
-
 	if (!next_ns || root->phase != PHASE_IDLE)
 		return -1;
-	return next_ns > now ? (int)((next_ns - now) / MS < 60000 ? (next_ns - now) / MS + 1 : 60000) : 0;
+	return ms_until(next_ns);
 }
 
 void periodic_serve(struct root *root)
