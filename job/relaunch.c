@@ -20,13 +20,12 @@
 
 #include "job/folder.h"
 #include "job/snapshot.h"
+#include "job/srun.h"
 #include "proc/mount.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
-/* Options on the same subject: a new one replaces all old ones. */
-enum topic { TOPIC_NONE, TOPIC_COUNT, TOPIC_HOSTS, TOPIC_MAP, TOPIC_BIND, TOPIC_RANK, TOPIC_CWD };
-
+/* Of mpirun. */
 static const struct {
 	const char *name;
 	enum topic topic;
@@ -45,9 +44,12 @@ static const struct {
 	{ "wd", TOPIC_CWD, 1 },
 };
 
-static enum topic topic_of(const char *argument, int *values)
+/* `srun`: of srun, in the form of srun.h.  *values: so many words follow that belong to it. */
+static enum topic topic_of(bool srun, const char *argument, int *values)
 {
 	*values = 0;
+	if (srun)
+		return srun_topic(argument);
 	if (*argument++ != '-')
 		return TOPIC_NONE;
 	argument += *argument == '-';
@@ -59,12 +61,17 @@ static enum topic topic_of(const char *argument, int *values)
 	return TOPIC_NONE;
 }
 
-static bool chosen_anew(enum topic topic, char **overrides)
+static bool is_by_srun(const struct snapshot *s)
+{
+	return s->options && *s->options && !strcmp(*s->options, JOB_BY_SRUN);
+}
+
+static bool chosen_anew(bool srun, enum topic topic, char **overrides)
 {
 	int values;
 
 	for (; *overrides; overrides++)
-		if (topic_of(*overrides, &values) == topic)
+		if (topic_of(srun, *overrides, &values) == topic)
 			return true;
 	return false;
 }
@@ -75,15 +82,16 @@ static bool places(enum topic topic)
 }
 
 /* Adds those of the old options that still apply. */
-static int add_old(char ***command, char **old, bool placed, char **overrides)
+static int add_old(char ***command, const struct snapshot *s, bool placed, char **overrides)
 {
+	bool srun = is_by_srun(s);
 	int err = 0, values;
 
-	for (; old && *old && !err; old++) {
-		enum topic topic = topic_of(*old, &values);
+	for (char **old = s->options; old && *old && !err; old++) {
+		enum topic topic = topic_of(srun, *old, &values);
 
 		if (topic == TOPIC_COUNT || topic == TOPIC_CWD || (placed && places(topic)) ||
-		    (topic != TOPIC_NONE && chosen_anew(topic, overrides))) {
+		    (topic != TOPIC_NONE && chosen_anew(srun, topic, overrides))) {
 			while (values-- && old[1])
 				old++;
 			continue;
@@ -97,17 +105,17 @@ static int add_old(char ***command, char **old, bool placed, char **overrides)
  * Places each rank on the node that has its file; with Open MPI 5 also where it thinks that
  * there is no processor for it, as it must have had one before.
  */
-static int add_placement(char ***command, const char *dir, const char *openmpi)
+static int add_placement(char ***command, const char *dir, const struct snapshot *s)
 {
-	char *hosts = folder_path("%s/" SNAPSHOT_HOSTS, dir);
-	int err = hosts ? strings_add(command, "--hostfile") : -ENOMEM;
+	bool srun = is_by_srun(s);
+	char *hosts = folder_path(srun ? "--nodelist=%s/" SNAPSHOT_HOSTS : "%s/" SNAPSHOT_HOSTS, dir);
+	const char *by_mpirun[] = { "--hostfile", hosts, "--map-by",
+				    atoi(s->openmpi) > 4 ? "seq:oversubscribe" : "seq", NULL };
+	const char *by_srun[] = { "--distribution=arbitrary", hosts, NULL };
+	int err = hosts ? 0 : -ENOMEM;
 
-	if (!err)
-		err = strings_add(command, hosts);
-	if (!err)
-		err = strings_add(command, "--map-by");
-	if (!err)
-		err = strings_add(command, atoi(openmpi) > 4 ? "seq:oversubscribe" : "seq");
+	for (const char **each = srun ? by_srun : by_mpirun; *each && !err; each++)
+		err = strings_add(command, *each);
 	free(hosts);
 	return err;
 }
@@ -125,35 +133,62 @@ static int add_launcher(char ***command, const char *self)
 static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
 		 char **overrides)
 {
-	bool placed = s->local && !chosen_anew(TOPIC_HOSTS, overrides) &&
-		      !chosen_anew(TOPIC_MAP, overrides);
+	bool srun = is_by_srun(s);
+	bool placed = s->local && !chosen_anew(srun, TOPIC_HOSTS, overrides) &&
+		      !chosen_anew(srun, TOPIC_MAP, overrides);
 	char count[16];
 	int err = add_launcher(command, self);
 
 	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
 	if (!err)
-		err = add_old(command, s->options, placed, overrides);
+		err = add_old(command, s, placed, overrides);
 	if (!err && placed)
-		err = add_placement(command, dir, s->openmpi);
+		err = add_placement(command, dir, s);
 	for (; *overrides && !err; overrides++)
 		err = strings_add(command, *overrides);
-	for (const char *const *each = (const char *const[]){ "-np", count, self, dir, NULL };
+	for (const char *const *each = (const char *const[]){ srun ? "-n" : "-np", count, self, dir, NULL };
 	     *each && !err; each++)
 		err = strings_add(command, *each);
 	return err;
 }
 
-/* The number of ranks is the snapshot's. */
-static int check_overrides(char **overrides, uint32_t nr_ranks)
+/* What it says of the number of ranks; NULL: it is about something else. */
+static const char *count_of(bool srun, char *const *word)
 {
 	int values;
 
-	for (; *overrides; overrides++)
-		if (topic_of(*overrides, &values) == TOPIC_COUNT &&
-		    (!overrides[1] || strtoul(overrides[1], NULL, 10) != nr_ranks))
+	if (topic_of(srun, *word, &values) != TOPIC_COUNT)
+		return NULL;
+	return (srun ? srun_value(*word, "ntasks") : word[1]) ?: "";
+}
+
+/* The number of ranks and the launcher are the snapshot's. */
+static int check_overrides(char **overrides, const struct snapshot *s)
+{
+	for (; *overrides; overrides++) {
+		const char *count = count_of(is_by_srun(s), overrides);
+
+		if (count && strtoul(count, NULL, 10) != s->nr_ranks)
 			return report_fail(-EINVAL, "the snapshot has %" PRIu32 " ranks; that number "
-					   "cannot be changed", nr_ranks);
+					   "cannot be changed", s->nr_ranks);
+		if (!strncmp(*overrides, "--launcher", strlen("--launcher")))
+			return report_fail(-EINVAL, "the snapshot is of a job of %s, which restarts it, "
+					   "too: leave --launcher out", is_by_srun(s) ? "srun" : "mpirun");
+	}
 	return 0;
+}
+
+/* Those of srun in the form of srun.h, and all others as they are. */
+static int read_overrides(char *const *given, const struct snapshot *s, char ***out)
+{
+	int err = 0;
+
+	while (*given && err >= 0) {
+		err = is_by_srun(s) ? srun_take_option(&given, out) : 0;
+		if (!err)
+			err = strings_add(out, *given++);
+	}
+	return err < 0 ? err : 0;
 }
 
 static void set_environment(char **environment)
@@ -266,10 +301,10 @@ static int load_as_root(const char *path, struct snapshot **s)
 	return err;
 }
 
-int relaunch_job(const char *dir, const char *self, char **overrides)
+int relaunch_job(const char *dir, const char *self, char **given)
 {
 	struct snapshot *s = NULL;
-	char **command = NULL, *found = NULL, path[PATH_MAX];
+	char **command = NULL, **overrides = NULL, *found = NULL, path[PATH_MAX];
 	uint32_t elsewhere;
 	int err = snapshot_load(dir, &s, &found);
 
@@ -280,9 +315,13 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 	if (!err)
 		err = snapshot_check(path, s, NULL, &elsewhere);
 	if (!err)
-		err = check_overrides(overrides, s->nr_ranks);
-	if (!err && build(&command, s, path, self, overrides))
-		err = report_fail(-ENOMEM, "no memory");
+		err = read_overrides(given, s, &overrides);
+	if (!err && overrides)
+		err = check_overrides(overrides, s);
+	if (!err)
+		err = build(&command, s, path, self, overrides ?: (char *[]){ NULL });
+	if (err == -ENOMEM)
+		report_fail(err, "no memory");
 	if (!err && chdir(s->cwd))
 		report_warn("cannot enter %s: mpirun starts here", s->cwd);
 	if (!err) {
@@ -292,18 +331,19 @@ int relaunch_job(const char *dir, const char *self, char **overrides)
 		err = report_errno(-errno, "cannot start cr_mpirun");
 	}
 	free(found);
+	strings_free(overrides);
 	strings_free(command);
 	snapshot_free(s);
 	return err;
 }
 
-/* Adds those of `options` that place the ranks. */
-static int add_places(char ***out, char *const *options)
+/* Adds those of the snapshot's options that place the ranks. */
+static int add_places(char ***out, const struct snapshot *s)
 {
 	int err = 0, values;
 
-	for (; options && *options && !err; options++) {
-		bool wanted = places(topic_of(*options, &values));
+	for (char **options = s->options; options && *options && !err; options++) {
+		bool wanted = places(topic_of(is_by_srun(s), *options, &values));
 
 		if (wanted)
 			err = strings_add(out, *options);
@@ -320,7 +360,7 @@ int relaunch_options(const char *dir, const struct snapshot *s, char *const *now
 {
 	char **placement = NULL;
 	bool placed = false;
-	int err = add_placement(&placement, dir, s->openmpi);
+	int err = add_placement(&placement, dir, s);
 
 	for (; now && *now && !err; now++) {
 		size_t same = 0;
@@ -335,7 +375,7 @@ int relaunch_options(const char *dir, const struct snapshot *s, char *const *now
 		now += same - 1;
 	}
 	if (!err && placed)
-		err = add_places(out, s->options);
+		err = add_places(out, s);
 	strings_free(placement);
 	return err;
 }

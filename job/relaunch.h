@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A restart of an MPI job: a new mpirun, and each rank below it. */
+/* A restart of an MPI job: a new mpirun or srun, and each rank below it. */
 #ifndef JOB_RELAUNCH_H
 #define JOB_RELAUNCH_H
 
@@ -10,11 +10,11 @@
 
 /*
  * Replaces this program by an mpirun that starts `self` (the path of
- * cr_restart) with `dir` as argument once per rank.  `overrides`, a
- * NULL-terminated vector, are options of mpirun that replace those of
+ * cr_restart) with `dir` as argument once per rank.  `given`, a
+ * NULL-terminated vector, are options of mpirun or srun that replace those of
  * the snapshot.  Returns -errno with a message, or not at all.
  */
-int relaunch_job(const char *dir, const char *self, char **overrides);
+int relaunch_job(const char *dir, const char *self, char **given);
 
 /*
  * The options for a later restart of this job: `now` are those of its mpirun,

@@ -100,8 +100,9 @@ static const struct {
 	bool has_value;
 } own[] = {
 	{ "interval", true },	{ "keep", true },	{ "local", true },
-	{ "mttf", true },	{ "node-timeout", true }, { "recover", false },
-	{ "recover-from-start", false }, { "save", true }, { "spares", true },
+	{ "launcher", true },	{ "mttf", true },	{ "node-timeout", true },
+	{ "recover", false },	{ "recover-from-start", false }, { "save", true },
+	{ "spares", true },
 };
 
 /* How many of the words after this option are its values. */
@@ -142,8 +143,7 @@ static int add_setting(struct command *c, char *const *word)
 	return err;
 }
 
-/* The option of cr_mpirun at *at, if it is one: 1, 0 or -errno. */
-static int take_own(struct command *c, char *const **at)
+int command_take_own(struct command *c, char *const **at)
 {
 	char *const *word = *at;
 	int err = 0;
@@ -233,7 +233,7 @@ static int take_options(struct command *c, char *const **at, int major, bool fir
 	int err = 0;
 
 	while (!err && **at && is_option(**at)) {
-		err = first ? take_own(c, at) : 0;
+		err = first ? command_take_own(c, at) : 0;
 		if (!err)
 			err = take_mpirun(c, at, major, first);
 		else if (err > 0)

@@ -26,6 +26,9 @@ struct command {
 int command_split(struct command *c, char *const *arguments, int major, char *const *inserted);
 void command_free(struct command *c);
 
+/* Takes the option of cr_mpirun itself at *at, if it is one, with its value: 1, 0 or -errno. */
+int command_take_own(struct command *c, char *const **at);
+
 /* The last value of this option of cr_mpirun; "": it has none; NULL: it was not given. */
 const char *command_own(const struct command *c, const char *name);
 

@@ -24,12 +24,14 @@
 #include "launch/reach.h"
 #include "launch/recovery.h"
 #include "launch/settings.h"
+#include "launch/srun.h"
 #include "launch/watch.h"
 #include "proc/spawn.h"
 #include "report/report.h"
 
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
 #define PROXY		"cr_rank"
+#define DAEMON		"cr_node"
 
 /* ---- the coordinator ------------------------------------------------------------------------ */
 
@@ -133,24 +135,46 @@ static int become_mpirun(char **command)
 	return report_errno(-errno, "cannot start %s", command[0]);
 }
 
-static int run(const struct command *c, int job, struct recovery *recovery)
+static int build_mpirun(const struct command *c, char ***command)
 {
-	char **command = NULL;
-	int err = strings_add(&command, "mpirun");
+	int err = strings_add(command, "mpirun");
 
 	if (!err && c->program)
-		err = add_variables(&command);
+		err = add_variables(command);
 	for (char **each = c->proxied; each && *each && !err; each++)
-		err = strings_add(&command, *each);
-	if (err)
-		report_errno(err, "cannot start mpirun");
-	else
-		err = c->program ? watch_job(command, job, recovery) : become_mpirun(command);
-	strings_free(command);
+		err = strings_add(command, *each);
 	return err;
 }
 
-static int start(const struct command *c, const struct options *o, const char *version,
+/* They end with this process.  srun tells the user itself what it cannot do. */
+static int start_daemons(const char *lost)
+{
+	char **command = NULL, *daemon = spawn_beside(DAEMON);
+	int err = daemon ? srun_for_daemons(daemon, lost, &command) : -ENOMEM;
+	struct launcher step;
+
+	if (!err)
+		err = launcher_start_aside(&step, command);
+	strings_free(command);
+	free(daemon);
+	return err;
+}
+
+static int run(const struct command *c, bool srun, int job, struct recovery *recovery)
+{
+	char **command = NULL;
+	int err = srun ? srun_for_ranks(c, recovery->lost, recovery->used, &command) :
+			 build_mpirun(c, &command);
+
+	if (!err && srun && job >= 0)
+		err = start_daemons(recovery->lost);
+	if (!err)
+		err = c->program ? watch_job(command, job, recovery) : become_mpirun(command);
+	strings_free(command);
+	return err == -ENOMEM ? report_errno(err, "cannot start the ranks") : err;
+}
+
+static int start(const struct command *c, bool srun, const struct options *o, const char *version,
 		 struct recovery *recovery)
 {
 	int job = -1;
@@ -159,7 +183,7 @@ static int start(const struct command *c, const struct options *o, const char *v
 		settings_of_launcher(c, atoi(version));
 	if (job < 0)
 		recovery->most = 0;
-	return run(c, job, recovery);
+	return run(c, srun, job, recovery);
 }
 
 /* In the place of this process, with the arguments that it was given. */
@@ -173,26 +197,45 @@ static int recover(const struct recovery *recovery, char *const *arguments)
 	return err ?: recovery_go(recovery, command);
 }
 
+/* srun's arguments are read as such from the first on. */
+static int check_launcher(const struct command *c, bool srun)
+{
+	const char *name = command_own(c, "launcher");
+
+	if (name && strcmp(name, "mpirun") && strcmp(name, "auto") && strcmp(name, "srun"))
+		return report_fail(-EINVAL, "--launcher is mpirun, srun or auto, not %s", name);
+	if (name && (srun || !strcmp(name, "srun")))
+		return report_fail(-EINVAL, "--launcher=%s must be the first argument", name);
+	if (srun && command_own(c, "spares"))
+		return report_fail(-EINVAL, "--spares is not for srun, which has the nodes of its "
+				   "allocation to spare that --nodes leaves");
+	return 0;
+}
+
 int coordinate(char *const *arguments, const char *version)
 {
 	/* Nodes have the same release at the same place. */
 	char *inserted[] = { spawn_beside(PROXY), NULL };
 	struct recovery recovery;
-	struct options options;
+	struct options options = { 0 };
 	struct command c;
-	int err = inserted[0] ? command_split(&c, arguments, atoi(version), inserted) :
-				report_fail(-ENOMEM, "no memory");
+	const bool srun = srun_is_launcher(arguments);
+	int err = !inserted[0] ? report_fail(-ENOMEM, "no memory") :
+		  srun ? srun_split(&c, arguments, inserted) :
+			 command_split(&c, arguments, atoi(version), inserted);
 
 	if (err)
 		return err;
-	err = options_read(&options, &c);
+	err = check_launcher(&c, srun);
+	if (!err)
+		err = options_read(&options, &c);
 	recovery_init(&recovery, options.recoveries, options.from_start);
 	recovery.silence_s = options.recoveries ? options.silence_s : 0;
-	if (!err)
+	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {
 		launcher_hold_signals(options.signal);
-		err = start(&c, &options, version, &recovery);
+		err = start(&c, srun, &options, version, &recovery);
 	}
 	if (recovery.due)
 		err = recover(&recovery, arguments);

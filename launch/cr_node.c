@@ -71,6 +71,23 @@ static int join(char *name)
 	return err;
 }
 
+/*
+ * As a task of a step it would get what is sent to all steps of the job: only the end of
+ * cr_mpirun, or SIGKILL, ends it.  The ranks begin with all signals at their default.
+ */
+static int serve_step(void)
+{
+	const char *name = getenv(REACH_JOB_VARIABLE);
+
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGCHLD && number != SIGSEGV && number != SIGBUS && number != SIGFPE &&
+		    number != SIGILL)
+			signal(number, SIG_IGN);
+	if (name && strlen(name) == REACH_JOB)
+		return reach_serve(name);
+	return report_fail(-EINVAL, "cr_node is started by cr_rank or cr_mpirun (see cr_mpirun(1))");
+}
+
 int main(int argc, char **argv)
 {
 	char name[NODE_NAME_MAX];
@@ -80,6 +97,15 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("cr_node (KCR) " KCR_VERSION);
 		return 0;
+	}
+	report_set_program("KCR");
+	if (argc == 2 && !strcmp(argv[1], REACH_STEP_ARGUMENT)) {
+		int err = serve_step();
+
+		if (err) {
+			report_print(err);
+			return report_exit_code(err);
+		}
 	}
 	if (getsockopt(REACH_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) ||
 	    !listening) {

@@ -46,6 +46,8 @@ int main(int argc, char **argv)
 	daemon = reach_daemon(job);
 	if (daemon < 0) {
 		report_print(daemon);
+		if (getenv(REACH_STEP_VARIABLE))	/* it would be nobody's */
+			return report_exit_code(daemon);
 		return run_directly(argv + 1);
 	}
 	status = proxy_run(daemon, argv + 1);

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "job/snapshot.h"
+#include "launch/allocation.h"
 #include "report/report.h"
 
 #define NAME_ROOM	256
@@ -283,13 +285,53 @@ static int limit_word(char **word, const char *option, const struct limits *l)
 	return 0;
 }
 
+/* Before the options of every program. */
+static int insert_hosts(struct command *c, const char *list)
+{
+	char **out = NULL;
+	bool begins = true;
+	int err = 0;
+
+	for (char **word = c->proxied; *word && !err; word++) {
+		if (begins)
+			err = strings_add(&out, "--host") ?: strings_add(&out, list);
+		if (!err)
+			err = strings_add(&out, *word);
+		begins = !strcmp(*word, ":");
+	}
+	strings_free(err ? out : c->proxied);
+	if (!err)
+		c->proxied = out;
+	return err;
+}
+
+/* Without a word of the user's the launcher takes all that the scheduler has given the job. */
+static int limit_allocation(struct command *c, const struct limits *l)
+{
+	char *all = allocation_hosts(), *limited = NULL;
+	int err = 0;
+
+	if (all)
+		err = limit_text(&limited, all, ',', l, "the allocation");
+	else if (l->spares)
+		err = report_fail(-EINVAL, "--spares needs the hosts: by --host, by --hostfile or of a "
+				  "scheduler");
+	if (limited && !err)
+		err = insert_hosts(c, limited);
+	free(limited);
+	free(all);
+	return err;
+}
+
 int hosts_limit(struct command *c, const char *lost, unsigned int spares)
 {
 	const struct limits limits = { lost, spares };
 	int err = 0;
 
-	if ((!lost || !*lost) && !spares)
+	if (((!lost || !*lost) && !spares) || !c->program)
 		return 0;
+	if (!c->nr_hosts)
+		err = limit_allocation(c, &limits);
 	for (size_t i = 0; i < c->nr_hosts && !err; i++) {
 		char **word = &c->proxied[c->hosts[i]];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hosts on which the launcher may start ranks: those of its options, less the ones that
- * were lost, and less those that wait to take their place.
+ * The hosts on which mpirun may start ranks: those of its options or of the scheduler, less the
+ * ones that were lost, and less those that wait to take their place.
  */
 #ifndef LAUNCH_HOSTS_H
 #define LAUNCH_HOSTS_H
@@ -11,7 +11,8 @@
 /*
  * Takes out of c->proxied the hosts in `lost` (names separated by commas, or NULL), and as many of
  * the last ones that `spares` are left of it for every lost one.  A file of hosts is replaced
- * by a copy, without a name, that stays open.  0, or -errno with a message (report.h).
+ * by a copy, without a name, that stays open; if no option names hosts, those of the
+ * scheduler's allocation are added.  0, or -errno with a message (report.h).
  */
 int hosts_limit(struct command *c, const char *lost, unsigned int spares);
 

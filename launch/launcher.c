@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -62,13 +63,30 @@ static void prepare_without_input(void)
 	prepare();
 }
 
-int launcher_start(struct launcher *l, char *const *argv, bool has_input)
+static void prepare_aside(void)
+{
+	setpgid(0, 0);
+	prepare_without_input();
+}
+
+static int start(struct launcher *l, char *const *argv, void (*prepare_it)(void))
 {
 	self = getpid();
 	*l = (struct launcher){
-		.pid = spawn_program(argv, has_input ? prepare : prepare_without_input),
+		.name = argv[0], .by_slurm = !strcmp(argv[0], "srun"),
+		.pid = spawn_program(argv, prepare_it),
 	};
 	return l->pid < 0 ? report_errno(l->pid, "cannot start %s", argv[0]) : 0;
+}
+
+int launcher_start(struct launcher *l, char *const *argv, bool has_input)
+{
+	return start(l, argv, has_input ? prepare : prepare_without_input);
+}
+
+int launcher_start_aside(struct launcher *l, char *const *argv)
+{
+	return start(l, argv, prepare_aside);
 }
 
 bool launcher_check(struct launcher *l)

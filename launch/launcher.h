@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The launcher (mpirun) as a child of cr_mpirun. */
+/* The launcher (mpirun, srun) as a child of cr_mpirun. */
 #ifndef LAUNCH_LAUNCHER_H
 #define LAUNCH_LAUNCHER_H
 
@@ -8,9 +8,11 @@
 #include <sys/types.h>
 
 struct launcher {
+	const char *name;
 	pid_t pid;
 	bool stopped, ended;
 	int status;		/* then: as from waitpid(2) */
+	bool by_slurm;		/* srun: that need not be the status of the rank that failed first */
 };
 
 /*
@@ -29,6 +31,8 @@ int launcher_signals(void);
  * `has_input` false: it gets none.  0 or -errno with a message.
  */
 int launcher_start(struct launcher *l, char *const *argv, bool has_input);
+/* Likewise one that starts the daemons: without input, and without the terminal's signals. */
+int launcher_start_aside(struct launcher *l, char *const *argv);
 
 /* After SIGCHLD: has it ended?  If not, `stopped` may have been set. */
 bool launcher_check(struct launcher *l);

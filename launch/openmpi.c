@@ -40,8 +40,13 @@ int openmpi_version(char *version, size_t room)
 {
 	char line[100], number[32] = "";
 
-	ask("mpirun --version 2> /dev/null < /dev/null", line, sizeof(line));
-	sscanf(line, "mpirun (Open MPI) %31[0-9.]", number);
+	if (openmpi_exists()) {
+		ask("mpirun --version 2> /dev/null < /dev/null", line, sizeof(line));
+		sscanf(line, "mpirun (Open MPI) %31[0-9.]", number);
+	} else {
+		ask("ompi_info --version 2> /dev/null < /dev/null", line, sizeof(line));
+		sscanf(line, "Open MPI v%31[0-9.]", number);
+	}
 	snprintf(version, room, "%s", number);
 	return atoi(number);
 }

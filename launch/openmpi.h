@@ -9,7 +9,10 @@
 /* Is there an mpirun in PATH? */
 bool openmpi_exists(void);
 
-/* Asks its mpirun for its version: "5.0.7", or "" if it says none.  Returns the first number. */
+/*
+ * Asks its mpirun, or where there is none its ompi_info, for its version: "5.0.7", or "" if
+ * they say none.  Returns the first number.
+ */
 int openmpi_version(char *version, size_t room);
 
 /* The folder of its components, or "". */

@@ -106,8 +106,6 @@ static int read_nodes(struct options *o, const struct command *c)
 	o->silence_s = timeout ? seconds : o->recoveries ? SILENCE_S : 0;
 	if (spares && !o->recoveries)
 		return report_fail(-EINVAL, "--spares is for --recover");
-	if (spares && !c->nr_hosts)
-		return report_fail(-EINVAL, "--spares needs the hosts, by --host or --hostfile");
 	return spares ? read_number("--spares", spares, 0, &o->spares) : 0;
 }
 

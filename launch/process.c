@@ -38,7 +38,7 @@ static bool is_ours(const char *assignment)
 	static const char *const names[] = {
 		WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, WIRE_DAEMON_VARIABLE,
 		REACH_JOB_VARIABLE, SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE,
-		SETTINGS_OUTPUT_VARIABLE,
+		SETTINGS_OUTPUT_VARIABLE, REACH_STEP_VARIABLE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

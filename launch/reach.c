@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #define DAEMON		"cr_node"
 #define TO_PROXY	(REACH_LISTENER + 1)
 #define ATTEMPTS	500
+#define ATTEMPTS_STEP	3000		/* the scheduler may take its time */
 #define PAUSE_NS	20000000	/* between two */
 
 static socklen_t address_of(const char *job, struct sockaddr_un *address)
@@ -122,39 +124,67 @@ static int start_daemon(const char *path, int listener)
 	return err ? report_errno(err, "cannot start %s", path) : 0;
 }
 
-/* 0: this process had the name, and a daemon has it now; or -EADDRINUSE or another -errno. */
-static int take_name(const char *path, const struct sockaddr_un *address, socklen_t length)
+/* A socket that listens, or -errno: -EADDRINUSE without a message. */
+static int bind_name(const struct sockaddr_un *address, socklen_t length)
 {
-	int fd, err = 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
 
-	/* Others that connect to a socket that nobody will serve would not learn why. */
-	if (access(path, X_OK))
-		return report_errno(-errno, "cannot start %s", path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return report_errno(-errno, "no socket");
 	if (bind(fd, (const struct sockaddr *)address, length))
 		err = -errno;
 	else if (listen(fd, SOMAXCONN))
 		err = report_errno(-errno, "cannot listen for the node's ranks");
-	else
-		err = start_daemon(path, fd);
+	if (err)
+		close(fd);
+	return err ?: fd;
+}
+
+/* 0: this process had the name, and a daemon has it now; or -EADDRINUSE or another -errno. */
+static int take_name(const char *path, const struct sockaddr_un *address, socklen_t length)
+{
+	int fd, err;
+
+	/* Others that connect to a socket that nobody will serve would not learn why. */
+	if (access(path, X_OK))
+		return report_errno(-errno, "cannot start %s", path);
+	fd = bind_name(address, length);
+	if (fd < 0)
+		return fd;
+	err = start_daemon(path, fd);
 	close(fd);
+	return err;
+}
+
+int reach_serve(const char *job)
+{
+	struct sockaddr_un address;
+	socklen_t length = address_of(job, &address);
+	int fd = bind_name(&address, length), err = 0;
+
+	if (fd < 0)
+		return report_error() == fd ? fd : report_errno(fd, "no name for the node's daemon");
+	if (fd != REACH_LISTENER) {
+		if (dup2(fd, REACH_LISTENER) < 0)
+			err = report_errno(-errno, "no descriptor");
+		close(fd);
+	}
 	return err;
 }
 
 static int reach(const char *path, const char *job)
 {
 	const struct timespec nap = { 0, PAUSE_NS };
+	const bool by_step = getenv(REACH_STEP_VARIABLE);
 	struct sockaddr_un address;
 	socklen_t length = address_of(job, &address);
 	int fd = -ECONNREFUSED, err;
 
-	for (int i = 0; i < ATTEMPTS; i++) {
+	for (int i = 0; i < (by_step ? ATTEMPTS_STEP : ATTEMPTS); i++) {
 		fd = connect_daemon(&address, length);
 		if (fd != -ECONNREFUSED && fd != -EAGAIN)
 			return fd;
-		err = fd == -EAGAIN ? -EADDRINUSE : take_name(path, &address, length);
+		err = by_step || fd == -EAGAIN ? -EADDRINUSE : take_name(path, &address, length);
 		if (err && err != -EADDRINUSE)
 			return err;
 		if (err)

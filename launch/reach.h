@@ -20,4 +20,11 @@ int reach_daemon(const char *job);
 
 #define REACH_LISTENER	3
 
+/* For a proxy: the daemon is started by others, with this argument; it only waits for it. */
+#define REACH_STEP_VARIABLE	"KCR_MPI_STEP"
+#define REACH_STEP_ARGUMENT	"--step"
+
+/* In such a daemon: opens REACH_LISTENER.  0, or -errno with a message. */
+int reach_serve(const char *job);
+
 #endif /* LAUNCH_REACH_H */

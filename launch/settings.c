@@ -2,7 +2,11 @@
 /* Parameters of Open MPI and PMIx, and the proxy's part.  See settings.h. */
 #include "launch/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "launch/allocation.h"
+#include "launch/reach.h"
 
 /* Of ranks in Open MPI 4.1 and 5. */
 static const struct setting {
@@ -31,12 +35,35 @@ bool settings_list(size_t n, int major, const char **variable, const char **valu
 	return true;
 }
 
+/* What mpirun says of a rank, and srun in its own way. */
+static void number_rank(void)
+{
+	static const char *const names[][2] = {
+		{ "SLURM_PROCID", "OMPI_COMM_WORLD_RANK" },
+		{ "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE" },
+		{ "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK" },
+		{ "SLURM_LOCALID", "OMPI_COMM_WORLD_NODE_RANK" },
+	};
+	const char *list = getenv("SLURM_STEP_TASKS_PER_NODE"), *node = getenv("SLURM_NODEID");
+	char here[24];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (getenv(names[i][0]))
+			setenv(names[i][1], getenv(names[i][0]), 1);
+	if (!list || !node)
+		return;
+	snprintf(here, sizeof(here), "%lu", allocation_tasks(list, strtoul(node, NULL, 10)));
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", here, 1);
+}
+
 void settings_of_rank(void)
 {
 	const char *series = getenv(SETTINGS_VARIABLE);
 	const char *components = getenv(SETTINGS_COMPONENTS_VARIABLE);
 	const char *variable, *value;
 
+	if (getenv(REACH_STEP_VARIABLE))
+		number_rank();
 	for (size_t n = 0; series && settings_list(n, atoi(series), &variable, &value); n++)
 		setenv(variable, value, 1);
 	if (components)

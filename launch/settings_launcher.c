@@ -50,8 +50,8 @@ static void hide_topology(void)
 static bool marks_output(const struct command *c)
 {
 	static const char *const names[] = {
-		"merge-stderr-to-stdout", "output", "output-directory", "output-filename",
-		"tag-output", "timestamp-output", "xml", "xml-file", "xterm",
+		"error", "label", "merge-stderr-to-stdout", "output", "output-directory",
+		"output-filename", "tag-output", "timestamp-output", "xml", "xml-file", "xterm",
 	};
 	static const char *const parameters[] = {
 		"orte_tag_output", "orte_timestamp_output", "orte_output_filename", "orte_xml_output",

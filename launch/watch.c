@@ -113,7 +113,7 @@ static bool recover(struct watch *w, const char *text)
 	return true;
 }
 
-static void go_on_alone(struct watch *w, const char *what)
+static void go_on_alone(struct watch *w, const char *part)
 {
 	char text[80];
 
@@ -124,15 +124,16 @@ static void go_on_alone(struct watch *w, const char *what)
 		w->alone = true;
 		w->kill_ns = 0;
 		tell_all(w, RANK_ALONE, 0);
-		fprintf(stderr, "KCR: %s has died; the ranks go on without it\n", what);
+		fprintf(stderr, "KCR: %s%s has died; the ranks go on without it\n", part,
+			w->launcher.name);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s has died%s", what,
+	snprintf(text, sizeof(text), "%s%s has died%s", part, w->launcher.name,
 		 ranks_all_started(&w->ranks) ? "" : " before all ranks were started");
 	w->alone = true;
 	if (!w->fails && recover(w, text))
 		return;
-	if (!w->recovery->due)
+	if (!w->recovery->due && !w->fails)
 		fprintf(stderr, "KCR: %s, and the job ends\n", text);
 	end_job(w);
 }
@@ -143,10 +144,10 @@ static bool start_failed(struct watch *w)
 	const char *snapshot = recovery_snapshot(w->recovery);
 
 	if (recovery_avoid_suspects(w->recovery) &&
-	    recover(w, "mpirun could not start all ranks where they had been"))
+	    recover(w, "not all ranks could be started where they had been"))
 		return true;
-	fprintf(stderr, "KCR: mpirun could not start the ranks again, and the job ends%s%s\n",
-		snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
+	fprintf(stderr, "KCR: %s could not start the ranks again, and the job ends%s%s\n",
+		w->launcher.name, snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
 	return false;
 }
 
@@ -156,7 +157,7 @@ static void launcher_ended(struct watch *w)
 
 	tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
-		go_on_alone(w, "mpirun");
+		go_on_alone(w, "");
 	else if (again && w->launcher.status && start_failed(w))
 		return;
 	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks) || w->asked))
@@ -476,6 +477,14 @@ static void end_launcher(struct watch *w)
 	w->kill_ns = now_ns() + LATE_NS;
 }
 
+/* Is it the launcher that wants this?  Slurm sends SIGTERM to all steps: for who saves the job. */
+static bool is_believed(const struct watch *w, const struct rank *one, uint64_t time)
+{
+	if (one->wants == SIGTERM && w->launcher.by_slurm && !w->launcher.ended && !w->fails)
+		return w->ends;
+	return w->ends || (!w->doubt_ns && time >= one->asked_ns + DOUBT_NS);
+}
+
 static void due(struct watch *w)
 {
 	uint64_t time = now_ns();
@@ -485,11 +494,11 @@ static void due(struct watch *w)
 
 		if (one->asks && w->alone)
 			ranks_set_asking(&w->ranks, one, false);
-		else if (one->asks && (w->ends || (!w->doubt_ns && time >= one->asked_ns + DOUBT_NS)))
+		else if (one->asks && is_believed(w, one, time))
 			allow(w, one, i);
 	}
 	if (w->doubt_ns && time >= w->doubt_ns)
-		go_on_alone(w, "a daemon of mpirun");
+		go_on_alone(w, "a daemon of ");
 	if (w->kill_ns && time >= w->kill_ns)
 		kill_rest(w);
 	if (w->stop_ns && time >= w->stop_ns) {
@@ -498,16 +507,13 @@ static void due(struct watch *w)
 	}
 }
 
-static int until(uint64_t time)
+/* Until `time`, if that is sooner; 0: there is none. */
+static void wait_for(int *ms, uint64_t time)
 {
-	uint64_t t = now_ns();
+	int left = time ? ms_until(time) : -1;
 
-	return time <= t ? 0 : (time - t) / MS + 1;
-}
-
-static int least(int a, int b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
+	if (left >= 0 && (*ms < 0 || left < *ms))
+		*ms = left;
 }
 
 static bool wants_input(struct watch *w)
@@ -520,14 +526,11 @@ static int patience(struct watch *w)
 {
 	int ms = w->ranks.asking ? (int)(DOUBT_NS / MS / 4) : -1;
 
-	if (w->doubt_ns)
-		ms = least(ms, until(w->doubt_ns));
-	if (w->kill_ns)
-		ms = least(ms, until(w->kill_ns));
-	if (w->stop_ns)
-		ms = least(ms, until(w->stop_ns));
-	if (wants_input(w) && !feed_is_open(&w->feed))
-		ms = least(ms, FEED_PAUSE_MS);
+	wait_for(&ms, w->doubt_ns);
+	wait_for(&ms, w->kill_ns);
+	wait_for(&ms, w->stop_ns);
+	if (wants_input(w) && !feed_is_open(&w->feed) && (ms < 0 || ms > FEED_PAUSE_MS))
+		ms = FEED_PAUSE_MS;
 	return ms;
 }
 
@@ -564,7 +567,8 @@ static void run(struct watch *w)
 
 static int result_of(const struct watch *w)
 {
-	if (w->alone && (w->ranks.status || ranks_all_started(&w->ranks)))
+	if ((w->alone && ranks_all_started(&w->ranks)) ||
+	    ((w->alone || w->launcher.by_slurm) && w->ranks.status))
 		return w->ranks.status;
 	return w->launcher.status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launch/allocation.h"
 #include "launch/command.h"
 #include "launch/hosts.h"
 #include "report/report.h"
@@ -119,12 +120,44 @@ static void files_of_hosts(void **state)
 	command_free(&c);
 }
 
+static void allocations(void **state)
+{
+	char name[] = "/tmp/hosts.XXXXXX", *list;
+	int fd = mkstemp(name);
+
+	(void)state;
+	check("-np 2 p", NULL, 1, "--spares needs the hosts: by --host, by --hostfile or of a scheduler");
+	assert_int_equal(write(fd, "a\na\nb.site\nb.site\n", 18), 18);
+	setenv("PBS_NODEFILE", name, 1);
+	list = allocation_hosts();
+	assert_string_equal(list, "a,a,b.site,b.site");
+	free(list);
+	check("-np 2 p", "b", 0, "--host a,a -np 2 cr_rank p");
+	check("-np 2 p : -np 1 q", "a", 0,
+	      "--host b.site,b.site -np 2 cr_rank p : --host b.site,b.site -np 1 cr_rank q");
+	check("-np 2 p", NULL, 1, "--host a,a -np 2 cr_rank p");
+	check("--host x,y p", "a", 0, "--host x,y cr_rank p");
+	check("-np 2 p", "a,b", 0, "no host of the allocation is left");
+	unsetenv("PBS_NODEFILE");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, "a 4 all.q UNDEFINED\nb 2 all.q x\n", 32, 0), 32);
+	setenv("PE_HOSTFILE", name, 1);
+	check("-np 2 p", "a", 0, "--host b:2 -np 2 cr_rank p");
+	unsetenv("PE_HOSTFILE");
+	close(fd);
+	unlink(name);
+	assert_int_equal(allocation_tasks("4,2(x3),1", 0), 4);
+	assert_int_equal(allocation_tasks("4,2(x3),1", 3), 2);
+	assert_int_equal(allocation_tasks("4,2(x3),1", 4), 1);
+	assert_int_equal(allocation_tasks("4,2(x3),1", 5), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_hosts),
 		cmocka_unit_test(spare_hosts),
-		cmocka_unit_test(files_of_hosts),
+		cmocka_unit_test(files_of_hosts), cmocka_unit_test(allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The two steps of a job under srun, see srun.h.  Without --overlap the daemons would keep the
+ * ranks' step waiting for the processors; and as Slurm counts them, they have all those of the
+ * allocation, which the ranks are bound to within.
+ */
+#include "launch/srun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/snapshot.h"
+#include "job/srun.h"
+#include "launch/openmpi.h"
+#include "launch/reach.h"
+#include "report/report.h"
+
+#define LAUNCHER	"--launcher"
+
+bool srun_is_launcher(char *const *arguments)
+{
+	const char *first = *arguments, *name = "auto";
+
+	if (first && command_is_option(first, LAUNCHER + 2))
+		name = strchr(first, '=') ? strchr(first, '=') + 1 : arguments[1];
+	if (name && !strcmp(name, "auto"))
+		return !openmpi_exists() && getenv("SLURM_JOB_ID");
+	return name && !strcmp(name, "srun");
+}
+
+/* ---- what srun is asked for ----------------------------------------------------------------- */
+
+/* PMIx is the only interface by which Open MPI 5 starts, and the one that a restarted rank uses. */
+static int check_mpi(const char *type)
+{
+	return !strncmp(type, "pmix", 4) ? 0 :
+	       report_fail(-EOPNOTSUPP, "srun --mpi=%s: ranks that can be saved need --mpi=pmix, which "
+			   "is the default here", type);
+}
+
+static int check_export(const char *list)
+{
+	return !strncmp(list, "ALL", 3) ? 0 :
+	       report_fail(-EOPNOTSUPP, "srun --export=%s: ranks that can be saved need what cr_mpirun "
+			   "puts into the environment: begin the list with ALL", list);
+}
+
+static int check_option(const char *option)
+{
+	static const struct {
+		const char *name, *why;
+	} refused[] = {
+		{ "bcast", "cr_rank is what srun starts: copy the program by sbcast" },
+		{ "clusters", "the job must run in this allocation" },
+		{ "container", "the daemon that starts the ranks is outside of it" },
+		{ "external-launcher", "srun itself must start the ranks" },
+		{ "het-group", "all ranks must be in one step" },
+		{ "jobid", "run cr_mpirun inside the allocation" },
+		{ "multi-prog", "all ranks must run one program; let a script choose by "
+				"SLURM_PROCID" },
+		{ "no-allocate", "it needs an allocation" },
+		{ "pty", "the ranks' terminal would be srun's" },
+		{ "uid", "the daemons would be another user's" },
+		{ "gid", "the daemons would be of another group" },
+	};
+	const char *value = srun_value(option, "mpi");
+
+	if (value)
+		return check_mpi(value);
+	value = srun_value(option, "export");
+	if (value)
+		return check_export(value);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (srun_value(option, refused[i].name))
+			return report_fail(-EOPNOTSUPP, "a job started with srun --%s cannot be saved: %s",
+					   refused[i].name, refused[i].why);
+	return 0;
+}
+
+static int add_all(struct command *c, char *const *words)
+{
+	int err = 0;
+
+	for (; words && *words && !err; words++) {
+		err = check_option(*words);
+		if (!err)
+			err = strings_add(&c->options, *words);
+		if (!err)
+			err = strings_add(&c->proxied, *words);
+	}
+	return err;
+}
+
+/* The options at *at, up to the program. */
+static int take_options(struct command *c, char *const **at)
+{
+	while (**at && ***at == '-') {
+		char **words = NULL;
+		int got = command_take_own(c, at), err;
+
+		if (!got)
+			got = srun_take_option(at, &words);
+		err = got < 0 ? got : add_all(c, words);
+		strings_free(words);
+		if (err)
+			return err;
+		if (got)
+			continue;
+		if (strcmp(**at, "--"))
+			return report_fail(-EINVAL, "%s is no option of srun, or of a release that "
+					   "cr_mpirun does not know", **at);
+		++*at;
+		break;
+	}
+	return 0;
+}
+
+static int take_program(struct command *c, char *const *at, char *const *inserted)
+{
+	int err = 0;
+
+	if (!*at)
+		return report_fail(-EINVAL, "there is no program to start");
+	for (char *const *each = at; *each && !err; each++) {
+		if (!strcmp(*each, ":"))
+			return report_fail(-EOPNOTSUPP, "srun starts several programs (:) in several "
+					   "steps, and all ranks must be in one");
+		err = strings_add(&c->program, *each);
+	}
+	for (; *inserted && !err; inserted++)
+		err = strings_add(&c->proxied, *inserted);
+	for (; *at && !err; at++)
+		err = strings_add(&c->proxied, *at);
+	return err;
+}
+
+static bool is_given(const struct command *c, const char *name, const char *variable)
+{
+	for (char **each = c->options; each && *each; each++)
+		if (srun_value(*each, name))
+			return true;
+	return variable && getenv(variable);
+}
+
+/* What srun answers itself, without a program. */
+static bool only_asks(const struct command *c)
+{
+	return is_given(c, "help", NULL) || is_given(c, "usage", NULL) || is_given(c, "version", NULL);
+}
+
+int srun_split(struct command *c, char *const *arguments, char *const *inserted)
+{
+	char *const *at = arguments;
+	int err;
+
+	memset(c, 0, sizeof(*c));
+	if (*at && command_is_option(*at, LAUNCHER + 2))
+		at += !strchr(*at, '=') && at[1] ? 2 : 1;
+	err = strings_add(&c->options, JOB_BY_SRUN);
+	if (!err)
+		err = take_options(c, &at);
+	if (!err && only_asks(c))
+		return 0;
+	if (!err && !getenv("SLURM_JOB_ID"))
+		err = report_fail(-EINVAL, "srun starts ranks that can be saved in an allocation that is "
+				  "there already: run cr_mpirun in a script of sbatch, or below salloc");
+	if (!err)
+		err = take_program(c, at, inserted);
+	if (err)
+		command_free(c);
+	return err && report_error() != err ? report_errno(err, "no memory") : err;
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static int add_words(char ***out, const char *const *words)
+{
+	int err = 0;
+
+	for (; *words && !err; words++)
+		err = strings_add(out, *words);
+	return err;
+}
+
+/* The nodes of the allocation that are left. */
+static unsigned long count_nodes(const char *lost)
+{
+	const char *nodes = getenv("SLURM_JOB_NUM_NODES") ?: getenv("SLURM_NNODES");
+	unsigned long count = nodes ? strtoul(nodes, NULL, 10) : 1;
+
+	for (; lost && *lost && count > 1; lost += *lost == ',') {
+		lost += strcspn(lost, ",");
+		count--;
+	}
+	return count;
+}
+
+/* Without their domains, which Slurm's names of nodes do not have. */
+static int exclude(const char *lost, char ***out)
+{
+	char *text = lost && *lost ? malloc(strlen(lost) + sizeof("--exclude=")) : NULL, *end;
+	int err;
+
+	if (!lost || !*lost)
+		return 0;
+	if (!text)
+		return -ENOMEM;
+	end = stpcpy(text, "--exclude=");
+	for (bool domain = false; *lost; lost++) {
+		domain = *lost != ',' && (domain || *lost == '.');
+		if (!domain)
+			*end++ = *lost;
+	}
+	*end = '\0';
+	err = strings_add(out, text);
+	free(text);
+	return err;
+}
+
+/* Else it would want as many nodes as the allocation has. */
+static int limit_nodes(const struct command *c, const char *lost, char ***out)
+{
+	char nodes[40];
+
+	if (!lost || is_given(c, "nodes", NULL))
+		return 0;
+	snprintf(nodes, sizeof(nodes), "--nodes=1-%lu", count_nodes(lost));
+	return strings_add(out, nodes);
+}
+
+int srun_for_ranks(const struct command *c, const char *lost, bool again, char ***out)
+{
+	int err = add_words(out, (const char *const[]){ "srun", "--quit-on-interrupt",
+							again ? "--overlap" : NULL, NULL });
+
+	if (!err)
+		err = exclude(lost, out);
+	if (!err)
+		err = limit_nodes(c, lost, out);
+	if (!err && !is_given(c, "mpi", NULL))
+		err = strings_add(out, "--mpi=pmix");
+	/* A rank that fails ends the job, as under mpirun. */
+	if (!err && !is_given(c, "kill-on-bad-exit", "SLURM_KILL_BAD_EXIT"))
+		err = strings_add(out, "--kill-on-bad-exit=1");
+	for (char **each = c->proxied; each && *each && !err; each++)
+		err = strings_add(out, *each);
+	/* sbatch --export=NONE is about the script's environment, and srun would inherit it. */
+	setenv("SLURM_EXPORT_ENV", "ALL", 1);
+	setenv(REACH_STEP_VARIABLE, "1", 1);
+	return err;
+}
+
+int srun_for_daemons(const char *daemon, const char *lost, char ***out)
+{
+	unsigned long count = count_nodes(lost);
+	char number[32], tasks[32];
+	int err = strings_add(out, "srun");
+
+	snprintf(number, sizeof(number), "--nodes=%lu", count);
+	snprintf(tasks, sizeof(tasks), "--ntasks=%lu", count);
+	if (!err)
+		err = exclude(lost, out);
+	return err ?: add_words(out, (const char *const[]){
+		"--overlap", "--mpi=none", number, tasks, "--ntasks-per-node=1",
+		"--distribution=block", "--cpu-bind=none", "--input=none", "--output=all",
+		"--error=all", "--kill-on-bad-exit=0", "--wait=0", "--job-name=cr_node", daemon,
+		REACH_STEP_ARGUMENT, NULL });
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Options of srun, and the commands that cr_mpirun makes of them (launch/srun.h). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/snapshot.h"
+#include "job/srun.h"
+#include "launch/srun.h"
+#include "report/report.h"
+
+static char *proxy[] = { "/bin/cr_rank", NULL };
+
+static void expect_words(char **words, const char *text)
+{
+	char joined[1024] = "";
+
+	for (; words && *words; words++) {
+		strcat(joined, *words);
+		strcat(joined, words[1] ? " " : "");
+	}
+	assert_string_equal(joined, text);
+}
+
+static int take_all(char *const *words, char ***out)
+{
+	int got = 1;
+
+	while (*words && got > 0)
+		got = srun_take_option(&words, out);
+	return got;
+}
+
+static void test_forms(void **state)
+{
+	char *words[] = { "-n4", "-N", "2", "-lO", "--ntasks-per-no", "3", "--cpu-bind=none", "-K",
+			  "-K0", "--wait=", "-vc2", "--kill-on-bad", NULL };
+	char **out = NULL;
+
+	(void)state;
+	assert_int_equal(take_all(words, &out), 1);
+	expect_words(out, "--ntasks=4 --nodes=2 --label --overcommit --ntasks-per-node=3 "
+		     "--cpu-bind=none --kill-on-bad-exit --kill-on-bad-exit=0 --wait= --verbose "
+		     "--cpus-per-task=2 --kill-on-bad-exit");
+	assert_int_equal(srun_topic(out[0]), TOPIC_COUNT);
+	assert_int_equal(srun_topic(out[4]), TOPIC_MAP);
+	assert_int_equal(srun_topic(out[6]), TOPIC_NONE);
+	assert_string_equal(srun_value(out[1], "nodes"), "2");
+	assert_null(srun_value(out[1], "node"));
+	assert_string_equal(srun_value(out[2], "label"), "");
+	strings_free(out);
+}
+
+static void test_no_options(void **state)
+{
+	char *words[][3] = { { "program" }, { "-" }, { "--" }, { "--nt", "2" }, { "--recover" }, { "-j" } };
+	char *wrong[][2] = { { "-lj" }, { "-n" }, { "--nodes" }, { "--label=1" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		char **out = NULL;
+
+		assert_int_equal(take_all(words[i], &out), 0);
+		assert_null(out);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char **out = NULL;
+
+		report_clear();
+		assert_int_equal(take_all(wrong[i], &out), -EINVAL);
+		assert_int_equal(report_error(), -EINVAL);
+		strings_free(out);
+	}
+}
+
+static void split(struct command *c, char *const *words)
+{
+	setenv("SLURM_JOB_ID", "7", 1);
+	assert_int_equal(srun_split(c, words, proxy), 0);
+}
+
+static void test_commands(void **state)
+{
+	char *words[] = { "--launcher", "srun", "--interval=5m", "-n", "4", "--", "solver", "-n", NULL };
+	char **command = NULL;
+	struct command c;
+
+	(void)state;
+	split(&c, words);
+	expect_words(c.options, "--launcher=srun --interval=5m --ntasks=4");
+	expect_words(c.program, "solver -n");
+	assert_string_equal(command_own(&c, "interval"), "5m");
+	assert_int_equal(srun_for_ranks(&c, NULL, false, &command), 0);
+	expect_words(command, "srun --quit-on-interrupt --mpi=pmix --kill-on-bad-exit=1 --ntasks=4 "
+		     "/bin/cr_rank solver -n");
+	strings_free(command);
+	command_free(&c);
+}
+
+static void test_help(void **state)
+{
+	char *words[] = { "--help", NULL };
+	struct command c;
+
+	(void)state;
+	unsetenv("SLURM_JOB_ID");
+	assert_int_equal(srun_split(&c, words, proxy), 0);
+	assert_null(c.program);
+	expect_words(c.proxied, "--help");
+	command_free(&c);
+}
+
+static void test_lost_nodes(void **state)
+{
+	char *words[] = { "--mpi=pmix_v4", "-K0", "solver", NULL };
+	char *fixed[] = { "-N2", "solver", NULL };
+	char **command = NULL;
+	struct command c;
+
+	(void)state;
+	setenv("SLURM_JOB_NUM_NODES", "4", 1);
+	split(&c, words);
+	assert_int_equal(srun_for_ranks(&c, "b.site,c", true, &command), 0);
+	expect_words(command, "srun --quit-on-interrupt --overlap --exclude=b,c --nodes=1-2 --mpi=pmix_v4 "
+		     "--kill-on-bad-exit=0 /bin/cr_rank solver");
+	strings_free(command);
+	command_free(&c);
+	command = NULL;
+	split(&c, fixed);
+	assert_int_equal(srun_for_ranks(&c, "b", true, &command), 0);
+	expect_words(command, "srun --quit-on-interrupt --overlap --exclude=b --mpi=pmix "
+		     "--kill-on-bad-exit=1 --nodes=2 /bin/cr_rank solver");
+	strings_free(command);
+	command_free(&c);
+	command = NULL;
+	assert_int_equal(srun_for_daemons("/bin/cr_node", "b", &command), 0);
+	assert_string_equal(command[1], "--exclude=b");
+	assert_string_equal(command[4], "--nodes=3");
+	assert_string_equal(command[5], "--ntasks=3");
+	strings_free(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_lost_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
