@@ -26,11 +26,13 @@
 #include "job/coordinator/greeting.h"
 #include "job/coordinator/node_internal.h"
 #include "job/request.h"
+#include "proc/clock.h"
 
 #define CONNECT_SECONDS	5
 #define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
 #define FIRST_MEMBER	3		/* of the descriptors polled, those of the daemon before */
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
+#define BEATS		4		/* in the time after which a silent root is given up */
 
 int thread_start(void *(*function)(void *), void *argument)
 {
@@ -318,6 +320,26 @@ static void hear_dump(struct node *node, struct member *m)
 	begin_next(node);
 }
 
+/*
+ * Of a connection without data only probes tell whether the other end lives, whole seconds
+ * apart, and where the time is short the loss of one is taken for its death.  Data that is
+ * lost is sent again, within a fraction of a second.
+ */
+static void beat(struct node *node)
+{
+	if (!node->beat_ns || ms_until(node->next_beat_ns))
+		return;
+	wire_send(&node->root, WIRE_BEAT, WIRE_ALL, WIRE_ALL, NULL, 0);
+	node->next_beat_ns = now_ns() + node->beat_ns;
+}
+
+static int patience(const struct node *node)
+{
+	int ms = node->beat_ns ? ms_until(node->next_beat_ns) : -1;
+
+	return node->crowded && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
+}
+
 static void *node_thread(void *argument)
 {
 	struct node *node = argument;
@@ -331,7 +353,8 @@ static void *node_thread(void *argument)
 		if (!grown)
 			break;
 		p = grown;
-		if (poll(p, watch(node, p, count), node->crowded ? PAUSE_MS : -1) < 0)
+		beat(node);
+		if (poll(p, watch(node, p, count), patience(node)) < 0)
 			continue;
 		node->crowded = false;
 		for (size_t i = 0; i < count; i++) {
@@ -466,6 +489,8 @@ static int start(struct node *node, const char *root, const char *secret, const 
 		close(node->listener);
 		return err;
 	}
+	if (silence_s < WIRE_SILENCE_S)
+		node->beat_ns = silence_s * 1000000000ull / BEATS;
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	err = thread_start(node_thread, node);
 	if (err) {
