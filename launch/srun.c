@@ -58,6 +58,8 @@ static int check_option(const char *option)
 		{ "external-launcher", "srun itself must start the ranks" },
 		{ "het-group", "all ranks must be in one step" },
 		{ "jobid", "run cr_mpirun inside the allocation" },
+		{ "mem-bind", "srun would only bind the memory of cr_rank: put numactl before the "
+			      "program" },
 		{ "multi-prog", "all ranks must run one program; let a script choose by "
 				"SLURM_PROCID" },
 		{ "no-allocate", "it needs an allocation" },

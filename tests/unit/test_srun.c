@@ -102,6 +102,24 @@ static void test_commands(void **state)
 	command_free(&c);
 }
 
+static void test_refused(void **state)
+{
+	char *words[][4] = {
+		{ "--pty", "sh" }, { "--mem-bind=local", "p" }, { "--multi-prog", "list" },
+		{ "-M", "other", "p" }, { "--uid", "5", "p" }, { "--mpi=none", "p" },
+		{ "--export=NONE", "p" }, { "p", ":", "q" }, { "--spares=1" },
+	};
+	struct command c;
+
+	(void)state;
+	setenv("SLURM_JOB_ID", "7", 1);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		report_clear();
+		assert_true(srun_split(&c, words[i], proxy) < 0);
+		assert_non_null(report_message());
+	}
+}
+
 static void test_help(void **state)
 {
 	char *words[] = { "--help", NULL };
@@ -149,7 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
-		cmocka_unit_test(test_commands), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes),
 	};
 
