@@ -135,10 +135,18 @@ static int become_mpirun(char **command)
 	return report_errno(-errno, "cannot start %s", command[0]);
 }
 
-static int build_mpirun(const struct command *c, char ***command)
+/* Were there ranks before?  The processors of a lost node's step are free once Slurm knows. */
+static bool is_again(const struct recovery *recovery)
+{
+	return recovery->used || getenv(RELAUNCH_VARIABLE);
+}
+
+static int build_mpirun(const struct command *c, bool again, char ***command)
 {
 	int err = strings_add(command, "mpirun");
 
+	if (again)
+		setenv("SLURM_OVERLAP", "1", 0);	/* for mpirun's own srun */
 	if (!err && c->program)
 		err = add_variables(command);
 	for (char **each = c->proxied; each && *each && !err; each++)
@@ -163,8 +171,8 @@ static int start_daemons(const char *lost)
 static int run(const struct command *c, bool srun, int job, struct recovery *recovery)
 {
 	char **command = NULL;
-	int err = srun ? srun_for_ranks(c, recovery->lost, recovery->used, &command) :
-			 build_mpirun(c, &command);
+	int err = srun ? srun_for_ranks(c, recovery->lost, is_again(recovery), &command) :
+			 build_mpirun(c, is_again(recovery), &command);
 
 	if (!err && srun && job >= 0)
 		err = start_daemons(recovery->lost);
