@@ -40,6 +40,11 @@ static bool is_silence(int code)
 	       code == EHOSTDOWN || code == ENETDOWN;
 }
 
+static bool is_end(int code)
+{
+	return code == ECONNRESET || code == EPIPE;
+}
+
 bool daemons_read_loss(struct daemon_loss *loss, const struct wire_header *h, const uint8_t *data)
 {
 	struct wire_failed why;
@@ -52,8 +57,11 @@ bool daemons_read_loss(struct daemon_loss *loss, const struct wire_header *h, co
 	if (loss->silent)
 		snprintf(loss->text, sizeof(loss->text), "node %s is lost: %s", loss->name,
 			 strerror(why.code));
-	else
+	else if (is_end(why.code))
 		snprintf(loss->text, sizeof(loss->text), "the daemon of node %s has ended", loss->name);
+	else
+		snprintf(loss->text, sizeof(loss->text), "the connection to node %s is broken: %s",
+			 loss->name, strerror(why.code));
 	return true;
 }
 
