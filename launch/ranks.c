@@ -2,8 +2,11 @@
 /* The job's ranks.  See ranks.h. */
 #include "launch/ranks.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define RANKS_MAX	(1u << 22)
 
@@ -58,6 +61,21 @@ void ranks_end(struct ranks *r, struct rank *one, int status)
 		r->status = status;
 }
 
+bool ranks_lose_node(struct ranks *r, uint32_t node)
+{
+	bool loses = !ranks_all_started(r);
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct rank *one = ranks_find(r, i);
+
+		if (!one || one->ended || one->node != node)
+			continue;
+		ranks_end(r, one, SIGKILL);
+		loses = true;
+	}
+	return loses;
+}
+
 void ranks_fed(struct ranks *r)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -80,6 +98,15 @@ void ranks_set_asking(struct ranks *r, struct rank *one, bool asks)
 {
 	r->asking += asks - one->asks;
 	one->asks = asks;
+}
+
+void ranks_describe_end(char *text, size_t size, uint32_t number, int status)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "rank %u was ended by signal %d (%s)", number,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "rank %u ended with status %d", number, WEXITSTATUS(status));
 }
 
 void ranks_free(struct ranks *r)

@@ -34,10 +34,14 @@ struct rank *ranks_start(struct ranks *r, uint32_t number, uint32_t node, uint32
 struct rank *ranks_find(const struct ranks *r, uint32_t number);
 
 void ranks_end(struct ranks *r, struct rank *one, int status);
+/* Those of a node have ended.  Had it, or may it have got, some that had not? */
+bool ranks_lose_node(struct ranks *r, uint32_t node);
 /* Those that take input have been given some. */
 void ranks_fed(struct ranks *r);
 void ranks_took_input(struct ranks *r, struct rank *one);
 void ranks_set_asking(struct ranks *r, struct rank *one, bool asks);
+/* How the one with this number ended, for people. */
+void ranks_describe_end(char *text, size_t size, uint32_t number, int status);
 
 static inline bool ranks_all_started(const struct ranks *r)
 {

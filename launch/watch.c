@@ -175,12 +175,7 @@ static void rank_failed(struct watch *w, const struct rank *one, uint32_t number
 {
 	char text[120];
 
-	if (WIFSIGNALED(status))
-		snprintf(text, sizeof(text), "rank %u was ended by signal %d (%s)", number,
-			 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else
-		snprintf(text, sizeof(text), "rank %u ended with status %d", number,
-			 WEXITSTATUS(status));
+	ranks_describe_end(text, sizeof(text), number, status);
 	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
 	if (WIFSIGNALED(status) && is_failure(w, one, WTERMSIG(status)) && recover(w, text))
 		return;
@@ -201,26 +196,35 @@ static void allow(struct watch *w, struct rank *one, uint32_t number)
 	rank_message_queue(&w->wire, RANK_ALLOWED, number, one->node, one->wants, NULL, 0);
 }
 
+/* Slurm sends SIGTERM to all steps: for who saves the job. */
+static bool is_withheld(const struct watch *w, const struct rank *one)
+{
+	return one->wants == SIGTERM && w->launcher.by_slurm && !w->launcher.ended && !w->fails &&
+	       !w->ends;
+}
+
 static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted)
 {
 	if (w->alone || one->ended)
 		return;
-	one->wants = wanted;
-	if (w->ends) {
-		allow(w, one, number);
-		return;
-	}
-	if (!one->asks)
+	if (!one->asks || one->wants != wanted)
 		one->asked_ns = now_ns();
-	ranks_set_asking(&w->ranks, one, true);
+	one->wants = wanted;
+	if (w->ends)
+		allow(w, one, number);
+	else
+		ranks_set_asking(&w->ranks, one, true);
 }
 
 /* A daemon of the launcher that has ended its ranks before was ended on purpose. */
 static void orphaned(struct watch *w, uint32_t node)
 {
-	for (uint32_t i = 0; i < w->ranks.count; i++)
-		if (w->ranks.rank[i].node == node && w->ranks.rank[i].asks)
+	for (uint32_t i = 0; i < w->ranks.count; i++) {
+		const struct rank *one = &w->ranks.rank[i];
+
+		if (one->node == node && one->asks && !is_withheld(w, one))
 			return;
+	}
 	if (!w->doubt_ns && !w->alone)
 		w->doubt_ns = now_ns() + DOUBT_NS;
 }
@@ -275,22 +279,6 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 	}
 }
 
-/* Had this node, or may it have got, ranks that have not ended? */
-static bool loses_ranks(struct watch *w, uint32_t node)
-{
-	bool loses = !ranks_all_started(&w->ranks);
-
-	for (uint32_t i = 0; i < w->ranks.count; i++) {
-		struct rank *one = ranks_find(&w->ranks, i);
-
-		if (!one || one->ended || one->node != node)
-			continue;
-		ranks_end(&w->ranks, one, SIGKILL);
-		loses = true;
-	}
-	return loses;
-}
-
 /* One that joins late is asked, too. */
 static void node_came(struct watch *w, uint32_t node)
 {
@@ -303,12 +291,19 @@ static void node_came(struct watch *w, uint32_t node)
 static void node_gone(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
 	struct daemon_loss loss;
-	bool ends = w->ends;
+	bool ends = w->ends, loses;
 
 	daemons_set(&w->daemons, h->id, DAEMON_GONE);
-	if (!daemons_read_loss(&loss, h, data) || !loses_ranks(w, h->id))
+	if (!daemons_read_loss(&loss, h, data))
 		return;
-	recovery_node_gone(w->recovery, loss.name, loss.silent);
+	loses = ranks_lose_node(&w->ranks, h->id);
+	if (loses || loss.silent)	/* also a spare one */
+		recovery_node_gone(w->recovery, loss.name, loss.silent);
+	if (!loses) {
+		if (loss.silent && !w->ends)
+			fprintf(stderr, "KCR: %s; it had no ranks\n", loss.text);
+		return;
+	}
 	if (w->recovery->due)
 		fprintf(stderr, "KCR: %s, too\n", loss.text);
 	if (recover(w, loss.text))
@@ -477,12 +472,11 @@ static void end_launcher(struct watch *w)
 	w->kill_ns = now_ns() + LATE_NS;
 }
 
-/* Is it the launcher that wants this?  Slurm sends SIGTERM to all steps: for who saves the job. */
+/* Is it the launcher that wants this? */
 static bool is_believed(const struct watch *w, const struct rank *one, uint64_t time)
 {
-	if (one->wants == SIGTERM && w->launcher.by_slurm && !w->launcher.ended && !w->fails)
-		return w->ends;
-	return w->ends || (!w->doubt_ns && time >= one->asked_ns + DOUBT_NS);
+	return !is_withheld(w, one) &&
+	       (w->ends || (!w->doubt_ns && time >= one->asked_ns + DOUBT_NS));
 }
 
 static void due(struct watch *w)

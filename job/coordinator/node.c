@@ -188,6 +188,9 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 	case WIRE_LAUNCH:
 		wire_send(&node->launch, h->type, h->rank, h->id, data, h->length);
 		break;
+	case WIRE_BEAT:
+		node->beat_owed = false;
+		break;
 	case WIRE_CONTINUE:
 		node->next.type = 0;
 		saving_cancel(node);
@@ -320,22 +323,29 @@ static void hear_dump(struct node *node, struct member *m)
 	begin_next(node);
 }
 
+static bool beats(const struct node *node)
+{
+	return node->beat_ns && !node->beat_owed;
+}
+
 /*
  * Of a connection without data only probes tell whether the other end lives, whole seconds
  * apart, and where the time is short the loss of one is taken for its death.  Data that is
- * lost is sent again, within a fraction of a second.
+ * lost is sent again, within a fraction of a second.  A root that is stopped gets no more
+ * than one: data that nobody reads are given up in the end.
  */
 static void beat(struct node *node)
 {
-	if (!node->beat_ns || ms_until(node->next_beat_ns))
+	if (!beats(node) || ms_until(node->next_beat_ns))
 		return;
 	wire_send(&node->root, WIRE_BEAT, WIRE_ALL, WIRE_ALL, NULL, 0);
+	node->beat_owed = true;
 	node->next_beat_ns = now_ns() + node->beat_ns;
 }
 
 static int patience(const struct node *node)
 {
-	int ms = node->beat_ns ? ms_until(node->next_beat_ns) : -1;
+	int ms = beats(node) ? ms_until(node->next_beat_ns) : -1;
 
 	return node->crowded && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
 }

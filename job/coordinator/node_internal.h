@@ -37,6 +37,7 @@ struct node {
 	bool crowded;			/* there was no room for the last rank, which waits */
 	struct wire root;
 	uint64_t beat_ns, next_beat_ns;	/* between two of WIRE_BEAT, 0: none; when one is due */
+	bool beat_owed;			/* the root has not answered the last one */
 	struct wire launch;		/* fd -1: there is none */
 	struct member **member;
 	size_t nr_members;

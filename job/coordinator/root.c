@@ -100,6 +100,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 		rank_came(root, n, h, data);
 	} else if (h->type == WIRE_LAUNCH) {
 		wire_send(&root->launch, h->type, h->rank, n->number, data, h->length);
+	} else if (h->type == WIRE_BEAT) {
+		wire_queue(&n->wire, h->type, h->rank, h->id, NULL, 0);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
 		phases_node_failed(root, n, h, data);
 	} else if (!r || r->home != n) {

@@ -97,7 +97,7 @@ enum wire_type {
 	WIRE_COPIED,		/* daemon → root: struct wire_copied */
 	WIRE_WRITE,		/* root → daemon: all ranks are copied, and go on */
 	WIRE_LAUNCH,		/* of launch/, either way; id: the number of the node, WIRE_ALL */
-	WIRE_BEAT,		/* daemon → root: nothing */
+	WIRE_BEAT,		/* daemon → root, and back: nothing */
 };
 
 struct wire_header {
