@@ -52,7 +52,19 @@ int namespace_refuse(pid_t pid, pid_t thread, const char *what)
 			   "(cr_checkpoint(1), CONTAINERS)", pid, what, pid, inner_pid(pid, thread));
 }
 
-static int namespace_check(const struct process_probe *probe)
+/* A thread may have left its process's: unshare(2) and setns(2) are for threads. */
+static int refuse_other(const struct process_probe *probe, pid_t tid, const char *kind)
+{
+	char what[64];
+
+	if (tid == probe->thread)
+		snprintf(what, sizeof(what), "is in another %s namespace", kind);
+	else
+		snprintf(what, sizeof(what), "has thread %d in another %s namespace", tid, kind);
+	return namespace_refuse(probe->pid, probe->thread, what);
+}
+
+static int check_thread(const struct process_probe *probe, pid_t tid)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		char name[16], theirs[64];
@@ -63,18 +75,29 @@ static int namespace_check(const struct process_probe *probe)
 		if (err == -ENOENT)	/* this kernel has no such namespaces */
 			continue;
 		if (err >= 0)
-			err = proc_link(probe->thread, name, theirs, sizeof(theirs));
+			err = proc_link(tid, name, theirs, sizeof(theirs));
+		if ((err == -ENOENT || err == -ESRCH) && tid != probe->thread)
+			return 0;	/* it has ended */
 		if (err < 0)
 			return report_errno(err, "process %d: cannot see its %s namespace",
 					    probe->pid, kinds[i]);
-		if (strcmp(own_name[i], theirs)) {
-			char what[40];
-
-			snprintf(what, sizeof(what), "is in another %s namespace", kinds[i]);
-			return namespace_refuse(probe->pid, probe->thread, what);
-		}
+		if (strcmp(own_name[i], theirs))
+			return refuse_other(probe, tid, kinds[i]);
 	}
 	return 0;
+}
+
+static int namespace_check(const struct process_probe *probe)
+{
+	DIR *threads = proc_list(probe->pid, "task");
+	int err = check_thread(probe, probe->thread), tid;
+
+	while (!err && (tid = proc_next(threads)) >= 0)
+		if (tid != probe->thread)
+			err = check_thread(probe, tid);
+	if (threads)
+		closedir(threads);
+	return err;
 }
 
 static int namespace_save(const struct process_probe *probe, Kcr__Process *p)
