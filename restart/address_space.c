@@ -91,13 +91,16 @@ static int map_flags(const Kcr__Vma *vma)
  * A System V segment is attached, so that the kernel counts the attachment.  The
  * inode number of its file is the shmid.
  */
-static int attach(const Kcr__Vma *vma, int fd, const char *label, struct script *s)
+static int attach(const Kcr__Vma *vma, int fd, struct script *s)
 {
 	int flags = vma->flags & KCR_VMA_WRITE ? 0 : SHM_RDONLY;
+	char label[RESTORER_LABEL];
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return report_errno(-errno, "%s", label);
+		return report_errno(-errno, "the segment at %" PRIx64, vma->start);
+	snprintf(label, sizeof(label), "shmat(segment %ju) at %" PRIx64, (uintmax_t)st.st_ino,
+		 vma->start);
 	if (vma->flags & KCR_VMA_EXEC)
 		flags |= SHM_EXEC;
 	script_call_expect(s, label, vma->start, SYS_shmat, st.st_ino, vma->start, flags, 0, 0, 0);
@@ -131,7 +134,7 @@ static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, st
 					   vma->name ? vma->name : "?");
 	}
 	if (is_whole_segment(r, vma))
-		return attach(vma, fd, label, s);
+		return attach(vma, fd, s);
 	script_call_expect(s, label, vma->start, SYS_mmap, vma->start, length, protection(vma),
 			   map_flags(vma), (uint64_t)(int64_t)fd, vma->file_id ? vma->offset : 0);
 	return 0;
