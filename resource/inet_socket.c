@@ -20,6 +20,7 @@
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
+#include "resource/socket_urgent.h"
 
 static bool match(const struct file_probe *probe)
 {
@@ -144,7 +145,10 @@ static bool is_wrapped(int fd)
 static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct pollfd p = { .fd = probe->fd };
+	int err = socket_urgent_check(t, probe);
 
+	if (err)
+		return err;
 	s->has_peer_outside = s->peer_outside = true;
 	/* Not reset, or the program has been told: it reads end of file. */
 	if (poll(&p, 1, 0) >= 0 && !(p.revents & POLLERR))
@@ -172,6 +176,9 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
 	if (is_wrapped(probe->fd))
 		return file_unsupported(t, "a TCP connection with encryption in the kernel");
+	err = socket_urgent_check(t, probe);
+	if (err)
+		return err;
 	if (find_peer(t, probe, &peer))
 		return -ENOMEM;
 	if (peer) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The parts of internet sockets: inet_socket.c, inet_bind.c, tcp_queue.c, tcp_waiting.c,
- * inet_rebuild.c.
+ * The parts of internet sockets: inet_socket.c, inet_bind.c, inet_diag.c, tcp_queue.c,
+ * tcp_waiting.c, inet_rebuild.c.
  */
 #ifndef KCR_RESOURCE_INET_SOCKET_H
 #define KCR_RESOURCE_INET_SOCKET_H

@@ -8,10 +8,7 @@
 #include "resource/not_accepted.h"
 
 #include <errno.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +17,7 @@
 #include "proc/clock.h"
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/inet_diag.h"
 #include "resource/inet_socket.h"
 #include "resource/socket.h"
 
@@ -42,26 +40,6 @@ struct queue {
 };
 
 /* ---- sock_diag ------------------------------------------------------------------------ */
-
-struct question {
-	struct nlmsghdr head;
-	struct inet_diag_req_v2 request;
-};
-
-/* A question about TCP sockets of this family; `flags` as NLM_F_DUMP. */
-static int ask(struct file_table *t, struct question *q, int flags)
-{
-	int fd = file_table_diag(t);
-
-	if (fd < 0)
-		return fd;
-	q->head.nlmsg_len = sizeof(*q);
-	q->head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	q->head.nlmsg_flags = NLM_F_REQUEST | flags;
-	q->request.sdiag_protocol = IPPROTO_TCP;
-	q->request.id.idiag_cookie[0] = q->request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	return send(fd, q, sizeof(*q), 0) == sizeof(*q) ? fd : -errno;
-}
 
 static uint32_t age_of(const struct nlmsghdr *head)
 {
@@ -114,12 +92,13 @@ static int take(struct file_table *t, struct queue *q, const struct nlmsghdr *he
 /* All that waits for the socket that listens at `at`. */
 static int list_once(struct file_table *t, int family, const uint8_t at[INET_END], struct queue *q)
 {
-	struct question question = {
-		.request = { .sdiag_family = family, .idiag_states = OPEN_STATES,
+	struct inet_question question = {
+		.request = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
+			     .idiag_states = OPEN_STATES,
 			     .idiag_ext = 1 << (INET_DIAG_INFO - 1) },
 	};
 	union { struct nlmsghdr head; char bytes[32768]; } answer;
-	int fd = ask(t, &question, NLM_F_DUMP), err = 0;
+	int fd = inet_diag_ask(t, &question, NLM_F_DUMP), err = 0;
 	bool done = false;
 
 	if (fd < 0)
@@ -272,34 +251,13 @@ static bool has_listener(struct file_table *t, const uint8_t remote[INET_END])
 	return false;
 }
 
-/* The other end of a connection on this machine, as sock_diag shows it; false: it has none. */
-static bool find_other_end(struct file_table *t, const uint8_t local[INET_END],
-			   const uint8_t remote[INET_END], struct inet_diag_msg *out)
-{
-	struct question q = { .request = { .sdiag_family = AF_INET6 } };
-	struct { struct nlmsghdr head; struct inet_diag_msg socket; char more[4096]; } answer;
-	int fd;
-
-	memcpy(q.request.id.idiag_src, remote, 16);
-	memcpy(&q.request.id.idiag_sport, remote + 16, 2);
-	memcpy(q.request.id.idiag_dst, local, 16);
-	memcpy(&q.request.id.idiag_dport, local + 16, 2);
-	fd = ask(t, &q, 0);
-	if (fd < 0 || recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.head) ||
-	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-	    answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(answer.socket)))
-		return false;
-	*out = answer.socket;
-	return true;
-}
-
 bool tcp_waiting_has(struct file_table *t, const struct file_probe *client)
 {
 	uint8_t local[INET_END], remote[INET_END];
 	struct inet_diag_msg other;
 
 	return inet_end_get(client->fd, false, local) && inet_end_get(client->fd, true, remote) &&
-	       find_other_end(t, local, remote, &other) && !other.idiag_inode &&
+	       inet_diag_end(t, remote, local, 0, &other) && !other.idiag_inode &&
 	       1 << other.idiag_state & OPEN_STATES && has_listener(t, remote);
 }
 
@@ -310,7 +268,7 @@ static uint32_t count_orphaned(struct file_table *t, const struct file_probe *pr
 	struct inet_diag_msg other;
 
 	if (!inet_end_get(probe->fd, false, local) || !inet_end_get(probe->fd, true, remote) ||
-	    !find_other_end(t, local, remote, &other) || other.idiag_inode ||
+	    !inet_diag_end(t, remote, local, 0, &other) || other.idiag_inode ||
 	    !(1 << other.idiag_state & CLOSED_STATES))
 		return 0;
 	return other.idiag_wqueue > 1 ? other.idiag_wqueue - 1 : 0;

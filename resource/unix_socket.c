@@ -23,6 +23,7 @@
 #include "resource/not_accepted.h"
 #include "resource/root_folder.h"
 #include "resource/socket.h"
+#include "resource/socket_urgent.h"
 #include "resource/unix_diag.h"
 
 #define NAME_OFFSET	offsetof(struct sockaddr_un, sun_path)
@@ -242,7 +243,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		u->has_shut_read = u->has_shut_write = true;
 		u->shut_read = state.shutdown & 1;
 		u->shut_write = state.shutdown & 2;
-		err = save_peer(t, probe, &state, u);
+		err = save_peer(t, probe, &state, u) ?: socket_urgent_check(t, probe);
 		if (!err && (u->connected || u->type == SOCK_DGRAM))
 			err = unix_queue_save(t, probe, u);
 	}
