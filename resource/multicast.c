@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The multicast groups that a socket has joined, saved among its options.  The kernel tells
- * no list of them, but for each group of the machine whether the socket is in it.
+ * no list of them, but for each group of the machine whether the socket is in it; one of AF_INET6 may be in IPv4
+ * groups, too.
  * Interfaces are known by their numbers.
  */
 #include "resource/multicast.h"
@@ -93,8 +94,8 @@ static bool parse_v6(const char *line, uint32_t *interface, struct sockaddr_stor
 	return true;
 }
 
-int multicast_save(const struct file_probe *probe, int family, Kcr__SocketOption ***list,
-		   size_t *count)
+static int save_groups_of(const struct file_probe *probe, int family, Kcr__SocketOption ***list,
+			  size_t *count)
 {
 	char *text = proc_text(PROC_SELF, family == AF_INET ? "net/igmp" : "net/igmp6", NULL);
 	uint32_t interface = 0;
@@ -111,6 +112,14 @@ int multicast_save(const struct file_probe *probe, int family, Kcr__SocketOption
 	}
 	free(text);
 	return err;
+}
+
+int multicast_save(const struct file_probe *probe, int family, Kcr__SocketOption ***list,
+		   size_t *count)
+{
+	int err = save_groups_of(probe, AF_INET, list, count);
+
+	return err || family == AF_INET ? err : save_groups_of(probe, AF_INET6, list, count);
 }
 
 bool multicast_is(const Kcr__SocketOption *o)

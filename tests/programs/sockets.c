@@ -420,6 +420,7 @@ static void fd_multicast(void)
 	struct sockaddr_in *from = (void *)&one.gsr_source;
 	struct sockaddr_in6 *c = (void *)&six.gr_group;
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
+	int both = socket(AF_INET6, SOCK_DGRAM, 0);
 	uint32_t mode;
 
 	*a = *b = *from = (struct sockaddr_in){ .sin_family = AF_INET };
@@ -431,10 +432,12 @@ static void fd_multicast(void)
 	NEED(!setsockopt(fd, IPPROTO_IP, MCAST_JOIN_GROUP, &all, sizeof(all)));
 	NEED(!setsockopt(fd, IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, &one, sizeof(one)));
 	NEED(!setsockopt(fd6, IPPROTO_IPV6, MCAST_JOIN_GROUP, &six, sizeof(six)));
+	NEED(!setsockopt(both, IPPROTO_IP, MCAST_JOIN_GROUP, &all, sizeof(all)));
 	checkpoint_here();
 	CHECK(count_sources(fd, IPPROTO_IP, &all.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
 	CHECK(count_sources(fd, IPPROTO_IP, &one.gsr_group, &mode) == 1 && mode == MCAST_INCLUDE);
 	CHECK(count_sources(fd6, IPPROTO_IPV6, &six.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
+	CHECK(count_sources(both, IPPROTO_IP, &all.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
 }
 
 static const struct check checks[] = {
