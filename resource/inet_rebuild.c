@@ -382,6 +382,13 @@ static int fill(int fd, const Kcr__File *from)
 	return err;
 }
 
+/* Ends what the program had ended of a connection that is complete otherwise. */
+static void shut_again(int fd, const Kcr__InetSocket *s)
+{
+	if (s->has_shut)
+		shutdown(fd, s->shut);
+}
+
 static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 {
 	const Kcr__File *client = a, *server = b;
@@ -399,6 +406,10 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 		err = fill(r->file_fd[client->id - 1], client);
 	if (!err)
 		err = fill(r->file_fd[server->id - 1], server);
+	if (!err) {
+		shut_again(r->file_fd[client->id - 1], client->inet_socket);
+		shut_again(r->file_fd[server->id - 1], server->inet_socket);
+	}
 	return err;
 }
 
@@ -426,6 +437,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 		usleep(1000);	/* a reset discards what has not arrived */
 	if (!err && has_ended(s))
 		shutdown(fd[1], SHUT_WR);
+	shut_again(fd[1], s);
 	if (!err && s->state != TCP_CLOSE_WAIT && s->state != TCP_LAST_ACK &&
 	    s->state != TCP_CLOSING && s->state != TCP_TIME_WAIT)
 		setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -470,6 +482,7 @@ static int connect_client(struct rebuild *r, int listener, const Kcr__File *clie
 		return fd;
 	if (has_ended(s))
 		shutdown(fd, SHUT_WR);
+	shut_again(fd, s);
 	return rebuild_put(r, client->id, fd);
 }
 

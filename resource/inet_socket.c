@@ -17,10 +17,15 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/inet_diag.h"
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
 #include "resource/socket_urgent.h"
+
+/* Directions, as sock_diag has them. */
+#define ENDED_READ	1
+#define ENDED_WRITE	2
 
 static bool match(const struct file_probe *probe)
 {
@@ -156,6 +161,20 @@ static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr_
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
 }
 
+/*
+ * Has the program ended its receiving direction (SHUT_RD)?  Until the peer's end has come,
+ * poll(2) shows nothing else as that.
+ */
+static void save_shut_read(const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd, .events = POLLRDHUP };
+
+	s->has_shut = (s->state == TCP_ESTABLISHED || s->state == TCP_FIN_WAIT1 ||
+		       s->state == TCP_FIN_WAIT2) &&
+		      poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP;
+	s->shut = SHUT_RD;
+}
+
 static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct tcp_info info = {};
@@ -176,6 +195,7 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
 	if (is_wrapped(probe->fd))
 		return file_unsupported(t, "a TCP connection with encryption in the kernel");
+	save_shut_read(probe, s);
 	err = socket_urgent_check(t, probe);
 	if (err)
 		return err;
@@ -198,19 +218,20 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	return file_table_is_dry(t) ? 0 : tcp_receive_queue_save(probe, s);
 }
 
-/*
- * poll(2) shows shutdown(2) of the receiving direction, and of both.  Unread datagrams
- * have addresses that a restart could not send from.
- */
+/* Unread datagrams have addresses that a restart could not send from. */
 static void save_udp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLRDHUP };
+	bool dry = file_table_is_dry(t);
+	uint8_t shut = dry ? 0 : inet_diag_udp_shutdown(t, probe, s->family);
 
-	if (poll(&p, 1, 0) <= 0)
-		return;
-	s->has_shut = p.revents & POLLRDHUP;
-	s->shut = p.revents & POLLHUP ? SHUT_RDWR : SHUT_RD;
-	if (!s->has_shut && p.revents & POLLIN && !file_table_is_dry(t))
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP)	/* without sock_diag */
+		shut |= p.revents & POLLHUP ? ENDED_READ | ENDED_WRITE : ENDED_READ;
+	if (shut) {
+		s->has_shut = true;
+		s->shut = shut == ENDED_READ ? SHUT_RD : shut == ENDED_WRITE ? SHUT_WR : SHUT_RDWR;
+	}
+	if (!(shut & ENDED_READ) && p.revents & POLLIN && !dry)
 		report_warn("process %d: datagrams that it has not read are not saved (%s)",
 			    probe->pid, probe->link);
 }

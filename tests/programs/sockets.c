@@ -376,25 +376,56 @@ static void fd_filter(void)
 
 /* ---- udp_shut ---- */
 
-/* UDP sockets that were shut: to read, and both ways. */
+/* UDP sockets that were shut: to read, both ways, and to write. */
 static void fd_udp_shut(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(9) };
-	int fd[2];
+	const int how[3] = { SHUT_RD, SHUT_RDWR, SHUT_WR };
+	int fd[3];
 	char byte;
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
 		NEED(!connect(fd[i], (struct sockaddr *)&address, sizeof(address)));
+		NEED(!shutdown(fd[i], how[i]));
 	}
-	NEED(!shutdown(fd[0], SHUT_RD) && !shutdown(fd[1], SHUT_RDWR));
 	NEED(!recv(fd[0], &byte, 1, 0) && !recv(fd[1], &byte, 1, 0));
 	checkpoint_here();
 	alarm(10);		/* or they wait for ever */
 	CHECK(!recv(fd[0], &byte, 1, 0) && !recv(fd[1], &byte, 1, 0));
+	CHECK(recv(fd[2], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 	CHECK(send(fd[0], "x", 1, MSG_NOSIGNAL) == 1);
 	CHECK(send(fd[1], "x", 1, MSG_NOSIGNAL) == -1);
+	CHECK(send(fd[2], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+}
+
+/* ---- tcp_shut ---- */
+
+/* A TCP connection that one side reads no more from, with data in it, and that it writes to. */
+static void fd_tcp_shut(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int listener, client, server;
+	char text[8];
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)));
+	NEED(!listen(listener, 5) && !getsockname(listener, (struct sockaddr *)&address, &length));
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(client >= 0 && !connect(client, (struct sockaddr *)&address, sizeof(address)));
+	server = accept(listener, NULL, NULL);
+	NEED(server >= 0 && send(client, "abc", 3, 0) == 3);
+	check_sleep_ms(100);
+	NEED(!shutdown(server, SHUT_RD));
+	checkpoint_here();
+	alarm(10);		/* or it waits for ever */
+	CHECK(recv(server, text, 8, 0) == 3 && !memcmp(text, "abc", 3));
+	CHECK(recv(server, text, 8, 0) == 0);
+	CHECK(send(server, "de", 2, 0) == 2 && recv(client, text, 8, 0) == 2);
+	CHECK(recv(client, text, 8, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
 
 /* ---- multicast ---- */
@@ -450,6 +481,7 @@ static const struct check checks[] = {
 	{ "owner", fd_owner },
 	{ "filter", fd_filter },
 	{ "udp_shut", fd_udp_shut },
+	{ "tcp_shut", fd_tcp_shut },
 	{ "multicast", fd_multicast },
 	{ }
 };
