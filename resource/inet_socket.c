@@ -236,6 +236,21 @@ static void save_udp(struct file_table *t, const struct file_probe *probe, Kcr__
 			    probe->pid, probe->link);
 }
 
+/* A place that the program had peeked to (SO_PEEK_OFF) is lost with the datagrams before it. */
+static void forget_peeked(const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd, .events = POLLIN };
+	const int start = 0;
+
+	for (size_t i = 0; i < s->n_option && poll(&p, 1, 0) > 0; i++) {
+		Kcr__SocketOption *o = s->option[i];
+
+		if (o->level == SOL_SOCKET && o->name == SO_PEEK_OFF &&
+		    o->value.len == sizeof(start) && p.revents & POLLIN)
+			memcpy(o->value.data, &start, sizeof(start));
+	}
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
@@ -262,6 +277,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!err)
 		err = socket_options_save(t, probe, s->family, s->type, s->protocol, &s->option,
 					  &s->n_option);
+	if (!err && s->protocol == IPPROTO_UDP)
+		forget_peeked(probe, s);
 	if (!err && s->protocol == IPPROTO_UDP)
 		err = multicast_save(probe, s->family, &s->option, &s->n_option);
 	return err;

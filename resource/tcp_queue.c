@@ -30,6 +30,22 @@ static int set(int fd, int name, int value)
 	return setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value)) ? -errno : 0;
 }
 
+/* Peeks from the beginning, wherever the program is (SO_PEEK_OFF, of TCP since 6.9). */
+static ssize_t peek_unread(int fd, void *data, size_t size)
+{
+	int offset = socket_value(fd, SO_PEEK_OFF), none = -1, err;
+	ssize_t got;
+
+	if (offset >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
+	got = recv(fd, data, size, MSG_PEEK | MSG_DONTWAIT);
+	err = errno;
+	if (offset >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
+	errno = err;
+	return got;
+}
+
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	int unread = 0, err = 0;
@@ -41,7 +57,7 @@ int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s)
 	data = malloc(unread);
 	if (!data)
 		return report_errno(-ENOMEM, "saving a socket");
-	got = recv(probe->fd, data, unread, MSG_PEEK | MSG_DONTWAIT);
+	got = peek_unread(probe->fd, data, unread);
 	if (got > 0) {
 		s->has_receive_queue = true;
 		err = file_bytes(&s->receive_queue, data, got);
@@ -214,7 +230,7 @@ static int add_unread(int fd, ProtobufCBinaryData *out)
 	out->data = malloc(unread);
 	if (!out->data)
 		return -ENOMEM;
-	got = recv(fd, out->data, unread, MSG_PEEK | MSG_DONTWAIT);
+	got = peek_unread(fd, out->data, unread);
 	if (got != unread)
 		return -EAGAIN;
 	out->len = got;

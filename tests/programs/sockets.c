@@ -109,6 +109,43 @@ static void fd_udp(void)
 	CHECK(recv(bound, text, 64, 0) == 8 && !memcmp(text, "datagram", 8));
 }
 
+/* ---- peek_off ---- */
+
+static int peek_offset(int fd)
+{
+	socklen_t length = sizeof(int);
+	int value = -2;
+
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &value, &length));
+	return value;
+}
+
+/* UDP sockets that peek at a moving place (SO_PEEK_OFF), one of them in what may be lost. */
+static void fd_peek_off(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int fd[2], sender = socket(AF_INET, SOCK_DGRAM, 0), start = 0;
+	char text[64];
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		address.sin_port = 0;
+		NEED(fd[i] >= 0 && !bind(fd[i], (struct sockaddr *)&address, sizeof(address)));
+		NEED(!getsockname(fd[i], (struct sockaddr *)&address, &length));
+		NEED(!setsockopt(fd[i], SOL_SOCKET, SO_PEEK_OFF, &start, sizeof(start)));
+	}
+	NEED(sendto(sender, "abc", 3, 0, (struct sockaddr *)&address, length) == 3);
+	NEED(recv(fd[1], text, 2, MSG_PEEK) == 2 && peek_offset(fd[1]) == 2);
+	checkpoint_here();
+	CHECK(peek_offset(fd[0]) == 0);
+	recv(fd[1], text, 64, MSG_DONTWAIT);
+	CHECK(peek_offset(fd[1]) == 0);
+	CHECK(sendto(sender, "datagram", 8, 0, (struct sockaddr *)&address, length) == 8);
+	CHECK(recv(fd[1], text, 4, MSG_PEEK) == 4 && peek_offset(fd[1]) == 4);
+}
+
 /* ---- unix ---- */
 
 static int pairs[3][2];
@@ -475,6 +512,7 @@ static const struct check checks[] = {
 	{ "tcp", fd_tcp },
 	{ "tcp_port", fd_tcp_port },
 	{ "udp", fd_udp },
+	{ "peek_off", fd_peek_off },
 	{ "unix", fd_unix },
 	{ "unix_listen", fd_unix_listen },
 	{ "netlink", fd_netlink },
