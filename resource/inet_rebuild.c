@@ -525,6 +525,16 @@ int inet_socket_complete(struct rebuild *r, const Kcr__File *file)
 	return err ? rebuild_error(file, err, "a client cannot connect to it") : 0;
 }
 
+/* All are connected and filled. */
+int inet_socket_deliver(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = r->file_fd[file->id - 1];
+
+	if (fd >= 0)
+		socket_options_finish(fd, file->inet_socket->option, file->inet_socket->n_option);
+	return 0;
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file)

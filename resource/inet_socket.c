@@ -291,4 +291,5 @@ const struct file_kind file_kind_inet_socket = {
 	.save = save,
 	.open = inet_socket_open,
 	.complete = inet_socket_complete,
+	.deliver = inet_socket_deliver,
 };

@@ -51,5 +51,6 @@ void inet_bind_end(const struct rebuild *r, const Kcr__File *file);
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
 int inet_socket_complete(struct rebuild *r, const Kcr__File *file);
+int inet_socket_deliver(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_INET_SOCKET_H */

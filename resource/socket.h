@@ -19,6 +19,8 @@ int socket_option_add(Kcr__SocketOption ***list, size_t *count, int level, int n
 		      const void *value, size_t length);
 /* Options that need a privilege are skipped without it. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
+/* Those that would be in the way before all sockets are connected and filled. */
+void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count);
 
 /* Sets a buffer of `size` bytes, which the kernel doubles; beyond the limit with privilege. */
 void socket_force_buffer(int fd, int name, int size);

@@ -401,7 +401,7 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 }
 
 /* Fills queues with descriptors in them, and what else was not done because of these. */
-int unix_socket_deliver(struct rebuild *r, const Kcr__File *file)
+static int deliver_rights(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
 	const Kcr__File *peer = find_peer(r, file);
@@ -423,6 +423,16 @@ int unix_socket_deliver(struct rebuild *r, const Kcr__File *file)
 	}
 	if (!err)
 		unix_socket_shut(file, fd);
+	return err;
+}
+
+int unix_socket_deliver(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	int fd = r->file_fd[file->id - 1], err = deliver_rights(r, file);
+
+	if (!err && fd >= 0 && !r->borrowed[file->id - 1])
+		socket_options_finish(fd, u->option, u->n_option);
 	return err;
 }
 
