@@ -26,7 +26,7 @@
 #define RECEIVE_LOCKED	2
 #define OPTION_MAX	64
 
-#define O(family, level, name, when)	{ family, level, name, when }
+#define O(family, level, name, when)	{ family, level, name, when, #name }
 
 static const struct option {
 	int family;			/* 0: any */
@@ -36,6 +36,7 @@ static const struct option {
 		LATE,			/* set when all queues are filled: it would be in the way */
 		SINGLE,			/* the kernel itself sets it in connections, or refuses to */
 	} when;
+	const char *text;
 } options[] = {
 	O(0, SOL_SOCKET, SO_REUSEADDR, EARLY), O(0, SOL_SOCKET, SO_REUSEPORT, EARLY),
 	O(0, SOL_SOCKET, SO_KEEPALIVE, EARLY), O(0, SOL_SOCKET, SO_BROADCAST, EARLY),
@@ -236,12 +237,44 @@ void socket_force_buffer(int fd, int name, int size)
 	identity_lower(raised);
 }
 
-static bool is_late(const Kcr__SocketOption *o)
+/* Its row; NULL: none. */
+static const struct option *find_option(const Kcr__SocketOption *o)
 {
 	for (size_t i = 0; i < NR_OPTIONS; i++)
 		if (options[i].level == o->level && options[i].name == o->name)
-			return options[i].when == LATE;
-	return false;
+			return &options[i];
+	return NULL;
+}
+
+static bool is_late(const Kcr__SocketOption *o)
+{
+	const struct option *row = find_option(o);
+
+	return row && row->when == LATE;
+}
+
+/*
+ * Says once of each option that it could not be set; not of a connection that has it already,
+ * or came without what is for binding only.
+ */
+static void warn_lost(int fd, const Kcr__SocketOption *o, int error)
+{
+	static bool warned[NR_OPTIONS];
+	const struct option *row = find_option(o);
+	char now[OPTION_MAX];
+	socklen_t length = sizeof(now);
+
+	if ((!getsockopt(fd, o->level, o->name, now, &length) && length == o->value.len &&
+	     !memcmp(now, o->value.data, length)) ||
+	    (o->level == IPPROTO_IPV6 && o->name == IPV6_V6ONLY && error == EINVAL))
+		return;
+	if (!row)
+		report_verbose("an option of a socket (%d, %d) cannot be set", o->level, o->name);
+	else if (!warned[row - options])
+		report_warn("an option of a socket cannot be set again, %s: %s", row->text,
+			    strerror(error));
+	if (row)
+		warned[row - options] = true;
 }
 
 static bool set_option(int fd, const Kcr__SocketOption *o)
@@ -276,8 +309,7 @@ static void set_options(int fd, Kcr__SocketOption *const *list, size_t count, bo
 			report_warn("a socket cannot join a multicast group again: %s",
 				    strerror(errno));
 		else
-			report_verbose("an option of a socket (%d, %d) cannot be set", o->level,
-				       o->name);
+			warn_lost(fd, o, errno);
 	}
 }
 

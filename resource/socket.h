@@ -17,7 +17,7 @@ int socket_options_save(struct file_table *t, const struct file_probe *probe, in
 /* Adds one option to a list. */
 int socket_option_add(Kcr__SocketOption ***list, size_t *count, int level, int name,
 		      const void *value, size_t length);
-/* Options that need a privilege are skipped without it. */
+/* An option that cannot be set, as one that needs a privilege, is skipped with a warning. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
 /* Those that would be in the way before all sockets are connected and filled. */
 void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count);

@@ -145,7 +145,29 @@ static void options_unix(void)
 	check_options(list, COUNT(list));
 }
 
+/* ---- device ---- */
+
+/* Two sockets for an interface only, the argument, which may be missing later. */
+static void options_device(void)
+{
+	char name[16];
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		socklen_t length = sizeof(name);
+
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		NEED(fd[i] >= 0 && !setsockopt(fd[i], SOL_SOCKET, SO_BINDTODEVICE, check_argument,
+					       strlen(check_argument)));
+		NEED(!getsockopt(fd[i], SOL_SOCKET, SO_BINDTODEVICE, name, &length) && length);
+	}
+	checkpoint_here();
+	for (int i = 0; i < 2; i++)
+		CHECK(fcntl(fd[i], F_GETFD) >= 0);
+}
+
 static const struct check checks[] = {
+	{ "device", options_device },
 	{ "tcp", options_tcp },
 	{ "udp", options_udp },
 	{ "filled", options_filled },
