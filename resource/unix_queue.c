@@ -23,6 +23,7 @@
 #include "resource/unix_diag.h"
 
 #define PASSED_MAX	253	/* in a message */
+#define PIECE		16384	/* of a stream, which is sent as a whole or not at all */
 
 struct peeked {
 	char *data;
@@ -230,7 +231,7 @@ static int add(struct file_table *t, const struct file_probe *probe, Kcr__UnixSo
 		}
 		set_offset(probe->fd, *offset + p->length);
 	}
-	if (u->type == SOCK_STREAM && !p->nr_fds && !u->n_message)
+	if (u->type == SOCK_STREAM && !p->nr_fds && !p->has_from && !u->n_message)
 		err = add_stream(u, p);
 	else
 		err = add_message(t, probe, u, p);
@@ -317,8 +318,14 @@ int unix_queue_collect(struct file_table *t, const struct file_probe *probe)
 static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__File *file)
 {
 	int usual = socket_value(fd, SO_SNDBUF), size = usual;
-	ssize_t sent = sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent;
 
+	/* Or a part of a stream is sent, if the program has made the buffer small. */
+	if (usual > 0 && length > (size_t)usual / 4 && socket_value(fd, SO_TYPE) == SOCK_STREAM) {
+		size = 4 * length;
+		socket_force_buffer(fd, SO_SNDBUF, size);
+	}
+	sent = sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE) && size < 1 << 28) {
 		size *= 2;
 		socket_force_buffer(fd, SO_SNDBUF, size);
@@ -346,8 +353,8 @@ int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file)
 	const Kcr__UnixSocket *u = file->unix_socket;
 	int err = 0;
 
-	for (size_t at = 0; at < u->stream.len && !err; at += 16384) {
-		size_t length = u->stream.len - at < 16384 ? u->stream.len - at : 16384;
+	for (size_t at = 0; at < u->stream.len && !err; at += PIECE) {
+		size_t length = u->stream.len - at < PIECE ? u->stream.len - at : PIECE;
 		struct iovec v = { u->stream.data + at, length };
 
 		err = send_all(fd, &(struct msghdr){ .msg_iov = &v, .msg_iovlen = 1 }, length,
@@ -395,11 +402,13 @@ struct send_step {
 	int fd;
 };
 
-static int send_one(const struct rebuild *r, const struct send_step *step, bool tells_from)
+/* `size` bytes at `at` of a message; its descriptors come with the first. */
+static int send_piece(const struct rebuild *r, const struct send_step *step, bool tells_from,
+		      size_t at, size_t size)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(PASSED_MAX * sizeof(int)) +
 					      CMSG_SPACE(sizeof(struct ucred))] = {};
-	struct iovec v = { step->m->data.data, step->m->data.len };
+	struct iovec v = { step->m->data.data + at, size };
 	struct msghdr message = {
 		.msg_name = (void *)step->to, .msg_namelen = step->length,
 		.msg_iov = &v, .msg_iovlen = 1,
@@ -412,8 +421,23 @@ static int send_one(const struct rebuild *r, const struct send_step *step, bool 
 		c = put_from(step->m, &message);
 		length = CMSG_SPACE(sizeof(struct ucred));
 	}
-	message.msg_controllen = length + put_rights(r, step->m, c);
-	return send_all(step->fd, &message, step->m->data.len, step->file);
+	message.msg_controllen = length + (at ? 0 : put_rights(r, step->m, c));
+	return send_all(step->fd, &message, size, step->file);
+}
+
+static int send_one(const struct rebuild *r, const struct send_step *step, bool tells_from)
+{
+	size_t all = step->m->data.len, at = 0;
+	bool stream = step->file->unix_socket->type == SOCK_STREAM;
+	int err;
+
+	do {
+		size_t size = stream && all - at > PIECE ? PIECE : all - at;
+
+		err = send_piece(r, step, tells_from, at, size);
+		at += size;
+	} while (!err && at < all);
+	return err;
 }
 
 /* Without permission to be that user, the message is the caller's. */

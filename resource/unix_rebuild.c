@@ -187,7 +187,7 @@ static bool put_stdio(struct rebuild *r, const Kcr__File *file)
 	static const int order[] = { 1, 2, 0 };
 
 	if (!file->unix_socket->peer_outside || file->unix_socket->stream.len ||
-	    unix_queue_has_rights(file->unix_socket))
+	    file->unix_socket->n_message)
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (rebuild_has_number(r, file->id, order[i]))

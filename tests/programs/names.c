@@ -222,13 +222,13 @@ static void send_as(int i, const struct sockaddr_un *to)
 	NEED(!length || !name.sun_path[0] || !unlink(name.sun_path));
 }
 
-/* Who is said to have sent the next datagram, by which name? */
-static struct ucred receive(int fd, struct sockaddr_un *name, size_t *length)
+/* Who is said to have sent the next datagram, or byte of a stream, by which name? */
+static struct ucred receive(int fd, struct sockaddr_un *name, size_t *length, char *byte)
 {
-	char control[CMSG_SPACE(sizeof(struct ucred))], byte;
-	struct iovec v = { &byte, 1 };
+	char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec v = { byte, 1 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_name = name,
-			    .msg_namelen = sizeof(*name), .msg_control = control,
+			    .msg_namelen = name ? sizeof(*name) : 0, .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	struct ucred from = {};
 
@@ -248,6 +248,7 @@ static void unread_senders(void)
 	struct ucred from;
 	size_t length;
 	pid_t child;
+	char byte;
 
 	NEED(!chmod("receiver", 0777) && !chmod(".", 0777));
 	NEED(!setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
@@ -261,7 +262,7 @@ static void unread_senders(void)
 	NEED(waitpid(child, &status, 0) == child && !status);
 	checkpoint_here();
 	for (int i = 0; i < 3; i++) {
-		from = receive(receiver, &name, &length);
+		from = receive(receiver, &name, &length, &byte);
 		CHECK(from.pid == child && from.uid == 1000 && from.gid == 1001);
 		CHECK(!senders[i][0] || !strncmp(name.sun_path, senders[i], 8));
 		CHECK(i || (length == 11 && !memcmp(name.sun_path, senders[0], 9)));
@@ -270,8 +271,41 @@ static void unread_senders(void)
 	CHECK(access("removed", F_OK) && !unlink("receiver"));
 }
 
+/* Bytes of a stream from senders that are gone, more than are sent at once (SO_PASSCRED). */
+static void stream_senders(void)
+{
+	static char data[60000];
+	struct ucred from = {};
+	int pair[2], on = 1, status;
+	size_t length;
+	pid_t child;
+
+	NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	NEED(!setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
+	check_fill(data, sizeof(data), 7);
+	child = fork();
+	if (!child) {
+		NEED(!setgid(1001) && !setuid(1000));
+		NEED(send(pair[0], data, sizeof(data), 0) == sizeof(data));
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && !status);
+	NEED(send(pair[0], "x", 1, 0) == 1);
+	checkpoint_here();
+	for (size_t i = 0; i < sizeof(data); i++) {
+		from = receive(pair[1], NULL, &length, &data[i]);
+		if (from.pid != child || from.uid != 1000 || from.gid != 1001)
+			break;
+	}
+	CHECK(from.pid == child && from.uid == 1000 && from.gid == 1001);
+	CHECK(check_filled(data, sizeof(data), 7));
+	from = receive(pair[1], NULL, &length, data);
+	CHECK(from.uid == 0 && from.pid == getpid() && *data == 'x');
+}
+
 static const struct check checks[] = {
 	{ "senders", unread_senders },
+	{ "stream_senders", stream_senders },
 	{ "same_name", same_name },
 	{ "removed_name", removed_name },
 	{ "removed_folder", removed_folder },
