@@ -87,6 +87,7 @@ static int save_queue(const struct file_table *t, const struct file_probe *probe
 {
 	const struct file_probe *master = find_side(t, index, true);
 	const struct file_probe *slave = find_side(t, index, false);
+	uint32_t stopped;
 	int again = -1, err;
 
 	if (!master || file_table_is_dry(t) || probe != (terminal->pty_master ? master : slave))
@@ -96,8 +97,10 @@ static int save_queue(const struct file_table *t, const struct file_probe *probe
 	if (!slave && again < 0)
 		return 0;
 	err = terminal_queue_save(master->fd, slave ? slave->fd : again, terminal->pty_master,
-				  &terminal->contents);
+				  &terminal->contents, &stopped);
 	terminal->has_contents = terminal->contents.len;
+	terminal->has_stopped = terminal->pty_master && stopped;
+	terminal->stopped = terminal->has_stopped ? stopped : 0;
 	if (again >= 0)
 		close(again);
 	return err ? file_save_error(probe, err, "cannot save its queue") : 0;
@@ -263,7 +266,7 @@ static int open_side(struct rebuild *r, const Kcr__File *file, int master)
 			rebuild_put(r, file->id, fd);
 }
 
-/* Refills the queues, once all settings are restored. */
+/* Refills the queues and stops them, once all settings are restored. */
 static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 {
 	int slave = -1, again = -1, err = 0;
@@ -281,6 +284,8 @@ static int fill_queues(struct rebuild *r, const Kcr__File *file, int master)
 			err = terminal_queue_fill(master, slave, f->terminal->pty_master,
 						  &f->terminal->contents);
 	}
+	if (slave >= 0 && !err)
+		err = terminal_queue_stop(master, slave, file->terminal->stopped);
 	if (again >= 0)			/* the master's readers find that it has hung up */
 		close(again);
 	return err ? rebuild_error(file, err, "cannot fill it") : 0;

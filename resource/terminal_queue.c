@@ -5,11 +5,15 @@
  * side, with all conversions and special characters off meanwhile (file_save.c
  * blocks signals).  An incomplete line is only visible when the terminal is not
  * in canonical mode; written back in that mode, lines are lines again.
+ *
+ * A terminal whose output is stopped, by Ctrl-S or tcflow(3), takes nothing: it is started
+ * meanwhile.  No write here waits for ever, as nobody could end that.
  */
 #include "resource/terminal.h"
 
 #include <asm/termbits.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +22,8 @@
 
 #define LINE_ROOM	4096	/* bytes: of the line discipline; no line is longer */
 #define ARRIVAL_MS	500	/* for all that was written back, if the machine is busy */
+#define ROOM_MS		10000	/* for room to write, which the kernel makes in the background */
+#define CTRL_S		'\x13'
 
 /* Input passes unchanged, except that line ends count in canonical mode. */
 static struct termios2 quiet_input(const struct termios2 *modes)
@@ -77,17 +83,94 @@ static int take(int fd, const struct termios2 *lines, ProtobufCBinaryData *data)
 	return 0;
 }
 
+/* O_NONBLOCK is the program's, too, which has the same open file. */
 static int put(int fd, const uint8_t *data, size_t length)
 {
-	for (size_t at = 0; at < length;) {
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	int flags = fcntl(fd, F_GETFL), err = 0;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	for (size_t at = 0; at < length && !err;) {
 		ssize_t n = write(fd, data + at, length - at);
 
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
+		if (n >= 0)
 			at += n;
+		else if (errno == EAGAIN)
+			err = poll(&room, 1, ROOM_MS) > 0 ? 0 : -ETIMEDOUT;
+		else if (errno != EINTR)
+			err = -errno;
 	}
-	return 0;
+	fcntl(fd, F_SETFL, flags);
+	return err;
+}
+
+static bool has_room(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLOUT;
+}
+
+/*
+ * Starts what is stopped, and says what that was (enum terminal_stop); nothing is unread at
+ * the master, so that the slave has no room only if it is stopped.  TCOON alone does not
+ * start what a character has stopped; that IXON is turned off does, and lets out the echo
+ * of what was typed meanwhile.
+ */
+static uint32_t start_all(int master, int slave, const struct termios2 *modes)
+{
+	struct termios2 with = *modes, without = *modes;
+	uint32_t stopped = 0;
+
+	if (!has_room(master)) {
+		ioctl(master, TCXONC, TCOON);
+		stopped |= has_room(master) ? TERMINAL_INPUT_STOPPED : 0;
+	}
+	if (has_room(slave))
+		return stopped;
+	ioctl(slave, TCXONC, TCOON);
+	stopped |= has_room(slave) ? TERMINAL_OUTPUT_STOPPED : TERMINAL_STOPPED_BY_CHARACTER;
+	with.c_iflag |= IXON;
+	without.c_iflag &= ~IXON;
+	ioctl(slave, TCSETS2, &with);
+	ioctl(slave, TCSETS2, &without);
+	ioctl(slave, TCSETS2, modes);
+	return stopped;
+}
+
+/* Such a stop is ended by the start character: so it takes the stop character to make it. */
+static int stop_by_character(int master, int slave)
+{
+	struct termios2 modes, with;
+	uint8_t stop;
+	int err;
+
+	if (ioctl(slave, TCGETS2, &modes))
+		return -errno;
+	with = modes;
+	with.c_iflag |= IXON;
+	if (!with.c_cc[VSTOP])
+		with.c_cc[VSTOP] = CTRL_S;
+	stop = with.c_cc[VSTOP];
+	err = ioctl(slave, TCSETS2, &with) ? -errno : put(master, &stop, 1);
+	for (int i = 0; i < ARRIVAL_MS && !err && has_room(slave); i++)
+		usleep(1000);
+	ioctl(slave, TCSETS2, &modes);
+	return err;
+}
+
+int terminal_queue_stop(int master, int slave, uint32_t stopped)
+{
+	int err = 0;
+
+	if (stopped & TERMINAL_STOPPED_BY_CHARACTER)
+		err = stop_by_character(master, slave);
+	if (stopped & TERMINAL_OUTPUT_STOPPED && ioctl(slave, TCXONC, TCOOFF))
+		err = -errno;
+	if (stopped & TERMINAL_INPUT_STOPPED && ioctl(master, TCXONC, TCOOFF))
+		err = -errno;
+	return err;
 }
 
 /* What FIONREAD returns when all has arrived: whole lines, without end-of-file characters. */
@@ -191,27 +274,38 @@ static int save_slave(int master, int slave, ProtobufCBinaryData *data)
 	return err ?: terminal_queue_fill(master, slave, false, data);
 }
 
-/* In packet mode every read would begin with a status byte. */
-static int save_master(int master, int slave, ProtobufCBinaryData *data)
+/*
+ * What is unread at the master comes out first and goes back last, for either side: only so
+ * is it known whether the output is stopped.  In packet mode every read would begin with a
+ * status byte.
+ */
+int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data,
+			uint32_t *stopped)
 {
-	int packets = 0, off = 0, err;
+	ProtobufCBinaryData output = {}, *queue = of_master ? data : &output;
+	int packets = 0, off = 0, err, filled, halted;
+	struct termios2 modes;
 
+	*stopped = 0;
+	*data = output;
+	if (ioctl(slave, TCGETS2, &modes))
+		return -errno;
 	ioctl(master, TIOCGPKT, &packets);
 	if (packets)
 		ioctl(master, TIOCPKT, &off);
 	/* Input still in transit is echoed first: poll(2) waits for that. */
 	poll(&(struct pollfd){ .fd = slave, .events = POLLIN }, 1, 0);
-	err = take(master, NULL, data);
-	if (!err)
-		err = terminal_queue_fill(master, slave, true, data);
+	err = take(master, NULL, queue);
+	if (!err) {
+		*stopped = start_all(master, slave, &modes);
+		err = take(master, NULL, queue);
+	}
+	if (!err && !of_master)
+		err = save_slave(master, slave, data);
+	filled = terminal_queue_fill(master, slave, true, queue);
+	halted = terminal_queue_stop(master, slave, *stopped);
 	if (packets)
 		ioctl(master, TIOCPKT, &packets);
-	return err;
-}
-
-int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data)
-{
-	data->len = 0;
-	data->data = NULL;
-	return of_master ? save_master(master, slave, data) : save_slave(master, slave, data);
+	free(output.data);
+	return err ?: filled ?: halted;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pseudo-terminals of which both ends are inside; lines to devices. */
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
@@ -186,6 +187,69 @@ static void fd_pty_node(void)
 	CHECK(!stat(ptsname(master), &st) && st.st_uid == 1000);
 }
 
+/* ---- pty_stopped ---- */
+
+static bool has_room(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, ms) == 1 && p.revents & POLLOUT;
+}
+
+static void wait_for_stop(int fd)
+{
+	for (int i = 0; i < 1000 && has_room(fd, 0); i++)
+		check_sleep_ms(10);
+	NEED(!has_room(fd, 0));
+}
+
+/* All of it comes from the master. */
+static bool reads_all(int master, const char *expected)
+{
+	size_t length = strlen(expected), at = 0;
+	struct pollfd p = { .fd = master, .events = POLLIN };
+	char text[64];
+	ssize_t got;
+
+	while (at < length && poll(&p, 1, 10000) == 1) {
+		got = read(master, text + at, sizeof(text) - at);
+		if (got <= 0)
+			break;
+		at += got;
+	}
+	return at == length && !memcmp(text, expected, length);
+}
+
+/*
+ * Pseudo-terminals with unread output that are stopped: by Ctrl-S, with a line typed
+ * since; by tcflow(3), which Ctrl-Q does not end; and one that takes no input.
+ */
+static void fd_pty_stopped(void)
+{
+	int typed, called, deaf, masters[] = { open_pair(&typed), open_pair(&called),
+					       open_pair(&deaf) };
+	char text[8];
+
+	NEED(write(typed, "before", 6) == 6 && write(called, "before", 6) == 6);
+	NEED(write(masters[0], "\x13", 1) == 1);
+	wait_for_stop(typed);
+	NEED(write(masters[0], "ab\n", 3) == 3);
+	NEED(!tcflow(called, TCOOFF) && !has_room(called, 0));
+	NEED(write(masters[2], "ab\n", 3) == 3 && reads_all(masters[2], "ab\r\n"));
+	NEED(!tcflow(masters[2], TCOOFF) && !has_room(masters[2], 0));
+	checkpoint_here();
+	CHECK(!has_room(typed, 0) && !has_room(called, 0) && !has_room(masters[2], 0));
+	CHECK(!(fcntl(typed, F_GETFL) & O_NONBLOCK) && !(fcntl(masters[0], F_GETFL) & O_NONBLOCK));
+	CHECK(write(masters[0], "\x11", 1) == 1 && has_room(typed, 10000));
+	CHECK(write(typed, "after", 5) == 5 && reads_all(masters[0], "beforeab\r\nafter"));
+	CHECK(read(typed, text, 8) == 3 && !memcmp(text, "ab\n", 3));
+	CHECK(write(masters[1], "\x11", 1) == 1 && !has_room(called, 200));
+	CHECK(!tcflow(called, TCOON) && has_room(called, 10000));
+	CHECK(write(called, "after", 5) == 5 && reads_all(masters[1], "beforeafter"));
+	CHECK(read(deaf, text, 8) == 3 && !memcmp(text, "ab\n", 3));
+	CHECK(!tcflow(masters[2], TCOON) && has_room(masters[2], 10000));
+}
+
 /* ---- line ---- */
 
 /* A terminal that is not the program's own, under two names. */
@@ -209,6 +273,7 @@ static const struct check checks[] = {
 	{ "pty", fd_pty },
 	{ "pty_closed", fd_pty_closed },
 	{ "pty_node", fd_pty_node },
+	{ "pty_stopped", fd_pty_stopped },
 	{ "line", fd_line },
 	{ "pty_tree", fd_pty_tree },
 	{ }
