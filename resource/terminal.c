@@ -12,6 +12,7 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tty.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,6 +46,22 @@ static bool match(const struct file_probe *probe)
 }
 
 /* ---- save ------------------------------------------------------------------- */
+
+/* Another than the usual one has a state that nobody tells: of a connection, say. */
+static int refuse_discipline(struct file_table *t, const struct file_probe *probe)
+{
+	static const char *const names[] = {
+		[N_SLIP] = "SLIP", [N_PPP] = "PPP", [N_HDLC] = "HDLC", [N_HCI] = "Bluetooth",
+		[N_SLCAN] = "CAN", [N_NULL] = "null",
+	};
+	int number = N_TTY;
+
+	if (ioctl(probe->fd, TIOCGETD, &number) || number == N_TTY)
+		return 0;
+	if (number > 0 && number < (int)(sizeof(names) / sizeof(*names)) && names[number])
+		return file_unsupported(t, "a terminal with the line discipline %s", names[number]);
+	return file_unsupported(t, "a terminal with line discipline %d", number);
+}
 
 /* The terminal itself: /dev/tty and /dev/console stand for another one. */
 static dev_t device_of(const struct file_probe *probe)
@@ -146,6 +163,8 @@ static int save_modes(const struct file_probe *probe, Kcr__Terminal *terminal)
 	struct winsize size;
 	int err = 0, value;
 
+	if (!ioctl(probe->fd, TIOCGEXCL, &value) && value)
+		terminal->has_exclusive = terminal->exclusive = true;
 	if (!ioctl(probe->fd, TCGETS2, &modes)) {
 		terminal->has_termios = true;
 		err = file_bytes(&terminal->termios, &modes, sizeof(modes));
@@ -163,9 +182,12 @@ static int save_modes(const struct file_probe *probe, Kcr__Terminal *terminal)
 
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
-	int index = pty_index(probe);
-	Kcr__Terminal *terminal = file_new_kind(file, KCR__FILE__KIND_TERMINAL, sizeof(*terminal));
+	int index = pty_index(probe), err = refuse_discipline(t, probe);
+	Kcr__Terminal *terminal;
 
+	if (err)
+		return err;
+	terminal = file_new_kind(file, KCR__FILE__KIND_TERMINAL, sizeof(*terminal));
 	if (!terminal)
 		return -ENOMEM;
 	terminal->path = file_string(probe->link);
@@ -447,6 +469,15 @@ static int open_terminal(struct rebuild *r, const Kcr__File *file)
 	return open_outside(r, file);
 }
 
+/* Once all are open, as ordinary users could not open it any more.  Never cr_restart's own. */
+static int complete(struct rebuild *r, const Kcr__File *file)
+{
+	if (file->terminal->exclusive && !r->borrowed[file->id - 1] &&
+	    ioctl(r->file_fd[file->id - 1], TIOCEXCL))
+		return rebuild_error(file, -errno, "cannot make it exclusive");
+	return 0;
+}
+
 /* No terminal available: standard descriptors are those of cr_restart. */
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
@@ -468,5 +499,6 @@ const struct file_kind file_kind_terminal = {
 	.match = match,
 	.save = save,
 	.open = open_terminal,
+	.complete = complete,
 	.install = install,
 };

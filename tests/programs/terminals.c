@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pseudo-terminals of which both ends are inside; lines to devices. */
+#include <linux/tty.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -250,6 +251,41 @@ static void fd_pty_stopped(void)
 	CHECK(!tcflow(masters[2], TCOON) && has_room(masters[2], 10000));
 }
 
+/* ---- pty_exclusive ---- */
+
+static bool is_exclusive(int fd)
+{
+	int value = -1;
+
+	return !ioctl(fd, TIOCGEXCL, &value) && value == 1;
+}
+
+/* TIOCEXCL, of a slave that is open twice. */
+static void fd_pty_exclusive(void)
+{
+	int slave, other, master = open_pair(&slave);
+
+	other = ioctl(master, TIOCGPTPEER, O_RDONLY | O_NOCTTY);
+	NEED(other >= 0 && !ioctl(slave, TIOCEXCL) && is_exclusive(other) && !is_exclusive(master));
+	checkpoint_here();
+	CHECK(is_exclusive(slave) && is_exclusive(other) && !is_exclusive(master));
+	CHECK(!ioctl(other, TIOCNXCL) && !is_exclusive(slave));
+}
+
+/* ---- discipline ---- */
+
+/* A line discipline that is not the usual one. */
+static void fd_discipline(void)
+{
+	int slave, number = N_NULL;
+
+	open_pair(&slave);
+	NEED(!ioctl(slave, TIOCSETD, &number));
+	checkpoint_here();
+	number = -1;
+	CHECK(!ioctl(slave, TIOCGETD, &number) && number == N_NULL);
+}
+
 /* ---- line ---- */
 
 /* A terminal that is not the program's own, under two names. */
@@ -272,8 +308,10 @@ static void fd_line(void)
 static const struct check checks[] = {
 	{ "pty", fd_pty },
 	{ "pty_closed", fd_pty_closed },
+	{ "pty_exclusive", fd_pty_exclusive },
 	{ "pty_node", fd_pty_node },
 	{ "pty_stopped", fd_pty_stopped },
+	{ "discipline", fd_discipline },
 	{ "line", fd_line },
 	{ "pty_tree", fd_pty_tree },
 	{ }
