@@ -245,8 +245,10 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 
 /* ---- rebuild: files with contents ------------------------------------------------ */
 
+/* It may get a name later, by linkat(2). */
+#define UNNAMED		(O_RDWR | O_TMPFILE | O_CLOEXEC)
 /* Nobody else can open it, ever: neither by name nor as it cannot get one. */
-#define NAMELESS	(O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC)
+#define NAMELESS	(UNNAMED | O_EXCL)
 
 /*
  * Creates a file under its old name, which it has in /proc then, and deletes it.  -1: the name
@@ -266,11 +268,27 @@ static int make_and_delete(int folder, const char *name, mode_t mode)
 }
 
 /*
- * Creates a deleted file: under its old name if that is free, else without a name.  For a
- * moment its maker could open it by its name, so a user makes none of another owner so.
+ * Was it created by O_TMPFILE?  Then /proc calls it by its number.  That tells it after a
+ * restart, too, when its flags do not: they cannot be set again.  With O_EXCL or not
+ * cannot be seen.
  */
-static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular)
+static bool was_unnamed(const Kcr__File *file)
 {
+	const char *name = strrchr(file->regular->path, '/');
+	char number[24];
+
+	snprintf(number, sizeof(number), "/#%llu", (unsigned long long)file->regular->ino);
+	return (file->flags & O_TMPFILE) == O_TMPFILE || (name && !strcmp(name, number));
+}
+
+/*
+ * Creates a deleted file: under its old name if that is free, else without a name.  For a
+ * moment its maker could open it by its name, so a user makes none of another owner so;
+ * nor one that could get a name.
+ */
+static int make_deleted(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__RegularFile *regular = file->regular;
 	uid_t maker = identity_user();
 	bool named = !maker || maker == regular->uid || !identity_may_be_anyone();
 	mode_t mode = (regular->mode & 0777) | 0600;
@@ -278,7 +296,9 @@ static int make_deleted(const struct rebuild *r, const Kcr__RegularFile *regular
 	int folder = rebuild_open_folder(r, regular->path, name), fd = -1;
 
 	if (folder >= 0) {
-		if (named)
+		if (named && was_unnamed(file))
+			fd = openat(folder, ".", UNNAMED, mode);
+		if (named && fd < 0)
 			fd = make_and_delete(folder, name, mode);
 		if (fd < 0)
 			fd = openat(folder, ".", NAMELESS, mode);
@@ -421,7 +441,7 @@ static int open_contents(struct rebuild *r, const Kcr__File *file)
 	const Kcr__RegularFile *regular = file->regular;
 	int fd, err;
 
-	fd = regular->shared_memory ? make_shared_memory(r, file) : make_deleted(r, regular);
+	fd = regular->shared_memory ? make_shared_memory(r, file) : make_deleted(r, file);
 	if (fd < 0)
 		return rebuild_error(file, fd, "it cannot be created");
 	if (ftruncate(fd, regular->size)) {

@@ -80,6 +80,27 @@ static void fd_deleted(void)
 	CHECK(access(path, F_OK) < 0);
 }
 
+/* ---- unnamed ---- */
+
+/* A file without a name (O_TMPFILE) that gets one later. */
+static void fd_unnamed(void)
+{
+	int fd = open("/dev/shm", O_RDWR | O_TMPFILE, 0640), again;
+	char from[32], name[64], text[8];
+	struct stat st, there;
+
+	NEED(fd >= 0 && write(fd, "text", 4) == 4);
+	checkpoint_here();
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	snprintf(name, sizeof(name), "/dev/shm/kcr-unnamed.%d", getpid());
+	CHECK(!fstat(fd, &st) && st.st_nlink == 0 && (st.st_mode & 07777) == 0640);
+	CHECK(!linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW));
+	CHECK(!stat(name, &there) && there.st_ino == st.st_ino && there.st_nlink == 1);
+	again = open(name, O_RDONLY);
+	CHECK(again >= 0 && read(again, text, 8) == 4 && !memcmp(text, "text", 4));
+	unlink(name);
+}
+
 /* ---- directory ---- */
 
 /* The number at the beginning of `stat` in the program's own folder of /proc. */
@@ -438,6 +459,7 @@ static void fd_lock_owners(void)
 static const struct check checks[] = {
 	{ "regular", fd_regular },
 	{ "deleted", fd_deleted },
+	{ "unnamed", fd_unnamed },
 	{ "directory", fd_directory },
 	{ "devices", fd_devices },
 	{ "device_nodes", fd_device_nodes },
