@@ -22,8 +22,7 @@ static const struct { unsigned int minor; const char *path; } devices[] = {
 	{ 8, "/dev/random" }, { 9, "/dev/urandom" },
 };
 
-/* The usual path of such a device; NULL: another device. */
-static const char *usual_path(uint64_t rdev)
+const char *device_usual_path(uint64_t rdev)
 {
 	if (major(rdev) != 1)
 		return NULL;
@@ -48,7 +47,7 @@ static bool is_kcr(const struct stat *st)
 
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
-	const char *usual = S_ISCHR(probe->st.st_mode) ? usual_path(probe->st.st_rdev) : NULL;
+	const char *usual = S_ISCHR(probe->st.st_mode) ? device_usual_path(probe->st.st_rdev) : NULL;
 	Kcr__Device *device;
 
 	if (!usual && is_kcr(&probe->st))
@@ -111,7 +110,7 @@ static int open_deleted(struct rebuild *r, const Kcr__File *file)
 
 static int open_device(struct rebuild *r, const Kcr__File *file)
 {
-	const char *usual = usual_path(file->device->rdev);
+	const char *usual = device_usual_path(file->device->rdev);
 	struct stat st;
 	int fd;
 

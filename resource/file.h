@@ -85,6 +85,9 @@ bool probe_is_at_path(const struct file_probe *probe);
 /* A copy of its path, without the suffix if it is deleted. */
 char *probe_path(const struct file_probe *probe, bool deleted);
 
+/* The usual path of a device without a state; NULL: another device.  device.c */
+const char *device_usual_path(uint64_t rdev);
+
 /* ---- locks (file_lock.c) ------------------------------------------------------ */
 
 struct lock_list {			/* POSIX locks found, by process */

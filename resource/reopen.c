@@ -20,6 +20,7 @@
 
 #define PORT_START	"sys/net/ipv4/ip_unprivileged_port_start"
 #define FIRST_FREE_PORT	1024		/* without that */
+#define PIPE_MOST	"sys/fs/pipe-max-size"
 
 static int complain(enum reopen_rule rule, int err, const char *what)
 {
@@ -126,17 +127,82 @@ static int check_port(const Kcr__InetSocket *socket)
 	       -EACCES : 0;
 }
 
+/* Written again whatever the program may do with it, once a lease says that nobody else has it. */
+static int check_object(const struct file_probe *probe, const Kcr__RegularFile *regular)
+{
+	if (!regular->shared_memory)
+		return 0;
+	if (probe->st.st_uid != geteuid() && !have_capability(CAP_LEASE))
+		return -EACCES;
+	return check_access(regular->path, R_OK | W_OK);
+}
+
+/* By its path, or the usual one. */
+static int check_device(const struct file_probe *probe, const Kcr__Device *device)
+{
+	int mode = access_mode(probe->flags);
+
+	if (!device->deleted && !check_path(probe, device->path))
+		return 0;
+	return check_access(device_usual_path(device->rdev), mode);
+}
+
+static int check_watch(const Kcr__InotifyWatch *watch)
+{
+	return check_access(watch->path, R_OK);
+}
+
+static int check_watches(const Kcr__Inotify *inotify)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < inotify->n_watch && !err; i++)
+		err = check_watch(inotify->watch[i]);
+	return err;
+}
+
+/* One that is made anew, not cr_restart's input or output. */
+static int check_capacity(const Kcr__Pipe *pipe)
+{
+	char text[16];
+
+	if (pipe->other_end_outside || have_capability(CAP_SYS_RESOURCE) ||
+	    proc_read(PROC_ROOT, PIPE_MOST, text, sizeof(text)) <= 0)
+		return 0;
+	return pipe->capacity > strtoul(text, NULL, 10) ? -EPERM : 0;
+}
+
 static int check_file(const struct file_probe *probe, const Kcr__File *file)
 {
 	const char *path = path_of(file);
 
 	if (path)
 		return check_path(probe, path);
-	if (file->kind_case == KCR__FILE__KIND_UNIX_SOCKET)
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_UNIX_SOCKET:
 		return check_name(file);
-	if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
+	case KCR__FILE__KIND_INET_SOCKET:
 		return check_port(file->inet_socket);
-	return 0;
+	case KCR__FILE__KIND_REGULAR:
+		return check_object(probe, file->regular);
+	case KCR__FILE__KIND_DEVICE:
+		return check_device(probe, file->device);
+	case KCR__FILE__KIND_INOTIFY:
+		return check_watches(file->inotify);
+	case KCR__FILE__KIND_PIPE:
+		return check_capacity(file->pipe);
+	default:
+		return 0;
+	}
+}
+
+/* The first watched path that a restart would not get. */
+static const char *failing_watch(const Kcr__Inotify *inotify)
+{
+	for (size_t i = 0; i < inotify->n_watch; i++)
+		if (check_watch(inotify->watch[i]))
+			return inotify->watch[i]->path;
+	return "";
 }
 
 /* For a message: whose it is, and what. */
@@ -151,6 +217,11 @@ static void describe(const struct file_probe *probe, const Kcr__File *file, char
 			 (int)file->unix_socket->name.len, (char *)file->unix_socket->name.data);
 	else if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
 		snprintf(text + length, size - length, " (port %u)", port_of(file->inet_socket));
+	else if (file->kind_case == KCR__FILE__KIND_INOTIFY)
+		snprintf(text + length, size - length, " (inotify of %s)",
+			 failing_watch(file->inotify));
+	else if (file->kind_case == KCR__FILE__KIND_PIPE && !file->pipe->fifo_path)
+		snprintf(text + length, size - length, " (pipe of %u bytes)", file->pipe->capacity);
 	else
 		snprintf(text + length, size - length, " (%s)", probe->link);
 }
