@@ -7,12 +7,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "report/report.h"
+
+#define OF_THREAD	O_EXCL		/* PIDFD_THREAD, since Linux 6.9 */
 
 static bool match(const struct file_probe *probe)
 {
@@ -22,14 +27,46 @@ static bool match(const struct file_probe *probe)
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	const char *pid = fdinfo_value(probe->fdinfo, "Pid:");
-	Kcr__PidFd *pidfd = file_new_kind(file, KCR__FILE__KIND_PIDFD, sizeof(*pidfd));
+	Kcr__PidFd *pidfd;
 
+	if (probe->flags & OF_THREAD)
+		return file_unsupported(t, "a pidfd of a thread (PIDFD_THREAD)");
+	pidfd = file_new_kind(file, KCR__FILE__KIND_PIDFD, sizeof(*pidfd));
 	if (!pidfd)
 		return -ENOMEM;
 	if (!pid)
 		return file_unsupported(t, "a pidfd that this kernel gives no information on");
 	pidfd->pid = atoi(pid);		/* -1: it has ended */
 	return 0;
+}
+
+static bool is_alive(const struct file_probe *probe)
+{
+	struct pollfd p = { .fd = probe->fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+static bool is_among(Kcr__Process *const *process, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (process[i]->pid == pid)
+			return true;
+	return false;
+}
+
+void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
+{
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *probe = file_table_probe(t, id);
+		const Kcr__File *file = file_table_get(t, id);
+
+		if (file->kind_case == KCR__FILE__KIND_PIDFD && file->pidfd->pid > 0 &&
+		    !is_among(process, count, file->pidfd->pid) && is_alive(probe))
+			report_warn("process %d, descriptor %d: a pidfd of process %d, which is not "
+				    "saved: after a restart it says that that has ended", probe->pid,
+				    probe->number, file->pidfd->pid);
+	}
 }
 
 /* One pidfd for all of these: of a child that ends at once. */

@@ -92,6 +92,9 @@ const struct file_probe *file_table_probe(const struct file_table *t, uint32_t i
 /* Fills p->posix_lock: the locks that process p->pid holds through registered descriptors. */
 int file_table_posix_locks(const struct file_table *t, Kcr__Process *p);
 
+/* Names pidfds of living processes that are not among those saved. */
+void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /* Writes the CONTENT sections of all files that have contents (sparse). */
 int file_table_write_contents(struct file_table *t, struct context_writer *w);
 /* The number of bytes of these, for progress. */

@@ -148,6 +148,33 @@ static void fd_pidfd(void)
 	      info.si_status == SIGTERM);
 }
 
+/* ---- pidfd_outside ---- */
+
+/* A pidfd of a process that is not saved: it has ended, as far as a restarted program knows. */
+static void fd_pidfd_outside(void)
+{
+	struct pollfd poller = { .events = POLLIN };
+
+	poller.fd = syscall(SYS_pidfd_open, 1, 0);
+	NEED(poller.fd >= 0 && poll(&poller, 1, 0) == 0);
+	checkpoint_here();
+	CHECK(poll(&poller, 1, 0) == 1 && poller.revents & POLLIN);
+}
+
+/* ---- pidfd_thread ---- */
+
+/* A pidfd of a thread, which is its process's first one here. */
+static void fd_pidfd_thread(void)
+{
+	int fd = syscall(SYS_pidfd_open, getpid(), O_EXCL);
+
+	if (fd < 0 && errno == EINVAL)
+		check_skip("this kernel has no pidfds of threads");
+	NEED(fd >= 0);
+	checkpoint_here();
+	CHECK(!syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
+}
+
 /* ---- signalfd ---- */
 
 /* signalfd: its mask, a signal that waits in it, and further ones. */
@@ -177,6 +204,8 @@ static const struct check checks[] = {
 	{ "eventfd", fd_eventfd },
 	{ "inotify", fd_inotify },
 	{ "pidfd", fd_pidfd },
+	{ "pidfd_outside", fd_pidfd_outside },
+	{ "pidfd_thread", fd_pidfd_thread },
 	{ "signalfd", fd_signalfd },
 	{ }
 };
