@@ -133,6 +133,8 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 		t->instead = WITHOUT_IO_URING;
 		return -EOPNOTSUPP;
 	}
+	if (probe_is_anon(p, "[fanotify]"))
+		return file_unsupported(t, "a fanotify group");
 	if (!S_ISSOCK(p->st.st_mode) ||
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");
