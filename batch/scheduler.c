@@ -80,10 +80,28 @@ static int ask_requeue(const char *const argv[])
 
 /* ---- Slurm ------------------------------------------------------------------------- */
 
+#define SLURM_ID_ROOM	64
+
+/*
+ * This job for Slurm's commands; returns `out`.  The last task that is split off an array
+ * has the array's number as its SLURM_JOB_ID, which to them means all tasks.
+ */
+static const char *slurm_id(char out[SLURM_ID_ROOM])
+{
+	const char *array = id_of("SLURM_ARRAY_JOB_ID"), *task = id_of("SLURM_ARRAY_TASK_ID");
+
+	if (*array && *task)
+		snprintf(out, SLURM_ID_ROOM, "%s_%s", array, task);
+	else
+		snprintf(out, SLURM_ID_ROOM, "%s", id_of("SLURM_JOB_ID"));
+	return out;
+}
+
 static int64_t slurm_seconds_left(void)
 {
+	char id[SLURM_ID_ROOM];
 	const char *const argv[] = { "squeue", "--noheader", "--format=%L", "--job",
-				     id_of("SLURM_JOB_ID"), NULL };
+				     slurm_id(id), NULL };
 	const char *end = getenv("SLURM_JOB_END_TIME");
 	int64_t left;
 	char *text;
@@ -103,8 +121,9 @@ static int64_t slurm_seconds_left(void)
  */
 static bool slurm_has_ended_run(void)
 {
+	char id[SLURM_ID_ROOM];
 	const char *const argv[] = { "squeue", "--noheader", "--format=%T %r", "--states=all",
-				     "--job", id_of("SLURM_JOB_ID"), NULL };
+				     "--job", slurm_id(id), NULL };
 	char *text = answer_of(argv);
 	bool ended = text && !strstr(text, "TimeLimit") &&
 		(strstr(text, "COMPLETING") || strstr(text, "CANCELLED") || strstr(text, "PENDING"));
@@ -121,7 +140,8 @@ static bool slurm_has_other_tasks(void)
 
 static int slurm_requeue(void)
 {
-	const char *const argv[] = { "scontrol", "requeue", id_of("SLURM_JOB_ID"), NULL };
+	char id[SLURM_ID_ROOM];
+	const char *const argv[] = { "scontrol", "requeue", slurm_id(id), NULL };
 
 	if (slurm_has_other_tasks())
 		return report_fail(-ECANCELED, "that would end the other tasks of the step before they "

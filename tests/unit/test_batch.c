@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What cr_batch computes: lengths of time, when a save is due, names of jobs. */
+/*
+ * What cr_batch computes: lengths of time, when a save is due, names of jobs; and what it asks
+ * of schedulers, whose commands are simulated.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +10,11 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "batch/folder.h"
 #include "batch/schedule.h"
@@ -184,12 +190,88 @@ static void names_of_jobs(void **state)
 	assert_false(folder_name_valid(""));
 }
 
+/* ---- commands of schedulers -------------------------------------------------------- */
+
+static char commands[] = "/tmp/test_batch.XXXXXX";	/* a folder, for them alone */
+
+/* Says `answer` to whoever calls it, and adds what it is called with to the file `asked`. */
+static void simulate(const char *name, const char *answer)
+{
+	char path[64];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", commands, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fprintf(out, "#!/bin/sh\necho \"%s $*\" >> %s/asked\necho \"%s\"\n", name, commands, answer);
+	fchmod(fileno(out), 0700);
+	assert_int_equal(fclose(out), 0);
+}
+
+static int make_commands(void **state)
+{
+	char path[256];
+
+	(void)state;
+	if (!mkdtemp(commands))
+		return -1;
+	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", commands);
+	forget_schedulers();
+	unsetenv("SLURM_JOB_END_TIME");
+	return setenv("PATH", path, 1);
+}
+
+static int remove_commands(void **state)
+{
+	char command[64];
+
+	(void)state;
+	forget_schedulers();
+	snprintf(command, sizeof(command), "rm -r %s", commands);
+	return system(command);
+}
+
+/* What has been asked since the last time. */
+static void check_asked(const char *expected)
+{
+	char path[64], got[512];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/asked", commands);
+	in = fopen(path, "r");
+	assert_non_null(in);
+	got[fread(got, 1, sizeof(got) - 1, in)] = '\0';
+	fclose(in);
+	unlink(path);
+	assert_string_equal(got, expected);
+}
+
+/* The last task of an array has the array's number as its own: it never asks for all tasks. */
+static void last_task_of_array(void **state)
+{
+	const struct scheduler *s = scheduler_named("slurm");
+
+	(void)state;
+	setenv("SLURM_JOB_ID", "4711", 1);
+	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
+	setenv("SLURM_ARRAY_TASK_ID", "9", 1);
+	simulate("scontrol", "");
+	simulate("squeue", "1:00:00");
+	assert_int_equal(s->seconds_left(), 3600);
+	check_asked("squeue --noheader --format=%L --job 4711_9\n");
+	simulate("squeue", "RUNNING None");
+	assert_int_equal(s->requeue(), 0);
+	check_asked("squeue --noheader --format=%T %r --states=all --job 4711_9\n"
+		    "scontrol requeue 4711_9\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths_of_time), cmocka_unit_test(due_by_interval),
 		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
+		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
