@@ -108,9 +108,12 @@ static int restart_one(struct run *r, const struct folder_checkpoint *c, const c
 	err = scratch_rules(r->state.scratch, &how.rules);
 	if (!err)
 		err = program_restart(&how, &r->leader);
-	if (err == -EBUSY && !r->options->keep_pids) {
-		log_event(LOG_NOTICE, "warning: a process or thread ID of the program is in use here: it "
-			  "gets new ones (--pids=keep would end this run instead)");
+	if ((err == -EBUSY || err == -EPERM) && !r->options->keep_pids) {
+		log_event(LOG_NOTICE, "warning: %s (--pids=keep would end this run instead)",
+			  err == -EBUSY ?
+			  "a process or thread ID of the program is in use here: it gets new ones" :
+			  "the restart is not permitted, see above: it is tried with new process and "
+			  "thread IDs");
 		how.new_ids = true;
 		err = program_restart(&how, &r->leader);
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "device/refused.h"
 #include "proc/proc.h"
 
 /* Opens a job for a moment.  0 or -errno with a message. */
@@ -44,8 +45,12 @@ void check_features(struct check_answer *answer)
 		return;
 	}
 	if (!(info.features & KCR_FEATURE_CLONE))
-		check_answer(answer, CHECK_FAILED, "load the module without restore_ids=0, or use "
-			     "cr_restart --no-restore-pid", "no process can get its old PID back");
+		check_answer(answer, CHECK_FAILED, "use cr_restart --no-restore-pid",
+			     "no process can get its old PID back on this kernel");
+	else if (refused_all_ids() && geteuid())
+		check_answer(answer, CHECK_NOTE, "use cr_restart --no-restore-pid (cr_batch does it by "
+			     "itself), or ask the administrator for restore_ids=1", "processes get new "
+			     "IDs at a restart: the module's parameter restore_ids forbids the old ones");
 	else if (!(info.features & KCR_FEATURE_SNAPSHOT))
 		check_answer(answer, CHECK_NOTE, "", "no --snapshot on this kernel: a program stands "
 			     "still until all is written");

@@ -20,6 +20,7 @@
 
 #include "batch/program.h"
 #include "checkpoint/checkpoint.h"
+#include "device/refused.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
@@ -151,7 +152,7 @@ static int save(const struct folder *f, pid_t child)
 
 static int restart(const struct folder *f)
 {
-	const struct program_restart how = { .path = f->image };
+	const struct program_restart how = { .path = f->image, .new_ids = refused_all_ids() && geteuid() };
 	pid_t leader;
 	int status, err = program_restart(&how, &leader);
 

@@ -145,12 +145,17 @@ int refused_trace(pid_t pid)
 			   "/proc/sys/kernel/yama/ptrace_scope)", pid);
 }
 
+bool refused_all_ids(void)
+{
+	return is_off("restore_ids");
+}
+
 int refused_clone(pid_t pid, pid_t number)
 {
 	if (is_filtered())
 		return report_fail(-EPERM, "process %d cannot be created under a seccomp filter: "
 				   "restart outside the container or sandbox that has set it", pid);
-	if (number && is_off("restore_ids"))
+	if (number && refused_all_ids())
 		return report_fail(-EPERM, "you may not choose process IDs here (parameter "
 				   "restore_ids of the module kcr): use --no-restore-pid");
 	if (number && !namespace_is_first("pid"))
