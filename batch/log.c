@@ -13,6 +13,8 @@
 #include "image/view.h"
 #include "proc/clock.h"
 
+#define SAID_AGAIN_NS	(3600 * 1000000000ull)
+
 static int log_fd = -1;
 static bool is_quiet, is_verbose;
 
@@ -81,4 +83,16 @@ void log_event(enum log_weight weight, const char *format, ...)
 		write_line(log_fd, true, text);
 	if (log_fd < 0 || for_people(weight))
 		write_line(STDERR_FILENO, false, text);
+}
+
+bool log_is_news(struct log_repeated *last, const char *text, uint64_t now_ns)
+{
+	char cut[sizeof(last->text)];
+
+	snprintf(cut, sizeof(cut), "%s", text);
+	if (last->said_ns && !strcmp(cut, last->text) && now_ns - last->said_ns < SAID_AGAIN_NS)
+		return false;
+	memcpy(last->text, cut, sizeof(cut));
+	last->said_ns = now_ns;
+	return true;
 }

@@ -4,6 +4,7 @@
 #define KCR_BATCH_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "batch/folder.h"
 
@@ -23,5 +24,17 @@ void log_set_level(bool quiet, bool verbose);
  */
 void log_event(enum log_weight weight, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* What was said last of something that may come again and again. */
+struct log_repeated {
+	char text[512];
+	uint64_t said_ns;
+};
+
+/*
+ * Is a text to be said at now_ns (of CLOCK_MONOTONIC)?  Not if it is the last one, and that
+ * was less than an hour ago; else it is remembered.
+ */
+bool log_is_news(struct log_repeated *last, const char *text, uint64_t now_ns);
 
 #endif /* KCR_BATCH_LOG_H */

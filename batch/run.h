@@ -7,10 +7,12 @@
 #ifndef KCR_BATCH_RUN_H
 #define KCR_BATCH_RUN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "batch/folder.h"
+#include "batch/log.h"
 #include "batch/options.h"
 #include "batch/schedule.h"
 #include "batch/state.h"
@@ -22,6 +24,8 @@ struct run {
 	struct state state;
 	struct schedule schedule;
 	pid_t leader;			/* a child of ours */
+	siginfo_t ending;		/* the program's end was asked for by this; si_signo 0: no */
+	struct log_repeated failure;	/* of a save */
 };
 
 /* Does all of it; the exit code, if the process has not ended as the program did. */

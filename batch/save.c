@@ -147,7 +147,8 @@ static int verify_new(struct run *r, const struct folder_checkpoint *c, const ch
 		signal_tree(leader, SIGCONT);
 	if (err == -EINVAL && folder_set_aside(&r->folder, c))
 		report_clear();
-	return report_fail(err, "checkpoint %u %s: %s", c->number,
+	/* What was written is not what was read: not the program's fault. */
+	return report_fail(-EIO, "checkpoint %u %s: %s", c->number,
 			   err == -EINVAL ? "is damaged" : "could not be verified", why);
 }
 

@@ -18,6 +18,7 @@
 #include "batch/program.h"
 #include "batch/run.h"
 #include "proc/clock.h"
+#include "report/code.h"
 #include "report/report.h"
 #include "util/follow.h"
 
@@ -123,17 +124,52 @@ void run_note(struct run *r)
 
 /* ---- saving ------------------------------------------------------------------------ */
 
-static void save_failed(struct run *r, enum schedule_action action)
+/* Is a failure due to the moment, so that a later save may work, and not to the program? */
+static bool may_pass(int err)
 {
+	static const int passing[] = {
+		EAGAIN, EBUSY, EDQUOT, EINTR, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS, ESTALE,
+		ETIMEDOUT, CR_ETEMPFAIL,
+	};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		if (err == -passing[i])
+			return true;
+	return false;
+}
+
+/* Whoever wants the program to end is not heard by it as long as a save is to come first. */
+static void pass_on_ending(struct run *r, const char *why)
+{
+	log_event(LOG_FAILURE, "the save has failed: %s; SIG%s goes to the program instead", why,
+		  sigabbrev_np(r->ending.si_signo));
+	follow_pass_on(&r->ending, r->leader);
+	r->ending.si_signo = 0;
+	r->schedule.leave = false;
+}
+
+static void save_failed(struct run *r, enum schedule_action action, int err)
+{
+	const char *why = report_message() ? report_message() : "for an unknown reason";
 	uint64_t now = now_ns();
 
 	r->state.failures++;
 	r->state.all_failures++;
 	schedule_failed(&r->schedule, now, action);
-	log_event(LOG_FAILURE, "the save has failed: %s; the program runs on, the next attempt is in "
-		  "%u s", report_message() ? report_message() : "for an unknown reason",
-		  (unsigned int)((r->schedule.retry_ns - now) / SECOND));
+	if (action == SCHEDULE_LEAVE && r->ending.si_signo && !may_pass(err))
+		pass_on_ending(r, why);
+	else if (log_is_news(&r->failure, why, now))
+		log_event(LOG_FAILURE, "the save has failed: %s; the program runs on, the next attempt "
+			  "is in %u s", why, (unsigned int)((r->schedule.retry_ns - now) / SECOND));
 	report_clear();
+}
+
+static void saved(struct run *r, uint64_t start)
+{
+	uint64_t now = now_ns();
+
+	schedule_saved(&r->schedule, now, now - start);
+	r->failure.said_ns = 0;
 }
 
 /* True: the program has been ended with it. */
@@ -152,9 +188,9 @@ static bool save(struct run *r, enum schedule_action action)
 		return false;
 	}
 	if (err)
-		save_failed(r, action);
+		save_failed(r, action, err);
 	else
-		schedule_saved(&r->schedule, now_ns(), now_ns() - start);
+		saved(r, start);
 	run_note(r);
 	return !err && action == SCHEDULE_LEAVE;
 }
@@ -181,18 +217,33 @@ static int leave(struct run *r)
 
 /* ---- the loop ---------------------------------------------------------------------- */
 
+/* Is a signal a wish that the program ends, not only a warning? */
+static bool asks_for_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+/* A save is due at once, and whoever has asked for it is told how it goes. */
+static void hurry(struct run *r)
+{
+	r->schedule.retry_ns = 0;
+	r->failure.said_ns = 0;
+}
+
 static void take_signal(struct run *r, const siginfo_t *info)
 {
 	if (info->si_signo == SIGCHLD)
 		return;
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
+		if (asks_for_end(info->si_signo))
+			r->ending = *info;
 		r->schedule.leave = true;
-		r->schedule.retry_ns = 0;
+		hurry(r);
 	} else if (sigismember(&r->options->save_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving", sigabbrev_np(info->si_signo));
 		r->schedule.save = true;
-		r->schedule.retry_ns = 0;
+		hurry(r);
 	} else {
 		follow_pass_on(info, r->leader);
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "batch/folder.h"
+#include "batch/log.h"
 #include "batch/schedule.h"
 #include "batch/scheduler.h"
 #include "job/optimum.h"
@@ -129,6 +130,27 @@ static void optimum(void **state)
 		assert_true(lost(best, costs[i], mttf) < lost(best / 1.05, costs[i], mttf));
 	}
 	assert_int_equal(optimum_interval(300 * SECOND, 100 * SECOND), 100 * SECOND);
+}
+
+/* The reason of a failure that comes each minute is said once an hour, and when it changes. */
+static void repeated_failures(void **state)
+{
+	struct log_repeated last = {};
+	char text[1024];
+
+	(void)state;
+	assert_true(log_is_news(&last, "no space", 5 * SECOND));
+	assert_false(log_is_news(&last, "no space", 65 * SECOND));
+	assert_true(log_is_news(&last, "read-only", 125 * SECOND));
+	assert_false(log_is_news(&last, "read-only", 185 * SECOND));
+	assert_true(log_is_news(&last, "no space", 245 * SECOND));
+	assert_false(log_is_news(&last, "no space", 245 * SECOND + 3599 * SECOND));
+	assert_true(log_is_news(&last, "no space", 245 * SECOND + 3600 * SECOND));
+	assert_false(log_is_news(&last, "no space", 300 * SECOND + 3600 * SECOND));
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_true(log_is_news(&last, text, 301 * SECOND + 3600 * SECOND));
+	assert_false(log_is_news(&last, text, 302 * SECOND + 3600 * SECOND));
 }
 
 static void forget_schedulers(void)
@@ -271,6 +293,7 @@ int main(void)
 		cmocka_unit_test(lengths_of_time), cmocka_unit_test(due_by_interval),
 		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
+		cmocka_unit_test(repeated_failures),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
 	};
 
