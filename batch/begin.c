@@ -4,6 +4,7 @@
  * takes its supervisor or the node down each time cannot be requeued for ever.
  */
 #include <errno.h>
+#include <linux/kcr.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "batch/program.h"
 #include "batch/run.h"
 #include "batch/scratch.h"
+#include "device/device.h"
 #include "job/snapshot.h"
 #include "proc/clock.h"
 #include "report/report.h"
@@ -264,6 +266,26 @@ static int ended_before(struct run *r)
 	return EXIT_HOPELESS;
 }
 
+/*
+ * Can programs be saved and restarted here at all?  Better known now than from the first save,
+ * which may be due shortly before the end of the allocation.  0 or the exit code.
+ */
+static int check_device(const struct run *r, bool anew)
+{
+	struct kcr_info info;
+	int job = device_open(&info);
+
+	if (job >= 0)
+		close(job);
+	else if (r->options->require)
+		log_event(LOG_FAILURE, "nothing can be saved here: %s", report_message());
+	else if (anew)		/* else cr_restart will say it */
+		log_event(LOG_FAILURE, "warning: nothing can be saved here: %s; this run has no "
+			  "checkpoints (--require would end it)", report_message());
+	report_clear();
+	return job < 0 && r->options->require ? EXIT_TEMPORARY : 0;
+}
+
 int run_begin(struct run *r)
 {
 	struct folder_checkpoint *all;
@@ -278,7 +300,7 @@ int run_begin(struct run *r)
 	}
 	if (!code && count && r->state.phase == STATE_ENDED && !r->state.status)
 		code = ended_before(r);
-	code = code ?: check_command(r) ?: end_survivor(r, &count);
+	code = code ?: check_command(r) ?: check_device(r, !count) ?: end_survivor(r, &count);
 	if (!code && count != before) {
 		free(all);
 		count = folder_list(&r->folder, false, &all);

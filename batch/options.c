@@ -18,7 +18,7 @@ enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
-	OPT_ONCE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
+	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -41,6 +41,7 @@ static const struct option long_options[] = {
 	{ "exit-code", required_argument, NULL, OPT_EXIT_CODE },
 	{ "requeue", required_argument, NULL, OPT_REQUEUE },
 	{ "once", no_argument, NULL, OPT_ONCE },
+	{ "require", no_argument, NULL, OPT_REQUIRE },
 	{ "script", no_argument, NULL, OPT_SCRIPT },
 	{ "prometheus", required_argument, NULL, OPT_PROMETHEUS },
 	{ "status", required_argument, NULL, OPT_STATUS },
@@ -78,6 +79,7 @@ static const char usage_text[] =
 	"      --max-restarts=N     in a row without a new checkpoint (5; 0: any number)\n"
 	"      --pids=HOW           keep: never give the program new process IDs; try (default)\n"
 	"      --once               end with 0 at once if the command has done so before\n"
+	"      --require            end with 75 where nothing can be saved (no module, no right)\n"
 	"      --script             COMMAND is a job script: run a copy that stays in the folder\n"
 	"      --prometheus=FILE    keep the state of the job in FILE for node_exporter\n"
 	"  -q, --quiet              only failures on standard error\n"
@@ -237,6 +239,7 @@ static int parse_one(int option, const char *value, struct options *o)
 		o->snapshot |= option == OPT_SNAPSHOT;
 		o->skip_unsupported |= option == OPT_SKIP_UNSUPPORTED;
 		o->once |= option == OPT_ONCE;
+		o->require |= option == OPT_REQUIRE;
 		o->script |= option == OPT_SCRIPT;
 		o->json |= option == OPT_JSON;
 		o->quiet |= option == 'q';

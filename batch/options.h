@@ -11,7 +11,7 @@
 
 #define EXIT_SAVED		85	/* by default: saved after a warning */
 #define EXIT_FOLDER		73	/* the folder cannot be used */
-#define EXIT_TEMPORARY		75	/* another cr_batch works for the job: try later */
+#define EXIT_TEMPORARY		75	/* not now, or not here: try later */
 #define EXIT_HOPELESS		78	/* cannot be restarted: to run it again does not help */
 #define EXIT_USAGE		255
 
@@ -30,6 +30,7 @@ struct options {
 	unsigned int keep, max_restarts;
 	int exit_code;
 	bool verify, snapshot, skip_unsupported, keep_pids, keep_at_end, once, script;
+	bool require;			/* run nothing where it cannot be saved */
 	bool quiet, verbose;
 	const struct scheduler *scheduler;	/* whose job this is, or NULL */
 	const struct scheduler *requeue;	/* to be asked for another run, or NULL */

@@ -27,6 +27,7 @@ __cr_batch_option -l requeue -x -a 'slurm pbs sge auto none' -d 'Have the job ru
 __cr_batch_option -l max-restarts -x -d 'In a row without a new checkpoint'
 __cr_batch_option -l pids -x -a 'try keep' -d 'New process IDs if the old ones are in use?'
 __cr_batch_option -l once -d 'Do not repeat a command that has succeeded'
+__cr_batch_option -l require -d 'Run nothing where it cannot be saved'
 __cr_batch_option -l script -d 'The command is a job script'
 __cr_batch_option -l prometheus -r -F -d 'Keep the state of the job in this file'
 __cr_batch_option -s q -l quiet -d 'Only failures'
