@@ -47,7 +47,7 @@ static bool ends_waiting(const struct run *r, int signal)
 
 /*
  * Waits before a restart that follows others without a new checkpoint: 1 s, 2, 4 … 60.  0,
- * or the exit code if a warning comes meanwhile: then nothing is lost, as nothing runs.
+ * or -EINTR if a warning comes meanwhile: then nothing is lost, as nothing runs.
  */
 static int back_off(struct run *r)
 {
@@ -65,7 +65,7 @@ static int back_off(struct run *r)
 			continue;
 		log_event(LOG_NOTICE, "SIG%s before the restart: the checkpoints stay for the next run",
 			  sigabbrev_np(info.si_signo));
-		return r->options->exit_code;
+		return -EINTR;
 	}
 	return 0;
 }

@@ -36,7 +36,8 @@ bool run_is_done(const struct run *r);
 
 /*
  * Starts the command, or restarts it from the newest checkpoint that is undamaged.  0, or
- * the exit code, after a line in the log.
+ * the exit code, after a line in the log; -EINTR: a warning has come before the program ran,
+ * and the next run is to go on with the checkpoints.
  */
 int run_begin(struct run *r);
 

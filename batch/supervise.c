@@ -323,7 +323,7 @@ static int run_program(struct run *r)
 	}
 	code = run_begin(r);
 	if (code)
-		return code;
+		return code == -EINTR ? leave(r) : code;
 	state_set_leader(&r->state, r->leader);
 	r->state.phase = STATE_RUNNING;
 	set_schedule(r);
