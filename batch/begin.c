@@ -152,6 +152,11 @@ static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize
 				  all[i].number, when(all[i].created, time, sizeof(time)), r->leader);
 			return 0;
 		}
+		if (err == -EINTR) {
+			log_event(LOG_NOTICE, "the restart was interrupted: the checkpoints stay for the "
+				  "next run");
+			return -EINTR;
+		}
 		if (err == -EBUSY && r->options->keep_pids) {
 			log_event(LOG_FAILURE, "checkpoint %u needs a process or thread ID that is in "
 				  "use here: try again, or without --pids=keep", all[i].number);

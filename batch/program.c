@@ -124,7 +124,9 @@ int program_restart(const struct program_restart *how, pid_t *leader)
 		*leader = found;
 		return 0;
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EINTR;
+	if (WIFSIGNALED(status))
+		return -EINTR;
+	return WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 /* ---- ending ------------------------------------------------------------------------ */

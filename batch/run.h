@@ -53,7 +53,8 @@ void run_note(struct run *r);
 
 /*
  * Is a checkpoint complete and undamaged?  All of it is read.  0, -EINVAL (it is damaged) or
- * other -errno (that could not be found out); a line on what is wrong goes to `why`.
+ * other -errno (that could not be found out; -EINTR: because of a signal); a line on what is
+ * wrong goes to `why`.
  */
 int run_verify(const char *path, char *why, size_t size);
 

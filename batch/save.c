@@ -45,6 +45,8 @@ int run_verify(const char *path, char *why, size_t size)
 	why[strcspn(why, "\n")] = '\0';
 	if (!status)
 		return 0;
+	if (status > 128)
+		return -EINTR;
 	/* A snapshot without one of its files is as good as a damaged one. */
 	return status == EINVAL || (status == ENOENT && !access(path, F_OK)) ? -EINVAL : -EIO;
 }
