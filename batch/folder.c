@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "job/destination.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
+#define LOCK_PAUSE_US	100000
 #define PROCESSES_SUFFIX	"context"
 #define MPI_SUFFIX		"kcr"
 
@@ -85,18 +87,44 @@ char *folder_file(const char *name, const char *suffix, char out[NAME_MAX + 1])
 	return out;
 }
 
-int folder_lock(struct folder *f)
+/* Some file systems know no locks: Lustre without -o flock, NFS without its lock daemon. */
+static bool has_no_locks(int err)
+{
+	return err == ENOSYS || err == ENOLCK || err == EOPNOTSUPP;
+}
+
+/* flock(2), tried again for patience_s as long as another has the lock.  0 or -errno. */
+static int lock_in_time(int fd, unsigned int patience_s)
+{
+	uint64_t deadline = now_ns() + patience_s * 1000000000ull;
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK || now_ns() >= deadline)
+			return -errno;
+		usleep(LOCK_PAUSE_US);
+	}
+	return 0;
+}
+
+int folder_lock(struct folder *f, unsigned int patience_s)
 {
 	char file[NAME_MAX + 1];
+	int err;
 
 	f->lock = openat(f->fd, folder_file(f->name, "lock", file),
 			 O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (f->lock < 0)
 		return report_errno(-errno, "cannot open %s/%s", f->path, file);
-	if (!flock(f->lock, LOCK_EX | LOCK_NB))
+	err = lock_in_time(f->lock, patience_s);
+	if (!err)
 		return 0;
-	if (errno != EWOULDBLOCK)
-		return report_errno(-errno, "cannot lock %s/%s", f->path, file);
+	close(f->lock);
+	f->lock = -1;
+	if (has_no_locks(-err))
+		return report_fail(-ENOLCK, "the file system of %s knows no locks: nothing prevents a "
+				   "second cr_batch from working for the job %s", f->path, f->name);
+	if (err != -EWOULDBLOCK)
+		return report_errno(err, "cannot lock %s/%s", f->path, file);
 	return report_fail(-EBUSY, "another cr_batch works for the job %s in %s: end it, or choose "
 			   "another --name", f->name, f->path);
 }

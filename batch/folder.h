@@ -48,8 +48,12 @@ bool folder_name_valid(const char *name);
 int folder_open(struct folder *f, const char *path, const char *name, bool own);
 void folder_close(struct folder *f);
 
-/* Takes the lock of the job.  0, -EBUSY (another cr_batch has it) or -errno, with a message. */
-int folder_lock(struct folder *f);
+/*
+ * Takes the lock of the job, for which it waits for patience_s at most.  0, or with a message
+ * -EBUSY (another cr_batch has it), -ENOLCK (there are no locks in this file system) or other
+ * -errno.
+ */
+int folder_lock(struct folder *f, unsigned int patience_s);
 /* Does some process hold the lock of that job? */
 bool folder_is_locked(const struct folder *f, const char *name);
 

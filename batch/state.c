@@ -234,3 +234,11 @@ bool state_leader_runs(const struct state *s)
 	return s->leader.pid > 0 && s->leader.start && *boot && !strcmp(boot, s->leader.boot) &&
 	       start_of(s->leader.pid) == s->leader.start;
 }
+
+bool state_leader_elsewhere(const struct state *s)
+{
+	char boot[sizeof(s->leader.boot)];
+
+	read_boot(boot, sizeof(boot));
+	return *boot && *s->leader.boot && strcmp(boot, s->leader.boot);
+}

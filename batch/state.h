@@ -62,5 +62,7 @@ const char *state_phase_name(enum state_phase phase);
 void state_set_leader(struct state *s, pid_t pid);
 /* Does the remembered process still run here? */
 bool state_leader_runs(const struct state *s);
+/* Did it run on another machine, or before this one was booted? */
+bool state_leader_elsewhere(const struct state *s);
 
 #endif /* KCR_BATCH_STATE_H */

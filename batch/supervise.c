@@ -22,7 +22,9 @@
 #include "report/report.h"
 #include "util/follow.h"
 
-#define SECOND	1000000000ull
+#define SECOND			1000000000ull
+#define LOCK_PATIENCE_S		1	/* a cr_batch --status has the lock for a moment */
+#define LEASE_PATIENCE_S	180	/* twice NFSv4's lease */
 
 /* ---- the beginning ----------------------------------------------------------------- */
 
@@ -351,6 +353,35 @@ static void use_copy(struct run *r, char path[PATH_MAX])
 	r->options->command[0] = job_script_path(&r->folder, path);
 }
 
+/* Does the state name a run on another machine, or before this one was booted? */
+static bool was_elsewhere(const struct folder *f)
+{
+	struct state s;
+	bool elsewhere = !state_load(&s, f, f->name) && state_leader_elsewhere(&s);
+
+	state_free(&s);
+	return elsewhere;
+}
+
+/* The log is not open yet: it is that of the process which has the lock. */
+static int lock_folder(struct folder *f)
+{
+	int err = folder_lock(f, LOCK_PATIENCE_S);
+
+	if (err == -EBUSY && was_elsewhere(f)) {
+		log_event(LOG_FAILURE, "the job %s is locked, perhaps by a machine that is down, whose "
+			  "locks a file server keeps for a while: waiting for %d s at most", f->name,
+			  LEASE_PATIENCE_S);
+		report_clear();
+		err = folder_lock(f, LEASE_PATIENCE_S);
+	}
+	if (err != -ENOLCK)
+		return err;
+	log_event(LOG_FAILURE, "warning: %s", report_message());
+	report_clear();
+	return 0;
+}
+
 int run_supervise(const struct options *o)
 {
 	char copy[PATH_MAX];
@@ -358,7 +389,7 @@ int run_supervise(const struct options *o)
 	int code, err = folder_open(&r.folder, o->dir, o->name, true);
 
 	if (!err)
-		err = folder_lock(&r.folder);
+		err = lock_folder(&r.folder);
 	if (err)
 		return exit_code_of(err);
 	log_open(&r.folder);

@@ -9,11 +9,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "batch/folder.h"
@@ -22,6 +25,7 @@
 #include "batch/scheduler.h"
 #include "job/optimum.h"
 #include "proc/duration.h"
+#include "report/report.h"
 
 #define SECOND	1000000000ull
 
@@ -212,6 +216,45 @@ static void names_of_jobs(void **state)
 	assert_false(folder_name_valid(""));
 }
 
+/* ---- locks ------------------------------------------------------------------------- */
+
+static int flock_errno;		/* what flock(2) says here; 0: what the kernel says */
+
+int flock(int fd, int operation)
+{
+	if (!flock_errno)
+		return (int)syscall(SYS_flock, fd, operation);
+	errno = flock_errno;
+	return -1;
+}
+
+/* A file system without locks is told apart from a lock that another has. */
+static void locks(void **state)
+{
+	char path[] = "/tmp/test_batch.XXXXXX", file[64];
+	struct folder f, other;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(folder_open(&f, path, "job", true), 0);
+	assert_int_equal(folder_open(&other, path, "job", true), 0);
+	flock_errno = ENOSYS;
+	assert_int_equal(folder_lock(&f, 0), -ENOLCK);
+	assert_false(folder_is_locked(&f, "job"));
+	flock_errno = EIO;
+	assert_int_equal(folder_lock(&f, 0), -EIO);
+	flock_errno = 0;
+	assert_int_equal(folder_lock(&f, 0), 0);
+	assert_int_equal(folder_lock(&other, 0), -EBUSY);
+	report_clear();
+	folder_close(&f);
+	assert_int_equal(folder_lock(&other, 0), 0);
+	folder_close(&other);
+	snprintf(file, sizeof(file), "%s/job.lock", path);
+	unlink(file);
+	assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- commands of schedulers -------------------------------------------------------- */
 
 static char commands[] = "/tmp/test_batch.XXXXXX";	/* a folder, for them alone */
@@ -293,7 +336,7 @@ int main(void)
 		cmocka_unit_test(lengths_of_time), cmocka_unit_test(due_by_interval),
 		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
-		cmocka_unit_test(repeated_failures),
+		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
 	};
 
