@@ -23,6 +23,7 @@ struct run {
 	struct folder folder;
 	struct state state;
 	struct schedule schedule;
+	uint64_t start_ns;		/* of cr_batch */
 	pid_t leader;			/* a child of ours */
 	siginfo_t ending;		/* the program's end was asked for by this; si_signo 0: no */
 	struct log_repeated failure;	/* of a save */

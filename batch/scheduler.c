@@ -177,8 +177,8 @@ static int pbs_requeue(void)
 
 /* ---- Grid Engine ------------------------------------------------------------------- */
 
-/* The limit counts from the start of the job, which is when cr_batch asks. */
-static int64_t sge_seconds_left(void)
+/* Only the limit is known, which counts from the start of the job. */
+static int64_t sge_length(void)
 {
 	const char *const argv[] = { "qstat", "-j", id_of("JOB_ID"), NULL };
 	char *text = answer_of(argv);
@@ -203,12 +203,23 @@ static const struct scheduler schedulers[] = {
 	}, {
 		.name = "sge", .title = "Grid Engine", .mark = "SGE_TASK_ID",
 		.id = { "JOB_ID" }, .task = "SGE_TASK_ID", .no_task = "undefined",
-		.seconds_left = sge_seconds_left, .requeue_code = 99,
+		.seconds_left = sge_length, .says_length = true, .requeue_code = 99,
 	}, {
 		.name = "lsf", .title = "LSF", .mark = "LSB_JOBID",
 		.id = { "LSB_JOBID" }, .task = "LSB_JOBINDEX", .no_task = "0",
 	},
 };
+
+int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start)
+{
+	int64_t left = length;
+
+	if (length < 0 && s && s->seconds_left)
+		left = s->seconds_left();
+	if (left < 0 || (length < 0 && !s->says_length))
+		return left;
+	return left > since_start ? left - since_start : 0;
+}
 
 const struct scheduler *scheduler_detect(void)
 {

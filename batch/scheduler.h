@@ -6,6 +6,7 @@
 #ifndef KCR_BATCH_SCHEDULER_H
 #define KCR_BATCH_SCHEDULER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct scheduler {
 	const char *step, *rank;	/* variables with the numbers of a step and of a task in it; NULL */
 	/* The seconds until the allocation ends; -1: not known; NULL: it cannot tell. */
 	int64_t (*seconds_left)(void);
+	bool says_length;		/* … those from the start of the job on, instead */
 	/*
 	 * Asks for the job to run again: 0, or -errno with a message (-ECANCELED: it is not for
 	 * this process to ask, as the scheduler has ended the run, or other tasks are still
@@ -27,6 +29,12 @@ struct scheduler {
 	int (*requeue)(void);
 	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code */
 };
+
+/*
+ * The seconds until the allocation ends, of a job that has begun that many seconds ago; if its
+ * length is given, not -1, nobody is asked.  -1: not known.
+ */
+int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start);
 
 /* The one whose job this is; NULL: none. */
 const struct scheduler *scheduler_detect(void);

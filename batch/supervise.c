@@ -46,15 +46,15 @@ static uint64_t time_of_last_save(int64_t left, int64_t before_end)
 }
 
 /* When to save before the allocation ends; SCHEDULE_NEVER: not, or it is not known. */
-static uint64_t end_of_allocation(const struct options *o, uint64_t now)
+static uint64_t end_of_allocation(const struct run *r, uint64_t now)
 {
+	const struct options *o = r->options;
 	const struct scheduler *s = o->scheduler;
-	int64_t left = o->time_s;
+	int64_t left;
 
 	if (o->before_end_s < 0)
 		return SCHEDULE_NEVER;
-	if (left < 0 && s && s->seconds_left)
-		left = s->seconds_left();
+	left = scheduler_seconds_left(s, o->time_s, (int64_t)((now - r->start_ns) / SECOND));
 	if (left < 0) {
 		log_event(LOG_FAILURE, "warning: %s%s when the allocation ends, so there is no save "
 			  "before that: give its length with --time", s ? s->title : "there is no "
@@ -73,7 +73,7 @@ static void set_schedule(struct run *r)
 		.interval_ns = (uint64_t)(o->exit_each_s ? o->exit_each_s : o->interval_s) * SECOND,
 		.mttf_ns = (uint64_t)o->mttf_s * SECOND,
 		.leave_each = o->exit_each_s > 0,
-		.end_ns = end_of_allocation(o, now),
+		.end_ns = end_of_allocation(r, now),
 	};
 	schedule_begin(&r->schedule, now);
 }
@@ -385,7 +385,7 @@ static int lock_folder(struct folder *f)
 int run_supervise(const struct options *o)
 {
 	char copy[PATH_MAX];
-	struct run r = { .options = o };
+	struct run r = { .options = o, .start_ns = now_ns() };
 	int code, err = folder_open(&r.folder, o->dir, o->name, true);
 
 	if (!err)

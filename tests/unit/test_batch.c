@@ -257,7 +257,7 @@ static void locks(void **state)
 
 /* ---- commands of schedulers -------------------------------------------------------- */
 
-static char commands[] = "/tmp/test_batch.XXXXXX";	/* a folder, for them alone */
+static char commands[32];		/* a folder, for them alone */
 
 /* Says `answer` to whoever calls it, and adds what it is called with to the file `asked`. */
 static void simulate(const char *name, const char *answer)
@@ -278,6 +278,7 @@ static int make_commands(void **state)
 	char path[256];
 
 	(void)state;
+	snprintf(commands, sizeof(commands), "/tmp/test_batch.XXXXXX");
 	if (!mkdtemp(commands))
 		return -1;
 	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", commands);
@@ -330,6 +331,26 @@ static void last_task_of_array(void **state)
 		    "scontrol requeue 4711_9\n");
 }
 
+/* A length counts from the start of cr_batch: a pause and a restart take of it. */
+static void since_start(void **state)
+{
+	const struct scheduler *sge = scheduler_named("sge"), *slurm = scheduler_named("slurm");
+
+	(void)state;
+	setenv("JOB_ID", "8", 1);
+	setenv("SLURM_JOB_ID", "4711", 1);
+	simulate("qstat", "hard resource_list: h_rt=1:00:00,h_vmem=1G");
+	simulate("squeue", "1:00:00");
+	assert_int_equal(scheduler_seconds_left(sge, -1, 65), 3535);
+	assert_int_equal(scheduler_seconds_left(sge, -1, 4000), 0);
+	assert_int_equal(scheduler_seconds_left(slurm, -1, 65), 3600);
+	assert_int_equal(scheduler_seconds_left(slurm, 600, 65), 535);
+	assert_int_equal(scheduler_seconds_left(NULL, 600, 65), 535);
+	assert_int_equal(scheduler_seconds_left(NULL, -1, 65), -1);
+	simulate("squeue", "UNLIMITED");
+	assert_int_equal(scheduler_seconds_left(slurm, -1, 65), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +359,7 @@ int main(void)
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
 		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
