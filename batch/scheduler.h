@@ -27,7 +27,8 @@ struct scheduler {
 	 * being saved); NULL: by the code alone.
 	 */
 	int (*requeue)(void);
-	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code */
+	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code, */
+					/* which is all there is if `requeue` is NULL as well */
 };
 
 /*

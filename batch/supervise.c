@@ -208,6 +208,11 @@ static int leave(struct run *r)
 	remove_metrics(r);
 	if (!s)
 		return r->options->exit_code;
+	if (!s->requeue && !s->requeue_code) {
+		log_event(LOG_NOTICE, "the job is saved; %s runs it again if it is set up to do that for "
+			  "the exit code %d", s->title, r->options->exit_code);
+		return r->options->exit_code;
+	}
 	err = s->requeue ? s->requeue() : 0;
 	if (err)
 		log_event(LOG_FAILURE, "the job is saved, but not requeued: %s", report_message());
