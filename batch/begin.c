@@ -241,10 +241,7 @@ static int check_command(struct run *r)
 	}
 	if (r->state.command)
 		return 0;
-	for (char **now = r->options->command; *now; now++)
-		if (strings_add(&r->state.command, *now))
-			return EXIT_FOLDER;
-	return 0;
+	return state_set_command(&r->state, r->options->command) ? EXIT_FOLDER : 0;
 }
 
 bool run_is_done(const struct run *r)

@@ -17,7 +17,7 @@
 #include "report/report.h"
 
 #define STATE_FORMAT	"kcr-batch-state"
-#define STATE_MAX	(1 << 20)	/* bytes; the command is the long part */
+#define STATE_MAX	(64 << 20)	/* bytes; the command: 6 MB at most, each byte escaped as \u001f */
 #define STAT_START	22		/* field of /proc/PID/stat */
 
 static const char *const phases[] = {
@@ -103,14 +103,22 @@ static const char *text_of(const cJSON *json, const char *name)
 	return text ? text : "";
 }
 
+/* There may be hundreds of thousands. */
 static int parse_strings(const cJSON *json, const char *name, char ***out)
 {
 	const cJSON *word, *array = cJSON_GetObjectItemCaseSensitive(json, name);
+	size_t count = 0;
 
+	if (!cJSON_GetArraySize(array))
+		return 0;
+	*out = calloc(cJSON_GetArraySize(array) + 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
 	cJSON_ArrayForEach(word, array) {
 		if (!cJSON_IsString(word))
 			return -EINVAL;
-		if (strings_add(out, word->valuestring))
+		(*out)[count] = strdup(word->valuestring);
+		if (!(*out)[count++])
 			return -ENOMEM;
 	}
 	return 0;
@@ -195,6 +203,23 @@ void state_free(struct state *s)
 	strings_free(s->command);
 	strings_free(s->scratch);
 	s->command = s->scratch = NULL;
+}
+
+int state_set_command(struct state *s, char *const command[])
+{
+	size_t count = 0;
+
+	while (command[count])
+		count++;
+	s->command = calloc(count + 1, sizeof(*s->command));
+	for (size_t i = 0; i < count && s->command; i++) {
+		s->command[i] = strdup(command[i]);
+		if (!s->command[i]) {
+			strings_free(s->command);
+			s->command = NULL;
+		}
+	}
+	return s->command ? 0 : -ENOMEM;
 }
 
 /* ---- the leader -------------------------------------------------------------------- */

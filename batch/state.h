@@ -55,6 +55,9 @@ int state_load(struct state *s, const struct folder *f, const char *name);
 int state_save(const struct state *s, const struct folder *f);
 void state_free(struct state *s);
 
+/* Remembers the command, of which there was none.  0 or -ENOMEM. */
+int state_set_command(struct state *s, char *const command[]);
+
 /* The word for a phase, as in the file. */
 const char *state_phase_name(enum state_phase phase);
 

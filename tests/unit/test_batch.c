@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What cr_batch computes: lengths of time, when a save is due, names of jobs; and what it asks
- * of schedulers, whose commands are simulated.
+ * What cr_batch computes: lengths of time, when a save is due, names of jobs; its folder and
+ * state; and what it asks of schedulers, whose commands are simulated.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +23,7 @@
 #include "batch/log.h"
 #include "batch/schedule.h"
 #include "batch/scheduler.h"
+#include "batch/state.h"
 #include "job/optimum.h"
 #include "proc/duration.h"
 #include "report/report.h"
@@ -216,6 +217,38 @@ static void names_of_jobs(void **state)
 	assert_false(folder_name_valid(""));
 }
 
+/* ---- the state --------------------------------------------------------------------- */
+
+#define WORDS	300000
+
+/* A command as long as Linux starts one is found again by the next run, and soon. */
+static void long_command(void **state)
+{
+	char path[] = "/tmp/test_batch.XXXXXX", file[64], **command = calloc(WORDS + 1, sizeof(*command));
+	struct state before = {}, after;
+	struct folder f;
+
+	(void)state;
+	assert_non_null(command);
+	for (size_t i = 0; i < WORDS; i++)
+		command[i] = i ? "input\x01\"\303\274" : "";
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(folder_open(&f, path, "job", true), 0);
+	assert_int_equal(state_set_command(&before, command), 0);
+	assert_int_equal(state_save(&before, &f), 0);
+	assert_int_equal(state_load(&after, &f, "job"), 0);
+	for (size_t i = 0; i <= WORDS; i++)
+		if (command[i] ? strcmp(command[i], after.command[i]) : !!after.command[i])
+			fail_msg("word %zu", i);
+	state_free(&before);
+	state_free(&after);
+	free(command);
+	folder_close(&f);
+	snprintf(file, sizeof(file), "%s/job.json", path);
+	unlink(file);
+	assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- locks ------------------------------------------------------------------------- */
 
 static int flock_errno;		/* what flock(2) says here; 0: what the kernel says */
@@ -358,6 +391,7 @@ int main(void)
 		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
 		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
+		cmocka_unit_test(long_command),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),
 	};
