@@ -41,8 +41,7 @@ static int start_anew(struct run *r)
 
 static bool ends_waiting(const struct run *r, int signal)
 {
-	return sigismember(&r->options->leave_on, signal) || signal == SIGTERM ||
-	       signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+	return sigismember(&r->options->leave_on, signal) || run_is_to_end(signal);
 }
 
 /*
@@ -272,7 +271,7 @@ static int ended_before(struct run *r)
  * Can programs be saved and restarted here at all?  Better known now than from the first save,
  * which may be due shortly before the end of the allocation.  0 or the exit code.
  */
-static int check_device(const struct run *r, bool anew)
+static int try_module(const struct run *r, bool anew)
 {
 	struct kcr_info info;
 	int job = device_open(&info);
@@ -302,7 +301,7 @@ int run_begin(struct run *r)
 	}
 	if (!code && count && r->state.phase == STATE_ENDED && !r->state.status)
 		code = ended_before(r);
-	code = code ?: check_command(r) ?: check_device(r, !count) ?: end_survivor(r, &count);
+	code = code ?: check_command(r) ?: try_module(r, !count) ?: end_survivor(r, &count);
 	if (!code && count != before) {
 		free(all);
 		count = folder_list(&r->folder, false, &all);

@@ -49,6 +49,9 @@ int run_begin(struct run *r);
  */
 int run_save(struct run *r, pid_t leader, bool leave);
 
+/* Does a signal ask for the program's end, other than one that only warns of it? */
+bool run_is_to_end(int signal);
+
 /* Writes the state; a failure is said once and stops nothing. */
 void run_note(struct run *r);
 

@@ -27,8 +27,11 @@ struct scheduler {
 	 * being saved); NULL: by the code alone.
 	 */
 	int (*requeue)(void);
-	int requeue_code;		/* exit code that goes with it; 0: that of --exit-code, */
-					/* which is all there is if `requeue` is NULL as well */
+	/*
+	 * The exit code that goes with it; 0: that of --exit-code, which is all there is if
+	 * `requeue` is NULL as well.
+	 */
+	int requeue_code;
 };
 
 /*

@@ -166,7 +166,7 @@ static void save_failed(struct run *r, enum schedule_action action, int err)
 	report_clear();
 }
 
-static void saved(struct run *r, uint64_t start)
+static void save_worked(struct run *r, uint64_t start)
 {
 	uint64_t now = now_ns();
 
@@ -192,7 +192,7 @@ static bool save(struct run *r, enum schedule_action action)
 	if (err)
 		save_failed(r, action, err);
 	else
-		saved(r, start);
+		save_worked(r, start);
 	run_note(r);
 	return !err && action == SCHEDULE_LEAVE;
 }
@@ -224,8 +224,7 @@ static int leave(struct run *r)
 
 /* ---- the loop ---------------------------------------------------------------------- */
 
-/* Is a signal a wish that the program ends, not only a warning? */
-static bool asks_for_end(int signal)
+bool run_is_to_end(int signal)
 {
 	return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
@@ -243,7 +242,7 @@ static void take_signal(struct run *r, const siginfo_t *info)
 		return;
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
-		if (asks_for_end(info->si_signo))
+		if (run_is_to_end(info->si_signo))
 			r->ending = *info;
 		r->schedule.leave = true;
 		hurry(r);
