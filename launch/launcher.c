@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/srun.h"
 #include "proc/spawn.h"
 #include "report/report.h"
 
@@ -66,6 +67,7 @@ static void prepare_without_input(void)
 static void prepare_aside(void)
 {
 	setpgid(0, 0);
+	srun_forget_wishes();
 	prepare_without_input();
 }
 

@@ -31,7 +31,10 @@ int launcher_signals(void);
  * `has_input` false: it gets none.  0 or -errno with a message.
  */
 int launcher_start(struct launcher *l, char *const *argv, bool has_input);
-/* Likewise one that starts the daemons: without input, and without the terminal's signals. */
+/*
+ * Likewise one that starts the daemons: without input, without the terminal's signals, and
+ * without what the environment asks of srun for the ranks.
+ */
 int launcher_start_aside(struct launcher *l, char *const *argv);
 
 /* After SIGCHLD: has it ended?  If not, `stopped` may have been set. */

@@ -2,7 +2,8 @@
 /*
  * The two steps of a job under srun, see srun.h.  Without --overlap the daemons would keep the
  * ranks' step waiting for the processors; and as Slurm counts them, they have all those of the
- * allocation, which the ranks are bound to within.
+ * allocation, which the ranks are bound to within.  So nothing that the user has asked of the
+ * ranks' step may be asked of the daemons', whose children the ranks are.
  */
 #include "launch/srun.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "job/snapshot.h"
 #include "job/srun.h"
@@ -266,7 +268,32 @@ int srun_for_daemons(const char *daemon, const char *lost, char ***out)
 		err = exclude(lost, out);
 	return err ?: add_words(out, (const char *const[]){
 		"--overlap", "--mpi=none", number, tasks, "--ntasks-per-node=1",
-		"--distribution=block", "--cpu-bind=none", "--input=none", "--output=all",
-		"--error=all", "--kill-on-bad-exit=0", "--wait=0", "--job-name=cr_node", daemon,
-		REACH_STEP_ARGUMENT, NULL });
+		"--distribution=block", "--cpu-bind=none", "--mem-bind=none", "--input=none",
+		"--output=all", "--error=all", "--kill-on-bad-exit=0", "--wait=0",
+		"--job-name=cr_node", daemon, REACH_STEP_ARGUMENT, NULL });
+}
+
+/* Where Slurm is, and which job this is; each release of srun has more of the others. */
+static bool is_needed(const char *variable)
+{
+	static const char *const names[] = {
+		"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JOBID", "SLURM_JOB_ID", "SLURM_JWT",
+		"SLURM_NODE_ALIASES", "SLURM_WORKING_CLUSTER",
+	};
+	size_t length = strcspn(variable, "=");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strlen(names[i]) == length && !strncmp(variable, names[i], length))
+			return true;
+	return false;
+}
+
+void srun_forget_wishes(void)
+{
+	size_t left = 0;
+
+	for (char **each = environ; *each; each++)
+		if (is_needed(*each) || (strncmp(*each, "SLURM_", 6) && strncmp(*each, "SRUN_", 5)))
+			environ[left++] = *each;
+	environ[left] = NULL;
 }

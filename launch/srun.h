@@ -33,5 +33,7 @@ int srun_split(struct command *c, char *const *arguments, char *const *inserted)
 int srun_for_ranks(const struct command *c, const char *lost, bool again, char ***out);
 /* Likewise the command that starts `daemon` on each other node of the allocation. */
 int srun_for_daemons(const char *daemon, const char *lost, char ***out);
+/* In the process that becomes that command: leaves srun's variables out of its environment. */
+void srun_forget_wishes(void);
 
 #endif /* LAUNCH_SRUN_H */

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "job/snapshot.h"
 #include "job/srun.h"
+#include "launch/launcher.h"
 #include "launch/srun.h"
 #include "report/report.h"
 
@@ -163,12 +165,45 @@ static void test_lost_nodes(void **state)
 	strings_free(command);
 }
 
+/* Else all ranks would be confined to the few processors that one was to have. */
+static void test_daemons_are_not_confined(void **state)
+{
+	static const char *const wishes[] = {
+		"SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_TASK", "SLURM_EXACT", "SLURM_EXCLUSIVE",
+		"SLURM_HOSTFILE", "SLURM_MEM_BIND", "SLURM_STDOUTMODE", "SRUN_CPUS_PER_TASK",
+	};
+	char *words[] = { "sh", "-c", "! env | grep -E '^(SLURM|SRUN)_' | grep -v '^SLURM_JOB_ID=7$' && "
+			  "[ $SLURM_JOB_ID = 7 ] && [ $OTHER = kept ]", NULL };
+	char **command = NULL;
+	struct launcher step;
+	bool unbound = false;
+	int status;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++)
+		setenv(wishes[i], "1", 1);
+	setenv("SLURM_JOB_ID", "7", 1);
+	setenv("OTHER", "kept", 1);
+	assert_int_equal(launcher_start_aside(&step, words), 0);
+	assert_int_equal(waitpid(step.pid, &status, 0), step.pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
+		assert_non_null(getenv(wishes[i]));
+		unsetenv(wishes[i]);
+	}
+	assert_int_equal(srun_for_daemons("/bin/cr_node", NULL, &command), 0);
+	for (char **each = command; *each; each++)
+		unbound |= !strcmp(*each, "--mem-bind=none");
+	assert_true(unbound);
+	strings_free(command);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_lost_nodes),
+		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
