@@ -17,6 +17,7 @@
 #include "job/srun.h"
 #include "launch/openmpi.h"
 #include "launch/reach.h"
+#include "launch/srun_nodes.h"
 #include "report/report.h"
 
 #define LAUNCHER	"--launcher"
@@ -201,28 +202,6 @@ static unsigned long count_nodes(const char *lost)
 	return count;
 }
 
-/* Without their domains, which Slurm's names of nodes do not have. */
-static int exclude(const char *lost, char ***out)
-{
-	char *text = lost && *lost ? malloc(strlen(lost) + sizeof("--exclude=")) : NULL, *end;
-	int err;
-
-	if (!lost || !*lost)
-		return 0;
-	if (!text)
-		return -ENOMEM;
-	end = stpcpy(text, "--exclude=");
-	for (bool domain = false; *lost; lost++) {
-		domain = *lost != ',' && (domain || *lost == '.');
-		if (!domain)
-			*end++ = *lost;
-	}
-	*end = '\0';
-	err = strings_add(out, text);
-	free(text);
-	return err;
-}
-
 /* Else it would want as many nodes as the allocation has. */
 static int limit_nodes(const struct command *c, const char *lost, char ***out)
 {
@@ -234,13 +213,27 @@ static int limit_nodes(const struct command *c, const char *lost, char ***out)
 	return strings_add(out, nodes);
 }
 
+/* The options, which all begin with two dashes (job/srun.h), and cr_rank with the program. */
+static int add_proxied(const struct command *c, const char *lost, char ***out)
+{
+	char **options = NULL, **word = c->proxied;
+	int err = 0;
+
+	for (; word && *word && !strncmp(*word, "--", 2) && !err; word++)
+		err = strings_add(&options, *word);
+	if (!err)
+		err = srun_add_without(options ?: (char *[]){ NULL }, lost, out);
+	for (; word && *word && !err; word++)
+		err = strings_add(out, *word);
+	strings_free(options);
+	return err;
+}
+
 int srun_for_ranks(const struct command *c, const char *lost, bool again, char ***out)
 {
 	int err = add_words(out, (const char *const[]){ "srun", "--quit-on-interrupt",
 							again ? "--overlap" : NULL, NULL });
 
-	if (!err)
-		err = exclude(lost, out);
 	if (!err)
 		err = limit_nodes(c, lost, out);
 	if (!err && !is_given(c, "mpi", NULL))
@@ -248,8 +241,8 @@ int srun_for_ranks(const struct command *c, const char *lost, bool again, char *
 	/* A rank that fails ends the job, as under mpirun. */
 	if (!err && !is_given(c, "kill-on-bad-exit", "SLURM_KILL_BAD_EXIT"))
 		err = strings_add(out, "--kill-on-bad-exit=1");
-	for (char **each = c->proxied; each && *each && !err; each++)
-		err = strings_add(out, *each);
+	if (!err)
+		err = add_proxied(c, lost, out);
 	/* sbatch --export=NONE is about the script's environment, and srun would inherit it. */
 	setenv("SLURM_EXPORT_ENV", "ALL", 1);
 	setenv(REACH_STEP_VARIABLE, "1", 1);
@@ -265,7 +258,7 @@ int srun_for_daemons(const char *daemon, const char *lost, char ***out)
 	snprintf(number, sizeof(number), "--nodes=%lu", count);
 	snprintf(tasks, sizeof(tasks), "--ntasks=%lu", count);
 	if (!err)
-		err = exclude(lost, out);
+		err = srun_add_without((char *[]){ NULL }, lost, out);
 	return err ?: add_words(out, (const char *const[]){
 		"--overlap", "--mpi=none", number, tasks, "--ntasks-per-node=1",
 		"--distribution=block", "--cpu-bind=none", "--mem-bind=none", "--input=none",

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -145,16 +146,16 @@ static void test_lost_nodes(void **state)
 	(void)state;
 	setenv("SLURM_JOB_NUM_NODES", "4", 1);
 	split(&c, words);
-	assert_int_equal(srun_for_ranks(&c, "b.site,c", true, &command), 0);
-	expect_words(command, "srun --quit-on-interrupt --overlap --exclude=b,c --nodes=1-2 --mpi=pmix_v4 "
+	assert_int_equal(srun_for_ranks(&c, "b,c", true, &command), 0);
+	expect_words(command, "srun --quit-on-interrupt --overlap --nodes=1-2 --exclude=b,c --mpi=pmix_v4 "
 		     "--kill-on-bad-exit=0 /bin/cr_rank solver");
 	strings_free(command);
 	command_free(&c);
 	command = NULL;
 	split(&c, fixed);
 	assert_int_equal(srun_for_ranks(&c, "b", true, &command), 0);
-	expect_words(command, "srun --quit-on-interrupt --overlap --exclude=b --mpi=pmix "
-		     "--kill-on-bad-exit=1 --nodes=2 /bin/cr_rank solver");
+	expect_words(command, "srun --quit-on-interrupt --overlap --mpi=pmix "
+		     "--kill-on-bad-exit=1 --exclude=b --nodes=2 /bin/cr_rank solver");
 	strings_free(command);
 	command_free(&c);
 	command = NULL;
@@ -163,6 +164,48 @@ static void test_lost_nodes(void **state)
 	assert_string_equal(command[4], "--nodes=3");
 	assert_string_equal(command[5], "--ntasks=3");
 	strings_free(command);
+}
+
+/* What srun gets of the user's options when node b is lost. */
+static void expect_without_b(char *option, const char *expected)
+{
+	char *words[] = { option, "--distribution=arbitrary", "--relative=1", "p", "--exclude=b", NULL };
+	char **command = NULL, text[200];
+	struct command c;
+
+	split(&c, words);
+	assert_int_equal(srun_for_ranks(&c, "b", false, &command), 0);
+	snprintf(text, sizeof(text), "%s /bin/cr_rank p --exclude=b", expected);
+	expect_words(command + 5, text);
+	strings_free(command);
+	command_free(&c);
+}
+
+static void test_users_nodes(void **state)
+{
+	char path[] = "/tmp/kcr-hosts.XXXXXX", file[64], list[64];
+	FILE *hosts = fdopen(mkstemp(path), "w");
+
+	(void)state;
+	assert_non_null(hosts);
+	fputs("a\nb\t# lost\na\nc\n", hosts);
+	fclose(hosts);
+	snprintf(file, sizeof(file), "--nodefile=%s", path);
+	snprintf(list, sizeof(list), "--exclude=%s", path);
+	setenv("SLURM_JOB_NUM_NODES", "4", 1);
+	expect_without_b("--exclude=d", "--exclude=d,b --distribution=arbitrary");
+	expect_without_b(list, "--exclude=a,b,a,c,b --distribution=arbitrary");
+	expect_without_b("--nodelist=a,b,a", "--exclude=b --nodelist=a");
+	expect_without_b("--nodelist=a,a,c", "--exclude=b --nodelist=a,a,c --distribution=arbitrary");
+	expect_without_b("--nodelist=a[1-3]", "--exclude=b");
+	expect_without_b("--nodelist=b", "--exclude=b");
+	expect_without_b(file, "--exclude=b --nodelist=a,c");
+	setenv("SLURM_HOSTFILE", path, 1);
+	setenv("SLURM_DISTRIBUTION", "arbitrary", 1);
+	expect_without_b("--label", "--exclude=b --label");
+	assert_null(getenv("SLURM_HOSTFILE"));
+	assert_null(getenv("SLURM_DISTRIBUTION"));
+	remove(path);
 }
 
 /* Else all ranks would be confined to the few processors that one was to have. */
@@ -203,7 +246,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_daemons_are_not_confined),
+		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
+		cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
