@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/srun.h"
 #include "launch/openmpi.h"
 #include "launch/settings.h"
 
@@ -46,6 +47,13 @@ static void hide_topology(void)
 	setenv("PRTE_MCA_prte_launch_agent", "env PMIX_MCA_pmix_hwloc_hole_kind=none prted", 0);
 }
 
+/* The like of --label, --error and --output. */
+static bool marks_by_variable(const struct command *c)
+{
+	return c->options && *c->options && !strcmp(*c->options, JOB_BY_SRUN) &&
+	       (getenv("SLURM_LABELIO") || getenv("SLURM_STDERRMODE") || getenv("SLURM_STDOUTMODE"));
+}
+
 /* Does the launcher do something with the ranks' output? */
 static bool marks_output(const struct command *c)
 {
@@ -64,7 +72,7 @@ static bool marks_output(const struct command *c)
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(*parameters); i++)
 		if (command_parameter(c, parameters[i]))
 			return true;
-	return getenv("PRTE_MCA_prte_output_filename") != NULL;
+	return getenv("PRTE_MCA_prte_output_filename") || marks_by_variable(c);
 }
 
 void settings_of_launcher(const struct command *c, int major)

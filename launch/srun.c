@@ -231,8 +231,10 @@ static int add_proxied(const struct command *c, const char *lost, char ***out)
 
 int srun_for_ranks(const struct command *c, const char *lost, bool again, char ***out)
 {
+	/* srun takes only one of the two. */
+	bool overlap = again && !is_given(c, "exclusive", "SLURM_EXCLUSIVE");
 	int err = add_words(out, (const char *const[]){ "srun", "--quit-on-interrupt",
-							again ? "--overlap" : NULL, NULL });
+							overlap ? "--overlap" : NULL, NULL });
 
 	if (!err)
 		err = limit_nodes(c, lost, out);

@@ -14,6 +14,7 @@
 #include "job/snapshot.h"
 #include "job/srun.h"
 #include "launch/launcher.h"
+#include "launch/settings.h"
 #include "launch/srun.h"
 #include "report/report.h"
 
@@ -166,6 +167,49 @@ static void test_lost_nodes(void **state)
 	strings_free(command);
 }
 
+static void test_exclusive(void **state)
+{
+	char *words[] = { "--exclusive", "p", NULL };
+	char **command = NULL;
+	struct command c;
+
+	(void)state;
+	split(&c, words);
+	assert_int_equal(srun_for_ranks(&c, NULL, true, &command), 0);
+	assert_string_equal(command[2], "--mpi=pmix");
+	strings_free(command);
+	command_free(&c);
+	command = NULL;
+	split(&c, words + 1);
+	setenv("SLURM_EXCLUSIVE", "yes", 1);
+	assert_int_equal(srun_for_ranks(&c, NULL, true, &command), 0);
+	unsetenv("SLURM_EXCLUSIVE");
+	assert_string_equal(command[2], "--mpi=pmix");
+	strings_free(command);
+	command_free(&c);
+}
+
+static void test_output_of_srun(void **state)
+{
+	static const char *const variables[] = { "SLURM_LABELIO", "SLURM_STDERRMODE", "SLURM_STDOUTMODE" };
+	char *words[] = { "p", NULL };
+	struct command c;
+
+	(void)state;
+	split(&c, words);
+	settings_of_launcher(&c, 4);
+	assert_null(getenv(SETTINGS_OUTPUT_VARIABLE));
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		setenv(variables[i], "1", 1);
+		settings_of_launcher(&c, 4);
+		unsetenv(variables[i]);
+		assert_non_null(getenv(SETTINGS_OUTPUT_VARIABLE));
+		settings_of_launcher(&c, 4);
+		assert_null(getenv(SETTINGS_OUTPUT_VARIABLE));
+	}
+	command_free(&c);
+}
+
 /* What srun gets of the user's options when node b is lost. */
 static void expect_without_b(char *option, const char *expected)
 {
@@ -247,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
+		cmocka_unit_test(test_exclusive), cmocka_unit_test(test_output_of_srun),
 		cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
