@@ -49,6 +49,7 @@ static const struct option {
 	{ "help", 'h', NO, 0 },			{ "het-group", 0, YES, 0 },
 	{ "hint", 0, YES, 0 },			{ "hold", 'H', NO, 0 },
 	{ "immediate", 'I', MAY, 0 },		{ "input", 'i', YES, 0 },
+	{ "interactive", 0, NO, 0 },
 	{ "job-name", 'J', YES, 0 },		{ "jobid", 0, YES, 0 },
 	{ "kill-on-bad-exit", 'K', MAY, 0 },	{ "label", 'l', NO, 0 },
 	{ "licenses", 'L', YES, 0 },		{ "mail-type", 0, YES, 0 },
@@ -87,17 +88,36 @@ static const struct option {
 	{ "unbuffered", 'u', NO, 0 },		{ "usage", 0, NO, 0 },
 	{ "use-min-nodes", 0, NO, 0 },		{ "verbose", 'v', NO, 0 },
 	{ "version", 'V', NO, 0 },		{ "wait", 'W', YES, 0 },
-	{ "wckey", 0, YES, 0 },			{ "x11", 0, MAY, 0 },
+	{ "wckey", 0, YES, 0 },			{ "whole", 0, NO, 0 },
+	{ "x11", 0, MAY, 0 },			{ "cpu_bind", 0, YES, 0 },
+	{ "ntasks-per-tres", 0, YES, TOPIC_MAP }, { "pack-group", 0, YES, 0 },
+	{ "tasks", 0, YES, 0 },			{ "tasks-per-node", 0, YES, 0 },
+};
+
+/* Names that are not the usual ones for the same. */
+static const struct {
+	const char *alias, *name;
+} aliases[] = {
+	{ "cpu_bind", "cpu-bind" },		{ "pack-group", "het-group" },
+	{ "tasks", "ntasks" },			{ "tasks-per-node", "ntasks-per-node" },
 };
 
 #define COUNT	(sizeof(options) / sizeof(*options))
+
+static const char *usual_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		if (!strcmp(name, aliases[i].alias))
+			return aliases[i].name;
+	return name;
+}
 
 static int add(char ***out, const struct option *option, const char *value)
 {
 	char *text;
 	int err;
 
-	if (asprintf(&text, "--%s%s%s", option->name, value ? "=" : "", value ?: "") < 0)
+	if (asprintf(&text, "--%s%s%s", usual_name(option->name), value ? "=" : "", value ?: "") < 0)
 		return -ENOMEM;
 	err = strings_add(out, text);
 	free(text);

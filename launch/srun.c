@@ -43,9 +43,14 @@ static int check_mpi(const char *type)
 			   "is the default here", type);
 }
 
+static bool begins_with_all(const char *list)
+{
+	return !strncmp(list, "ALL", 3) && (!list[3] || list[3] == ',');
+}
+
 static int check_export(const char *list)
 {
-	return !strncmp(list, "ALL", 3) ? 0 :
+	return begins_with_all(list) ? 0 :
 	       report_fail(-EOPNOTSUPP, "srun --export=%s: ranks that can be saved need what cr_mpirun "
 			   "puts into the environment: begin the list with ALL", list);
 }
@@ -229,6 +234,15 @@ static int add_proxied(const struct command *c, const char *lost, char ***out)
 	return err;
 }
 
+/* sbatch --export=NONE is about the script's environment, and srun would inherit it. */
+static void export_all(void)
+{
+	const char *given = getenv("SRUN_EXPORT_ENV") ?: getenv("SLURM_EXPORT_ENV");
+
+	setenv("SLURM_EXPORT_ENV", given && begins_with_all(given) ? given : "ALL", 1);
+	unsetenv("SRUN_EXPORT_ENV");	/* srun would prefer it */
+}
+
 int srun_for_ranks(const struct command *c, const char *lost, bool again, char ***out)
 {
 	/* srun takes only one of the two. */
@@ -245,8 +259,7 @@ int srun_for_ranks(const struct command *c, const char *lost, bool again, char *
 		err = strings_add(out, "--kill-on-bad-exit=1");
 	if (!err)
 		err = add_proxied(c, lost, out);
-	/* sbatch --export=NONE is about the script's environment, and srun would inherit it. */
-	setenv("SLURM_EXPORT_ENV", "ALL", 1);
+	export_all();
 	setenv(REACH_STEP_VARIABLE, "1", 1);
 	return err;
 }

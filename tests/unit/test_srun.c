@@ -43,7 +43,9 @@ static int take_all(char *const *words, char ***out)
 static void test_forms(void **state)
 {
 	char *words[] = { "-n4", "-N", "2", "-lO", "--ntasks-per-no", "3", "--cpu-bind=none", "-K",
-			  "-K0", "--wait=", "-vc2", "--kill-on-bad", NULL };
+			  "-K0", "--wait=", "-vc2", "--kill-on-bad", NULL },
+	     *others[] = { "--tasks=4", "--tasks-per-node", "2", "--cpu_bind=none", "--whole", "--inter",
+			   "--pack-group=0", NULL };
 	char **out = NULL;
 
 	(void)state;
@@ -57,6 +59,11 @@ static void test_forms(void **state)
 	assert_string_equal(srun_value(out[1], "nodes"), "2");
 	assert_null(srun_value(out[1], "node"));
 	assert_string_equal(srun_value(out[2], "label"), "");
+	strings_free(out);
+	out = NULL;
+	assert_int_equal(take_all(others, &out), 1);
+	expect_words(out, "--ntasks=4 --ntasks-per-node=2 --cpu-bind=none --whole --interactive "
+		     "--het-group=0");
 	strings_free(out);
 }
 
@@ -111,7 +118,8 @@ static void test_refused(void **state)
 	char *words[][4] = {
 		{ "--pty", "sh" }, { "--mem-bind=local", "p" }, { "--multi-prog", "list" },
 		{ "-M", "other", "p" }, { "--uid", "5", "p" }, { "--mpi=none", "p" },
-		{ "--export=NONE", "p" }, { "p", ":", "q" }, { "--spares=1" },
+		{ "--export=NONE", "p" }, { "--export=ALLOWED", "p" }, { "p", ":", "q" }, { "--spares=1" },
+		{ "--pack-group=0", "p" },
 	};
 	struct command c;
 
@@ -187,6 +195,36 @@ static void test_exclusive(void **state)
 	assert_string_equal(command[2], "--mpi=pmix");
 	strings_free(command);
 	command_free(&c);
+}
+
+/* `srun`, `slurm`: SRUN_EXPORT_ENV and SLURM_EXPORT_ENV, or NULL. */
+static void expect_export(const char *srun, const char *slurm, const char *expected)
+{
+	char *words[] = { "p", NULL }, **command = NULL;
+	struct command c;
+
+	unsetenv("SLURM_EXPORT_ENV");
+	if (srun)
+		setenv("SRUN_EXPORT_ENV", srun, 1);
+	if (slurm)
+		setenv("SLURM_EXPORT_ENV", slurm, 1);
+	split(&c, words);
+	assert_int_equal(srun_for_ranks(&c, NULL, false, &command), 0);
+	assert_null(getenv("SRUN_EXPORT_ENV"));
+	assert_string_equal(getenv("SLURM_EXPORT_ENV"), expected);
+	strings_free(command);
+	command_free(&c);
+}
+
+static void test_export(void **state)
+{
+	(void)state;
+	expect_export(NULL, NULL, "ALL");
+	expect_export(NULL, "NONE", "ALL");
+	expect_export("NONE", "ALL,FOO=1", "ALL");
+	expect_export(NULL, "ALL,FOO=1", "ALL,FOO=1");
+	expect_export("ALL,BAR=2", "NONE", "ALL,BAR=2");
+	expect_export(NULL, "ALLOWED,FOO=1", "ALL");
 }
 
 static void test_output_of_srun(void **state)
@@ -291,7 +329,7 @@ int main(void)
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
-		cmocka_unit_test(test_exclusive), cmocka_unit_test(test_output_of_srun),
+		cmocka_unit_test(test_exclusive), cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
 		cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
