@@ -18,6 +18,7 @@
 #include "launch/openmpi.h"
 #include "launch/reach.h"
 #include "launch/srun_nodes.h"
+#include "launch/srun_refused.h"
 #include "report/report.h"
 
 #define LAUNCHER	"--launcher"
@@ -35,66 +36,12 @@ bool srun_is_launcher(char *const *arguments)
 
 /* ---- what srun is asked for ----------------------------------------------------------------- */
 
-/* PMIx is the only interface by which Open MPI 5 starts, and the one that a restarted rank uses. */
-static int check_mpi(const char *type)
-{
-	return !strncmp(type, "pmix", 4) ? 0 :
-	       report_fail(-EOPNOTSUPP, "srun --mpi=%s: ranks that can be saved need --mpi=pmix, which "
-			   "is the default here", type);
-}
-
-static bool begins_with_all(const char *list)
-{
-	return !strncmp(list, "ALL", 3) && (!list[3] || list[3] == ',');
-}
-
-static int check_export(const char *list)
-{
-	return begins_with_all(list) ? 0 :
-	       report_fail(-EOPNOTSUPP, "srun --export=%s: ranks that can be saved need what cr_mpirun "
-			   "puts into the environment: begin the list with ALL", list);
-}
-
-static int check_option(const char *option)
-{
-	static const struct {
-		const char *name, *why;
-	} refused[] = {
-		{ "bcast", "cr_rank is what srun starts: copy the program by sbcast" },
-		{ "clusters", "the job must run in this allocation" },
-		{ "container", "the daemon that starts the ranks is outside of it" },
-		{ "external-launcher", "srun itself must start the ranks" },
-		{ "het-group", "all ranks must be in one step" },
-		{ "jobid", "run cr_mpirun inside the allocation" },
-		{ "mem-bind", "srun would only bind the memory of cr_rank: put numactl before the "
-			      "program" },
-		{ "multi-prog", "all ranks must run one program; let a script choose by "
-				"SLURM_PROCID" },
-		{ "no-allocate", "it needs an allocation" },
-		{ "pty", "the ranks' terminal would be srun's" },
-		{ "uid", "the daemons would be another user's" },
-		{ "gid", "the daemons would be of another group" },
-	};
-	const char *value = srun_value(option, "mpi");
-
-	if (value)
-		return check_mpi(value);
-	value = srun_value(option, "export");
-	if (value)
-		return check_export(value);
-	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
-		if (srun_value(option, refused[i].name))
-			return report_fail(-EOPNOTSUPP, "a job started with srun --%s cannot be saved: %s",
-					   refused[i].name, refused[i].why);
-	return 0;
-}
-
 static int add_all(struct command *c, char *const *words)
 {
 	int err = 0;
 
 	for (; words && *words && !err; words++) {
-		err = check_option(*words);
+		err = srun_check_option(*words);
 		if (!err)
 			err = strings_add(&c->options, *words);
 		if (!err)
@@ -177,6 +124,8 @@ int srun_split(struct command *c, char *const *arguments, char *const *inserted)
 		err = report_fail(-EINVAL, "srun starts ranks that can be saved in an allocation that is "
 				  "there already: run cr_mpirun in a script of sbatch, or below salloc");
 	if (!err)
+		err = srun_check_variables();
+	if (!err)
 		err = take_program(c, at, inserted);
 	if (err)
 		command_free(c);
@@ -239,7 +188,7 @@ static void export_all(void)
 {
 	const char *given = getenv("SRUN_EXPORT_ENV") ?: getenv("SLURM_EXPORT_ENV");
 
-	setenv("SLURM_EXPORT_ENV", given && begins_with_all(given) ? given : "ALL", 1);
+	setenv("SLURM_EXPORT_ENV", given && srun_exports_all(given) ? given : "ALL", 1);
 	unsetenv("SRUN_EXPORT_ENV");	/* srun would prefer it */
 }
 

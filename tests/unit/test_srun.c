@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,49 @@ static void test_refused(void **state)
 		assert_true(srun_split(&c, words[i], proxy) < 0);
 		assert_non_null(report_message());
 	}
+}
+
+static void test_refused_variables(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool fits;
+	} variables[] = {
+		{ "SLURM_BCAST", "/tmp/p", false }, { "SLURM_CLUSTERS", "other", false },
+		{ "SLURM_MEM_BIND", "local", false }, { "SRUN_CONTAINER", "/c", false },
+		{ "SLURM_CONTAINER", "/c", false }, { "SLURM_STDINMODE", "file", false },
+		{ "SLURM_STDINMODE", "none", true }, { "SLURM_HET_SIZE", "2", false },
+		{ "SLURM_HET_SIZE", "1", true }, { "SLURM_BCAST_EXCLUDE", "/lib", true },
+	};
+	char *words[] = { "p", NULL };
+	struct command c;
+
+	(void)state;
+	setenv("SLURM_JOB_ID", "7", 1);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		report_clear();
+		setenv(variables[i].name, variables[i].value, 1);
+		assert_int_equal(srun_split(&c, words, proxy), variables[i].fits ? 0 : -EOPNOTSUPP);
+		unsetenv(variables[i].name);
+		command_free(&c);
+	}
+}
+
+static void test_input(void **state)
+{
+	char *fits[][3] = { { "--input=all", "p" }, { "-inone", "p" }, { "--input=3", "p" },
+			    { "--input=in.%t", "p" } };
+	char *words[] = { "--input=3.in", "p", NULL };
+	struct command c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fits) / sizeof(*fits); i++) {
+		split(&c, fits[i]);
+		command_free(&c);
+	}
+	report_clear();
+	assert_int_equal(srun_split(&c, words, proxy), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), "say < 3.in"));
 }
 
 static void test_help(void **state)
@@ -329,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_forms), cmocka_unit_test(test_no_options),
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
+		cmocka_unit_test(test_refused_variables), cmocka_unit_test(test_input),
 		cmocka_unit_test(test_exclusive), cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
 		cmocka_unit_test(test_daemons_are_not_confined),
 	};
