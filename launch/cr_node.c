@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +54,14 @@ static void allow_many_files(void)
 }
 
 /* Connects to cr_mpirun.  A socket for messages about ranks, or -errno. */
-static int join(char *name)
+static int join(bool by_step, char *name)
 {
 	const char *root = getenv(WIRE_ROOT_VARIABLE), *secret = getenv(WIRE_SECRET_VARIABLE);
 	const char *silence = getenv(WIRE_SILENCE_VARIABLE);
-	char host[HOST_NAME_MAX + 1] = "";
+	char host[HOST_NAME_MAX + 1];
 	int job, err;
 
-	gethostname(host, sizeof(host) - 1);
+	reach_name_node(by_step, host, sizeof(host));
 	err = root && secret && strlen(secret) == WIRE_SECRET ?
 		node_start(root, secret, host, silence ? strtoul(silence, NULL, 10) : WIRE_SILENCE_S,
 			   name, &job) : -EINVAL;
@@ -93,13 +94,15 @@ int main(int argc, char **argv)
 	char name[NODE_NAME_MAX];
 	int listening = 0, job;
 	socklen_t length = sizeof(listening);
+	bool by_step;
 
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("cr_node (KCR) " KCR_VERSION);
 		return 0;
 	}
 	report_set_program("KCR");
-	if (argc == 2 && !strcmp(argv[1], REACH_STEP_ARGUMENT)) {
+	by_step = argc == 2 && !strcmp(argv[1], REACH_STEP_ARGUMENT);
+	if (by_step) {
 		int err = serve_step();
 
 		if (err) {
@@ -116,7 +119,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	use_all_processors();
 	allow_many_files();
-	job = join(name);
+	job = join(by_step, name);
 	unsetenv(WIRE_SECRET_VARIABLE);
 	output_to_null();
 	keeper_run(REACH_LISTENER, job < 0 ? -1 : job, job < 0 ? NULL : name);

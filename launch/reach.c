@@ -172,6 +172,17 @@ int reach_serve(const char *job)
 	return err;
 }
 
+void reach_name_node(bool by_step, char *name, size_t room)
+{
+	const char *given = by_step ? getenv("SLURMD_NODENAME") : NULL;
+
+	memset(name, 0, room);
+	if (given && *given)
+		snprintf(name, room, "%s", given);
+	else
+		gethostname(name, room - 1);
+}
+
 static int reach(const char *path, const char *job)
 {
 	const struct timespec nap = { 0, PAUSE_NS };

@@ -7,6 +7,9 @@
 #ifndef LAUNCH_REACH_H
 #define LAUNCH_REACH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* The number of the job, REACH_JOB hexadecimal digits, which is no secret. */
 #define REACH_JOB_VARIABLE	"KCR_MPI_JOB"
 #define REACH_JOB		16
@@ -26,5 +29,11 @@ int reach_daemon(const char *job);
 
 /* In such a daemon: opens REACH_LISTENER.  0, or -errno with a message. */
 int reach_serve(const char *job);
+
+/*
+ * What the daemon calls its node: the host's name; `by_step`, as the task of a step: the one that
+ * Slurm has for it, which its options --nodelist and --exclude need.
+ */
+void reach_name_node(bool by_step, char *name, size_t room);
 
 #endif /* LAUNCH_REACH_H */

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "job/snapshot.h"
 #include "job/srun.h"
 #include "launch/launcher.h"
+#include "launch/reach.h"
 #include "launch/settings.h"
 #include "launch/srun.h"
 #include "report/report.h"
@@ -271,6 +273,22 @@ static void test_export(void **state)
 	expect_export(NULL, "ALLOWED,FOO=1", "ALL");
 }
 
+static void test_name_of_node(void **state)
+{
+	char name[65], host[65] = "";
+
+	(void)state;
+	gethostname(host, sizeof(host) - 1);
+	setenv("SLURMD_NODENAME", "its-name-in-slurm", 1);
+	reach_name_node(true, name, sizeof(name));
+	assert_string_equal(name, "its-name-in-slurm");
+	reach_name_node(false, name, sizeof(name));	/* by mpirun, in a job of Slurm */
+	assert_string_equal(name, host);
+	unsetenv("SLURMD_NODENAME");
+	reach_name_node(true, name, sizeof(name));
+	assert_string_equal(name, host);
+}
+
 static void test_output_of_srun(void **state)
 {
 	static const char *const variables[] = { "SLURM_LABELIO", "SLURM_STDERRMODE", "SLURM_STDOUTMODE" };
@@ -374,7 +392,7 @@ int main(void)
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
 		cmocka_unit_test(test_refused_variables), cmocka_unit_test(test_input),
-		cmocka_unit_test(test_exclusive), cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
+		cmocka_unit_test(test_name_of_node), cmocka_unit_test(test_exclusive), cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
 		cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
