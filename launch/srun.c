@@ -234,8 +234,9 @@ int srun_for_daemons(const char *daemon, const char *lost, char ***out)
 static bool is_needed(const char *variable)
 {
 	static const char *const names[] = {
-		"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JOBID", "SLURM_JOB_ID", "SLURM_JWT",
-		"SLURM_NODE_ALIASES", "SLURM_WORKING_CLUSTER",
+		"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_CONF", "SLURM_CONF_SERVER",
+		"SLURM_JOBID", "SLURM_JOB_ID", "SLURM_JWT", "SLURM_NODE_ALIASES", "SLURM_STEPMGR",
+		"SLURM_WORKING_CLUSTER",
 	};
 	size_t length = strcspn(variable, "=");
 

@@ -67,7 +67,8 @@ static int add_exclude(char *const *options, const char *lost, char ***out)
 	int err = 0;
 
 	for (; *options; options++)
-		given = srun_value(*options, "exclude") ?: given;
+		if (srun_value(*options, "exclude"))
+			given = srun_value(*options, "exclude");
 	if (given)
 		err = names_of(given, false, &names);
 	if (!err && asprintf(&all, "%s%s%s", names ?: "", names && *names ? "," : "", lost) < 0)

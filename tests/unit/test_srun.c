@@ -359,8 +359,8 @@ static void test_daemons_are_not_confined(void **state)
 		"SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_TASK", "SLURM_EXACT", "SLURM_EXCLUSIVE",
 		"SLURM_HOSTFILE", "SLURM_MEM_BIND", "SLURM_STDOUTMODE", "SRUN_CPUS_PER_TASK",
 	};
-	char *words[] = { "sh", "-c", "! env | grep -E '^(SLURM|SRUN)_' | grep -v '^SLURM_JOB_ID=7$' && "
-			  "[ $SLURM_JOB_ID = 7 ] && [ $OTHER = kept ]", NULL };
+	char *words[] = { "sh", "-c", "! env | grep -E '^(SLURM|SRUN)_' | grep -v '=7$' && "
+			  "[ $SLURM_JOB_ID$SLURM_STEPMGR$OTHER = 777 ]", NULL };
 	char **command = NULL;
 	struct launcher step;
 	bool unbound = false;
@@ -370,7 +370,8 @@ static void test_daemons_are_not_confined(void **state)
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++)
 		setenv(wishes[i], "1", 1);
 	setenv("SLURM_JOB_ID", "7", 1);
-	setenv("OTHER", "kept", 1);
+	setenv("SLURM_STEPMGR", "7", 1);
+	setenv("OTHER", "7", 1);
 	assert_int_equal(launcher_start_aside(&step, words), 0);
 	assert_int_equal(waitpid(step.pid, &status, 0), step.pid);
 	assert_int_equal(status, 0);
@@ -392,7 +393,8 @@ int main(void)
 		cmocka_unit_test(test_commands), cmocka_unit_test(test_help), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost_nodes), cmocka_unit_test(test_users_nodes),
 		cmocka_unit_test(test_refused_variables), cmocka_unit_test(test_input),
-		cmocka_unit_test(test_name_of_node), cmocka_unit_test(test_exclusive), cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
+		cmocka_unit_test(test_name_of_node), cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_export), cmocka_unit_test(test_output_of_srun),
 		cmocka_unit_test(test_daemons_are_not_confined),
 	};
 
