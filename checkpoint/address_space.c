@@ -405,5 +405,7 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 	if (!err)
 		err = describe_vmas(c, member->pid, vma, count, strings, mm, space);
 	free(vma);
+	if (!err)
+		err = guard_save(scope_thread(&c->attempt.scope, member->pid), mm);
 	return err ? err : describe_exe(c, member->pid, mm);
 }

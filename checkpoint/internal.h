@@ -201,6 +201,8 @@ int describe_write(struct checkpoint *c);
 void describe_free(struct description *d);
 
 /* The address space of `member` into *mm and *space. */
+/* Adds the guard regions of an address space, by one of its threads.  guard.c */
+int guard_save(pid_t thread, Kcr__Mm *mm);
 int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm *mm,
 		struct address_space *space);
 /* Frees the list of mapped files. */

@@ -26,6 +26,9 @@
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT	1
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102		/* Linux 6.13 */
+#endif
 #define HUGE_SHIFT	26		/* of log2(page size) in the flags of mmap(2) */
 #define AT_NULL		0
 /* Mappings that only the kernel or a driver can create. */
@@ -60,6 +63,9 @@ int memory_check(const Kcr__Process *p, const Kcr__Mm *mm)
 			return report_fail(-EOPNOTSUPP, "process %d: the mapping at %" PRIx64
 					   " has a protection key", p->pid, vma->start);
 	}
+	if (mm->n_guard && madvise(NULL, 0, MADV_GUARD_INSTALL))
+		return report_fail(-EOPNOTSUPP, "process %d has guard regions (madvise with "
+				   "MADV_GUARD_INSTALL), which need Linux 6.13", p->pid);
 	return 0;
 }
 
@@ -212,6 +218,9 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 			return err;
 		advise(mm->vma[i], s);
 	}
+	for (size_t i = 0; i < mm->n_guard; i++)
+		script_call(s, "madvise(MADV_GUARD_INSTALL)", SYS_madvise, mm->guard[i]->start,
+			    mm->guard[i]->end - mm->guard[i]->start, MADV_GUARD_INSTALL, 0, 0, 0);
 	for (size_t i = 0; i < mm->n_vma; i++)
 		lock(mm->vma[i], s);
 	set_fields(mm, s);
@@ -221,7 +230,8 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 uint64_t memory_script_size(const Kcr__Mm *mm)
 {
 	/* Per VMA: the mapping, perhaps two pieces of advice, two locks and a seal. */
-	uint64_t size = mm->n_vma * (6 * sizeof(struct restorer_op) + RESTORER_LABEL);
+	uint64_t size = mm->n_vma * (6 * sizeof(struct restorer_op) + RESTORER_LABEL) +
+			mm->n_guard * sizeof(struct restorer_op);
 
 	return size + mm->vdso_text.len + mm->auxv.len + 4096;
 }

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -460,6 +461,57 @@ static void mem_vdso(void)
 	CHECK(sched_getcpu() >= 0);
 }
 
+/* ---- guard regions ---- */
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL	102
+#endif
+#define GUARDED			1000	/* pages, more than one answer of the kernel tells of */
+
+static sigjmp_buf guarded;
+
+static void on_guard(int number)
+{
+	siglongjmp(guarded, number);
+}
+
+static bool can_be_read(volatile const char *page)
+{
+	if (sigsetjmp(guarded, 1))
+		return false;
+	return *page || true;
+}
+
+static bool is_guarded(int page)
+{
+	return page % 3 == 0 || (page >= 500 && page < 550);
+}
+
+/* Pages whose use is a fault (MADV_GUARD_INSTALL), between others of the same mapping. */
+static void mem_guard(void)
+{
+	struct sigaction act = { .sa_handler = on_guard };
+	char *page = mmap(NULL, GUARDED * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	NEED(page != MAP_FAILED && !sigaction(SIGSEGV, &act, NULL));
+	if (madvise(NULL, 0, MADV_GUARD_INSTALL))
+		check_skip("this kernel has no guard regions");
+	for (int i = 0; i < GUARDED; i++)
+		check_fill(page + i * PAGE, PAGE, i);
+	for (int i = 0; i < GUARDED; i++)
+		NEED(!is_guarded(i) || !madvise(page + i * PAGE, PAGE, MADV_GUARD_INSTALL));
+	checkpoint_here();
+	for (int i = 0; i < GUARDED; i++)
+		CHECK(is_guarded(i) ? !can_be_read(page + i * PAGE) :
+				      check_filled(page + i * PAGE, PAGE, i));
+	NEED(!madvise(page, GUARDED * PAGE, MADV_GUARD_INSTALL + 1));	/* they are removed */
+	for (int i = 0; i < GUARDED; i++)
+		if (is_guarded(i))
+			CHECK(!page[i * PAGE]);
+	munmap(page, GUARDED * PAGE);
+}
+
 static const struct check checks[] = {
 	{ "anonymous", mem_anonymous },
 	{ "brk", mem_brk },
@@ -470,6 +522,7 @@ static const struct check checks[] = {
 	{ "prot_none", mem_prot_none },
 	{ "droppable", mem_droppable },
 	{ "flags", mem_flags },
+	{ "guard", mem_guard },
 	{ "mlockall", mem_mlockall },
 	{ "maps", mem_maps },
 	{ "vdso", mem_vdso },
