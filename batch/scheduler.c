@@ -97,7 +97,7 @@ static const char *slurm_id(char out[SLURM_ID_ROOM])
 	return out;
 }
 
-static int64_t slurm_seconds_left(void)
+static int64_t slurm_seconds_left(bool anew)
 {
 	char id[SLURM_ID_ROOM];
 	const char *const argv[] = { "squeue", "--noheader", "--format=%L", "--job",
@@ -106,7 +106,7 @@ static int64_t slurm_seconds_left(void)
 	int64_t left;
 	char *text;
 
-	if (end && atoll(end) > 0)
+	if (!anew && end && atoll(end) > 0)
 		return atoll(end) > time(NULL) ? atoll(end) - time(NULL) : 0;
 	text = answer_of(argv);
 	left = time_behind(text, "");
@@ -155,13 +155,14 @@ static int slurm_requeue(void)
 
 /* ---- PBS --------------------------------------------------------------------------- */
 
-static int64_t pbs_seconds_left(void)
+static int64_t pbs_seconds_left(bool anew)
 {
 	const char *const argv[] = { "qstat", "-f", id_of("PBS_JOBID"), NULL };
 	char *text = answer_of(argv);
 	int64_t limit = time_behind(text, "Resource_List.walltime");
 	int64_t used = time_behind(text, "resources_used.walltime");
 
+	(void)anew;
 	free(text);
 	if (limit < 0)
 		return -1;
@@ -178,12 +179,13 @@ static int pbs_requeue(void)
 /* ---- Grid Engine ------------------------------------------------------------------- */
 
 /* Only the limit is known, which counts from the start of the job. */
-static int64_t sge_length(void)
+static int64_t sge_length(bool anew)
 {
 	const char *const argv[] = { "qstat", "-j", id_of("JOB_ID"), NULL };
 	char *text = answer_of(argv);
 	int64_t limit = time_behind(text, "h_rt=");
 
+	(void)anew;
 	free(text);
 	return limit;
 }
@@ -210,12 +212,13 @@ static const struct scheduler schedulers[] = {
 	},
 };
 
-int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start)
+int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start,
+			       bool anew)
 {
 	int64_t left = length;
 
 	if (length < 0 && s && s->seconds_left)
-		left = s->seconds_left();
+		left = s->seconds_left(anew);
 	if (left < 0 || (length < 0 && !s->says_length))
 		return left;
 	return left > since_start ? left - since_start : 0;

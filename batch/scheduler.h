@@ -18,8 +18,11 @@ struct scheduler {
 	const char *task;		/* variable with the number of an array task, or NULL */
 	const char *no_task;		/* what that is in other jobs, or NULL: it is not set */
 	const char *step, *rank;	/* variables with the numbers of a step and of a task in it; NULL */
-	/* The seconds until the allocation ends; -1: not known; NULL: it cannot tell. */
-	int64_t (*seconds_left)(void);
+	/*
+	 * The seconds until the allocation ends, -1: not known; `anew`: as it is now, if that may
+	 * have changed since the job's start.  NULL: it cannot tell.
+	 */
+	int64_t (*seconds_left)(bool anew);
 	bool says_length;		/* … those from the start of the job on, instead */
 	/*
 	 * Asks for the job to run again: 0, or -errno with a message (-ECANCELED: it is not for
@@ -36,9 +39,10 @@ struct scheduler {
 
 /*
  * The seconds until the allocation ends, of a job that has begun that many seconds ago; if its
- * length is given, not -1, nobody is asked.  -1: not known.
+ * length is given, not -1, nobody is asked.  -1: not known.  `anew` as above.
  */
-int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start);
+int64_t scheduler_seconds_left(const struct scheduler *s, int64_t length, int64_t since_start,
+			       bool anew);
 
 /* The one whose job this is; NULL: none. */
 const struct scheduler *scheduler_detect(void);

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/duration.h"
+#include "batch/deadline.h"
 #include "batch/job_script.h"
 #include "batch/log.h"
 #include "batch/metrics.h"
@@ -28,42 +28,6 @@
 
 /* ---- the beginning ----------------------------------------------------------------- */
 
-/* In how many seconds; a job that is saved at once, each time, would never get on. */
-static uint64_t time_of_last_save(int64_t left, int64_t before_end)
-{
-	char text[48], before[48];
-
-	duration_format(text, sizeof(text), left);
-	duration_format(before, sizeof(before), before_end);
-	if (left > before_end) {
-		log_event(LOG_ROUTINE, "the allocation ends in %s: the save is due %s before", text,
-			  before);
-		return left - before_end;
-	}
-	log_event(LOG_FAILURE, "warning: the allocation ends in %s, which is less than --before-end=%s: "
-		  "the save is due when half of that is over", text, before);
-	return left / 2;
-}
-
-/* When to save before the allocation ends; SCHEDULE_NEVER: not, or it is not known. */
-static uint64_t end_of_allocation(const struct run *r, uint64_t now)
-{
-	const struct options *o = r->options;
-	const struct scheduler *s = o->scheduler;
-	int64_t left;
-
-	if (o->before_end_s < 0)
-		return SCHEDULE_NEVER;
-	left = scheduler_seconds_left(s, o->time_s, (int64_t)((now - r->start_ns) / SECOND));
-	if (left < 0) {
-		log_event(LOG_FAILURE, "warning: %s%s when the allocation ends, so there is no save "
-			  "before that: give its length with --time", s ? s->title : "there is no "
-			  "scheduler to ask", s ? " does not say" : "");
-		return SCHEDULE_NEVER;
-	}
-	return now + time_of_last_save(left, o->before_end_s) * SECOND;
-}
-
 static void set_schedule(struct run *r)
 {
 	const struct options *o = r->options;
@@ -73,8 +37,8 @@ static void set_schedule(struct run *r)
 		.interval_ns = (uint64_t)(o->exit_each_s ? o->exit_each_s : o->interval_s) * SECOND,
 		.mttf_ns = (uint64_t)o->mttf_s * SECOND,
 		.leave_each = o->exit_each_s > 0,
-		.end_ns = end_of_allocation(r, now),
 	};
+	deadline_begin(r, now);
 	schedule_begin(&r->schedule, now);
 }
 
@@ -289,10 +253,11 @@ static bool follow_program(struct run *r, int *status)
 
 		if (has_ended(r->leader, status))
 			return true;
+		deadline_check(r, now_ns());
 		action = schedule_due(&r->schedule, now_ns(), &wait_ns);
 		if (action != SCHEDULE_NONE && save(r, action))
 			return false;
-		if (action == SCHEDULE_NONE && follow_wait(&info, wait_ns))
+		if (action == SCHEDULE_NONE && follow_wait(&info, deadline_wait(r, now_ns(), wait_ns)))
 			take_signal(r, &info);
 	}
 }

@@ -356,7 +356,7 @@ static void last_task_of_array(void **state)
 	setenv("SLURM_ARRAY_TASK_ID", "9", 1);
 	simulate("scontrol", "");
 	simulate("squeue", "1:00:00");
-	assert_int_equal(s->seconds_left(), 3600);
+	assert_int_equal(s->seconds_left(false), 3600);
 	check_asked("squeue --noheader --format=%L --job 4711_9\n");
 	simulate("squeue", "RUNNING None");
 	assert_int_equal(s->requeue(), 0);
@@ -374,14 +374,14 @@ static void since_start(void **state)
 	setenv("SLURM_JOB_ID", "4711", 1);
 	simulate("qstat", "hard resource_list: h_rt=1:00:00,h_vmem=1G");
 	simulate("squeue", "1:00:00");
-	assert_int_equal(scheduler_seconds_left(sge, -1, 65), 3535);
-	assert_int_equal(scheduler_seconds_left(sge, -1, 4000), 0);
-	assert_int_equal(scheduler_seconds_left(slurm, -1, 65), 3600);
-	assert_int_equal(scheduler_seconds_left(slurm, 600, 65), 535);
-	assert_int_equal(scheduler_seconds_left(NULL, 600, 65), 535);
-	assert_int_equal(scheduler_seconds_left(NULL, -1, 65), -1);
+	assert_int_equal(scheduler_seconds_left(sge, -1, 65, false), 3535);
+	assert_int_equal(scheduler_seconds_left(sge, -1, 4000, false), 0);
+	assert_int_equal(scheduler_seconds_left(slurm, -1, 65, false), 3600);
+	assert_int_equal(scheduler_seconds_left(slurm, 600, 65, false), 535);
+	assert_int_equal(scheduler_seconds_left(NULL, 600, 65, false), 535);
+	assert_int_equal(scheduler_seconds_left(NULL, -1, 65, false), -1);
 	simulate("squeue", "UNLIMITED");
-	assert_int_equal(scheduler_seconds_left(slurm, -1, 65), -1);
+	assert_int_equal(scheduler_seconds_left(slurm, -1, 65, false), -1);
 }
 
 int main(void)
