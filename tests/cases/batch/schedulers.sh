@@ -46,5 +46,6 @@ as() {
 	esac
 }
 
-# asked_for COMMAND...: exactly once.
+# asked_for COMMAND...: exactly once; asked_twice, at the start and before the save.
 asked_for() { [ "$(grep -cxF -- "$*" asked)" = 1 ] || fail "asked: $(cat asked)"; }
+asked_twice() { [ "$(grep -cxF -- "$*" asked)" = 2 ] || fail "asked: $(cat asked)"; }
