@@ -122,13 +122,21 @@ char *proc_text(pid_t pid, const char *name, size_t *length)
 	return text;
 }
 
+/* The links of what ends just now say EACCES (proc_pid_readlink(), fs/proc/base.c). */
+static bool no_such_process(pid_t pid)
+{
+	char path[PROC_PATH];
+
+	return access(proc_path(path, pid, "stat"), F_OK) && (errno == ENOENT || errno == ESRCH);
+}
+
 ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size)
 {
 	char path[PROC_PATH];
 	ssize_t length = readlink(proc_path(path, pid, name), buffer, size - 1);
 
 	if (length < 0)
-		return -errno;
+		return errno == EACCES && no_such_process(pid) ? -ESRCH : -errno;
 	buffer[length] = '\0';
 	return length;
 }

@@ -46,7 +46,10 @@ ssize_t proc_read(pid_t pid, const char *name, char *buffer, size_t size);
  */
 char *proc_text(pid_t pid, const char *name, size_t *length);
 
-/* As readlink(2), with a NUL: the length (size - 1: it may be truncated) or -errno. */
+/*
+ * As readlink(2), with a NUL: the length (size - 1: it may be truncated) or -errno.
+ * -ENOENT, -ESRCH: no such process; -EACCES: no permission.
+ */
 ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size);
 
 /*
