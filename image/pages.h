@@ -5,7 +5,8 @@
  * directly between the module and the file, or through worker threads that
  * compress, decompress, checksum and choose pages.
  *
- * Source and sink are only called by the thread that called pages_move().
+ * Source and sink are only called by the thread that called pages_move(), unless the sink
+ * is `unordered`.
  * Functions return 0 or -errno with a message.
  */
 #ifndef KCR_IMAGE_PAGES_H
@@ -48,6 +49,11 @@ struct page_sink {
 };
 
 struct page_sink_ops {
+	/*
+	 * Chunks may come in any order, and from worker threads as soon as they are ready;
+	 * still, there is one call at a time.
+	 */
+	bool unordered;
 	/* Stores the chunk's data, with their checksum. */
 	int (*store)(struct page_sink *sink, const struct context_chunk *chunk);
 	/* File descriptor to write raw pages of this chunk to, or -errno; or NULL. */

@@ -4,7 +4,9 @@
  * loads them from the source, workers sift, encode or decode them, and the caller's
  * thread passes the oldest one to the sink when it needs a slot or finishes.  So
  * memory is bounded by the number of slots, and the sink gets the chunks in the
- * order of the source.  The threads are created when a chunk first needs them.
+ * order of the source; unless it does not mind: then the worker passes each on, so that
+ * loading and storing go on at the same time.  The threads are created when a chunk first
+ * needs them.
  */
 #include "image/pages.h"
 
@@ -31,12 +33,14 @@ struct slot {
 	bool keep[CONTEXT_CHUNK_PAGES];
 	void *loaded, *worked;		/* CONTEXT_CHUNK_BYTES each */
 	struct codec *codec;
+	bool stored;			/* by the worker, or that failed */
 	int error;
 	const char *wrong;		/* what is wrong with the data, or NULL */
 };
 
 struct pipeline {
 	const struct pages_flow *flow;
+	pthread_mutex_t storing;	/* held while chunks are stored or filled */
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t changed;
 	bool end;
@@ -142,15 +146,30 @@ static int sift(const struct pages_flow *flow, struct slot *slot)
 	return 0;
 }
 
-static void work_at(const struct pages_flow *flow, struct slot *slot)
+static int store(struct pipeline *p, const struct slot *slot)
 {
+	struct page_sink *sink = p->flow->sink;
+	int err;
+
+	if (!slot->chunk.nr_pages && !slot->chunk.table)
+		return 0;
+	pthread_mutex_lock(&p->storing);
+	err = sink->ops->store(sink, &slot->chunk);
+	pthread_mutex_unlock(&p->storing);
+	return err;
+}
+
+static void work_at(struct pipeline *p, struct slot *slot)
+{
+	const struct pages_flow *flow = p->flow;
 	int err = flow->work == PAGES_ENCODE ? 0 : decode(slot);
 
 	if (!err && flow->sieve)
 		err = sift(flow, slot);
 	if (!err && flow->work != PAGES_DECODE)
 		err = encode(flow, slot);
-	slot->error = err;
+	slot->stored = !err && flow->sink->ops->unordered;
+	slot->error = slot->stored ? store(p, slot) : err;
 }
 
 /* The oldest slot that waits for a worker, or NULL. */
@@ -181,7 +200,7 @@ static void *work(void *arg)
 		}
 		slot->state = SLOT_TAKEN;
 		pthread_mutex_unlock(&p->lock);
-		work_at(p->flow, slot);
+		work_at(p, slot);
 		pthread_mutex_lock(&p->lock);
 		slot->state = SLOT_DONE;
 		pthread_cond_broadcast(&p->changed);
@@ -258,21 +277,20 @@ static int explain(const struct pages_flow *flow, const struct slot *slot)
 			    "cannot decompress memory");
 }
 
-/* Waits for the oldest chunk and passes it to the sink. */
+/* Waits for the oldest chunk and passes it to the sink, if the worker has not. */
 static int store_oldest(struct pipeline *p)
 {
 	struct slot *slot = &p->slot[p->next_store % p->nr_slots];
-	struct page_sink *sink = p->flow->sink;
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&p->lock);
 	while (slot->state != SLOT_DONE)
 		pthread_cond_wait(&p->changed, &p->lock);
 	pthread_mutex_unlock(&p->lock);
-	if (slot->error)
-		err = explain(p->flow, slot);
-	else if (slot->chunk.nr_pages || slot->chunk.table)
-		err = sink->ops->store(sink, &slot->chunk);
+	if (slot->stored)
+		err = slot->error;
+	else
+		err = slot->error ? explain(p->flow, slot) : store(p, slot);
 	pthread_mutex_lock(&p->lock);
 	slot->state = SLOT_FREE;
 	p->next_store++;
@@ -305,7 +323,7 @@ static int put(struct pipeline *p, const struct context_chunk *chunk)
 	if (err)
 		return err;
 	if (!p->nr_workers)
-		work_at(p->flow, slot);
+		work_at(p, slot);
 	pthread_mutex_lock(&p->lock);
 	slot->state = p->nr_workers ? SLOT_FULL : SLOT_DONE;
 	p->next_put++;
@@ -327,11 +345,15 @@ static int send(const struct pages_flow *flow, const struct context_chunk *chunk
 }
 
 /* Has the module read the pages from the source's file descriptor. */
-static int fill(const struct pages_flow *flow, const struct context_chunk *chunk, int fd)
+static int fill(struct pipeline *p, const struct context_chunk *chunk, int fd)
 {
+	const struct pages_flow *flow = p->flow;
 	uint64_t sum = 0;
-	int err = flow->sink->ops->fill(flow->sink, chunk, fd, &sum);
+	int err;
 
+	pthread_mutex_lock(&p->storing);
+	err = flow->sink->ops->fill(flow->sink, chunk, fd, &sum);
+	pthread_mutex_unlock(&p->storing);
 	if (err && err != -ENODATA)
 		return err;
 	return flow->source->ops->end(flow->source, err, sum);
@@ -351,7 +373,7 @@ static int move(struct pipeline *p, const struct context_chunk *chunk)
 	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW && from->begin &&
 	    to->fill)
 		fd = from->begin(flow->source);
-	return fd < 0 ? put(p, chunk) : fill(flow, chunk, fd);
+	return fd < 0 ? put(p, chunk) : fill(p, chunk, fd);
 }
 
 static int move_all(struct pipeline *p)
@@ -384,12 +406,14 @@ int pages_move(const struct pages_flow *flow)
 	if (!p)
 		return report_errno(-ENOMEM, "pages");
 	p->flow = flow;
+	pthread_mutex_init(&p->storing, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
 	err = move_all(p);
 	stop_workers(p);
 	pthread_cond_destroy(&p->changed);
 	pthread_mutex_destroy(&p->lock);
+	pthread_mutex_destroy(&p->storing);
 	free(p);
 	return err;
 }

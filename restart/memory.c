@@ -62,7 +62,7 @@ static int fill(struct page_sink *sink, const struct context_chunk *chunk, int f
 int memory_fill(struct rebuild *r, struct context_reader *reader,
 		const struct restart_options *options, struct restart_result *result)
 {
-	static const struct page_sink_ops ops = { .store = store, .fill = fill };
+	static const struct page_sink_ops ops = { .unordered = true, .store = store, .fill = fill };
 	struct filling f = {
 		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};

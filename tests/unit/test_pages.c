@@ -46,7 +46,7 @@ struct memory {
 	unsigned int next;		/* chunk to be given or stored */
 	unsigned int fail_at;		/* this one fails; NR_CHUNKS: none */
 	unsigned int loaded, sent, stored, filled;
-	bool buffers_only;
+	bool buffers_only, unordered;
 	struct kcr_run run[2];
 };
 
@@ -166,6 +166,9 @@ static int fill(struct page_sink *sink, const struct context_chunk *chunk, int f
 
 static const struct page_source_ops source_ops = { .next = give, .load = load, .send = send };
 static const struct page_sink_ops sink_ops = { .store = store, .fill = fill };
+static const struct page_sink_ops unordered_ops = {
+	.unordered = true, .store = store, .fill = fill,
+};
 /* Ends that have no way around the buffers. */
 static const struct page_source_ops loading_ops = { .next = give, .load = load };
 static const struct page_sink_ops storing_ops = { .store = store };
@@ -209,7 +212,7 @@ static int restore(struct memory *m, int fd)
 	struct context_item item;
 	int err;
 
-	m->sink.ops = m->buffers_only ? &storing_ops : &sink_ops;
+	m->sink.ops = m->buffers_only ? &storing_ops : m->unordered ? &unordered_ops : &sink_ops;
 	assert_int_equal(context_reader_new(&r, fd, "test"), 0);
 	assert_int_equal(context_read(r, &item), 1);
 	protobuf_c_message_free_unpacked(item.message, NULL);
@@ -232,13 +235,14 @@ static int memory_file(void)
 	return fd;
 }
 
-static void round_trip(enum context_compression how)
+static void round_trip(enum context_compression how, bool unordered)
 {
 	struct memory from, to;
 	int fd = memory_file();
 
 	memory_new(&from);
 	memory_new(&to);
+	to.unordered = unordered;
 	make_pages(&from);
 	assert_int_equal(save(&from, fd, how), 0);
 	assert_int_equal(seen_pages, NR_CHUNKS * PAGES);
@@ -258,19 +262,22 @@ static void round_trip(enum context_compression how)
 static void raw(void **state)
 {
 	(void)state;
-	round_trip(CONTEXT_RAW);
+	round_trip(CONTEXT_RAW, false);
+	round_trip(CONTEXT_RAW, true);
 }
 
 static void lz4(void **state)
 {
 	(void)state;
-	round_trip(CONTEXT_LZ4);
+	round_trip(CONTEXT_LZ4, false);
+	round_trip(CONTEXT_LZ4, true);
 }
 
 static void zstd(void **state)
 {
 	(void)state;
-	round_trip(CONTEXT_ZSTD);
+	round_trip(CONTEXT_ZSTD, false);
+	round_trip(CONTEXT_ZSTD, true);
 }
 
 /* At the limit of threads it takes longer, and works. */
@@ -278,7 +285,8 @@ static void without_threads(void **state)
 {
 	(void)state;
 	no_threads = true;
-	round_trip(CONTEXT_LZ4);
+	round_trip(CONTEXT_LZ4, false);
+	round_trip(CONTEXT_LZ4, true);
 	no_threads = false;
 }
 
@@ -377,6 +385,7 @@ static void failing_ends(void **state)
 		assert_int_equal(save(&from, fd, ways[i % 2]), 0);
 		lseek(fd, 0, SEEK_SET);
 		to.fail_at = i / 2;
+		to.unordered = i / 2 % 2;
 		assert_int_equal(restore(&to, fd), -ENOSPC);
 		assert_string_equal(report_message(), "the sink failed");
 		report_clear();
@@ -406,6 +415,7 @@ static void damaged(void **state)
 		int fd = memory_file();
 
 		memory_new(&to);
+		to.unordered = at % 2;
 		bytes[at] ^= 4;
 		assert_int_equal(pwrite(fd, bytes, length, 0), length);
 		bytes[at] ^= 4;
