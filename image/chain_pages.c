@@ -4,9 +4,10 @@
  * through a pipe), and its tables say which pages the older ones have to give: each
  * page is read and stored once, whatever the length of the chain.  The older files are
  * skimmed: chunks of which nothing is needed are jumped over, and those that are needed
- * as they are go the direct way.  Where few pages of a chunk are needed, they are read
- * alone, and the sieve verifies each by its hash.  Other chunks, and those that are
- * compressed, are read whole, and the sieve takes what is needed.
+ * as they are go the direct way; so do those whose other pages come once more, from files
+ * that are read later.  Where few pages of a chunk are needed, they are read alone, and the
+ * sieve verifies each by its hash.  Other chunks, and those that are compressed, are read
+ * whole, and the sieve takes what is needed.
  */
 #include "image/chain.h"
 
@@ -28,7 +29,7 @@ struct chain_pages {
 	struct page_map *map;
 	unsigned int member;			/* its number; at first that of the last file */
 	bool first;				/* it is the last file */
-	bool partial;				/* not all pages of this chunk are needed */
+	bool direct;				/* this chunk may be taken with all its pages */
 	size_t nr_parts;			/* what is read of a chunk of which few are */
 	struct kcr_run part[CONTEXT_CHUNK_RUNS];
 	size_t offset[CONTEXT_CHUNK_RUNS];	/* of each, in bytes of the chunk */
@@ -90,23 +91,33 @@ static int next_file(struct chain_pages *p)
 
 /* ---- the pages that are needed ------------------------------------------------------- */
 
-static bool is_needed(const struct chain_pages *p, page_cursor *cursor, unsigned int member,
-		      int32_t pid, uint64_t address)
+struct tally {
+	uint64_t needed;
+	uint64_t superseded;		/* a file that is read later has the page */
+};
+
+/* The number of the file that gives the page; the chain's count + 1: none does. */
+static unsigned int owner_of(const struct chain_pages *p, page_cursor *cursor, int32_t pid,
+			     uint64_t address)
 {
 	size_t page = page_map_find(p->map, cursor, pid, address);
 
-	return page != SIZE_MAX && page_map_owner(p->map, page) == member;
+	return page == SIZE_MAX ? p->chain->count + 1 : page_map_owner(p->map, page);
 }
 
-static uint64_t count_needed(struct chain_pages *p, const struct context_chunk *chunk)
+static struct tally tally_chunk(struct chain_pages *p, const struct context_chunk *chunk)
 {
-	uint64_t count = 0;
+	struct tally tally = { 0 };
 
 	for (size_t i = 0; i < chunk->nr_runs; i++)
-		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++)
-			count += is_needed(p, &p->cursor, p->member, chunk->pid,
-					   chunk->runs[i].address + k * CONTEXT_PAGE);
-	return count;
+		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++) {
+			unsigned int owner = owner_of(p, &p->cursor, chunk->pid,
+						      chunk->runs[i].address + k * CONTEXT_PAGE);
+
+			tally.needed += owner == p->member;
+			tally.superseded += owner > p->member && owner < p->chain->count;
+		}
+	return tally;
 }
 
 /* Adds a page, at `offset` in the chunk, to what is read of it. */
@@ -133,14 +144,16 @@ static void pick(struct chain_pages *p, struct context_chunk *chunk, uint64_t ne
 		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++, offset += CONTEXT_PAGE) {
 			uint64_t address = chunk->runs[i].address + k * CONTEXT_PAGE;
 
-			if (is_needed(p, &p->cursor, p->member, chunk->pid, address))
+			if (owner_of(p, &p->cursor, chunk->pid, address) == p->member)
 				add_part(p, address, offset);
 		}
 	chunk->runs = p->part;
 	chunk->nr_runs = p->nr_parts;
 	chunk->nr_pages = needed;
 	chunk->length = needed * CONTEXT_PAGE;
+	chunk->nr_superseded = 0;
 	chunk->picked = true;
+	p->direct = false;
 }
 
 static int load_parts(struct chain_pages *p, char *to)
@@ -161,7 +174,7 @@ static int load_parts(struct chain_pages *p, char *to)
 static int next(struct page_source *source, struct context_chunk *chunk)
 {
 	struct chain_pages *p = of_source(source);
-	uint64_t needed = 0;
+	struct tally tally = { 0 };
 	int more;
 
 	do {
@@ -174,12 +187,14 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 		}
 		if (more < 0)
 			return more;
-		needed = p->first ? chunk->nr_pages : count_needed(p, chunk);
-	} while (!needed);
-	p->given += needed;
-	p->partial = needed < chunk->nr_pages;
-	if (needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW)
-		pick(p, chunk, needed);
+		tally = p->first ? (struct tally){ .needed = chunk->nr_pages } :
+			tally_chunk(p, chunk);
+	} while (!tally.needed);
+	p->given += tally.needed;
+	p->direct = tally.needed + tally.superseded == chunk->nr_pages;
+	chunk->nr_superseded = tally.superseded;
+	if (tally.needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW)
+		pick(p, chunk, tally.needed);
 	chunk->member = p->member;
 	return 1;
 }
@@ -198,7 +213,7 @@ static int begin(struct page_source *source)
 {
 	struct chain_pages *p = of_source(source);
 
-	return p->partial ? -1 : file_ops(p)->begin(&p->file.source);
+	return p->direct ? file_ops(p)->begin(&p->file.source) : -1;
 }
 
 static int end(struct page_source *source, int result, uint64_t sum)

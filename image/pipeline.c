@@ -122,6 +122,7 @@ static void compact(struct slot *slot)
 	}
 	chunk->nr_runs = nr_runs;
 	chunk->nr_pages = to;
+	chunk->nr_superseded = 0;
 	chunk->length = to * CONTEXT_PAGE;
 }
 

@@ -29,7 +29,7 @@ static void count(struct filling *f, const struct context_chunk *chunk)
 {
 	const Kcr__Preamble *preamble = f->rebuild->context->preamble;
 
-	f->result->nr_pages += chunk->nr_pages;
+	f->result->nr_pages += chunk->nr_pages - chunk->nr_superseded;
 	if (f->options->progress)
 		f->options->progress(f->options->progress_arg, f->result->nr_pages * CONTEXT_PAGE,
 				     preamble->has_image_bytes_hint ?

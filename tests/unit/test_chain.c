@@ -183,25 +183,45 @@ static void remove_chain(void)
 struct memory {
 	struct page_sink sink;
 	char page[PAGES][CONTEXT_PAGE];
+	uint64_t count;			/* of pages, each once */
 };
 
-static int store(struct page_sink *sink, const struct context_chunk *chunk)
-{
-	struct memory *m = (struct memory *)sink;
-	const char *data = chunk->data;
+static unsigned int superseded;		/* chunks with such pages */
 
+static void copy(struct memory *m, const struct context_chunk *chunk, const char *data)
+{
 	for (size_t i = 0; i < chunk->nr_runs; i++) {
 		size_t length = chunk->runs[i].nr_pages * CONTEXT_PAGE;
 
 		memcpy((char *)m->page + (chunk->runs[i].address - SAMPLE_HEAP), data, length);
 		data += length;
 	}
+	m->count += chunk->nr_pages - chunk->nr_superseded;
+	superseded += chunk->nr_superseded > 0;
+}
+
+static int store(struct page_sink *sink, const struct context_chunk *chunk)
+{
+	copy((struct memory *)sink, chunk, chunk->data);
+	return 0;
+}
+
+/* As the module does: straight from the file. */
+static int fill(struct page_sink *sink, const struct context_chunk *chunk, int fd, uint64_t *sum)
+{
+	char data[PAGES * CONTEXT_PAGE];
+	ssize_t length = chunk->nr_pages * CONTEXT_PAGE;
+
+	if (read(fd, data, length) != length)
+		return -ENODATA;
+	*sum = XXH64(data, length, 0);
+	copy((struct memory *)sink, chunk, data);
 	return 0;
 }
 
 static int read_memory(struct context_reader *r, const struct chain *chain, struct memory *m)
 {
-	static const struct page_sink_ops ops = { .store = store };
+	static const struct page_sink_ops ops = { .unordered = true, .store = store, .fill = fill };
 
 	memset(m, 0, sizeof(*m));
 	m->sink.ops = &ops;
@@ -210,12 +230,16 @@ static int read_memory(struct context_reader *r, const struct chain *chain, stru
 
 static void check_pages(const struct memory *m, const struct state *s)
 {
+	uint64_t count = 0;
+
 	for (size_t i = 0; i < PAGES; i++) {
 		char page[CONTEXT_PAGE];
 
 		fill_page(page, s->page[i]);
 		assert_memory_equal(m->page[i], page, CONTEXT_PAGE);
+		count += s->page[i] != 0;
 	}
+	assert_int_equal(m->count, count);
 }
 
 /* A file, its description, and the chain behind it. */
@@ -272,6 +296,7 @@ static void each_file(void **state)
 			assert_int_equal(chain_verify(o.chain), 0);
 		close_file(&o);
 	}
+	assert_true(superseded);
 	remove_chain();
 }
 
