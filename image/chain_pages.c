@@ -109,6 +109,10 @@ static struct tally tally_chunk(struct chain_pages *p, const struct context_chun
 {
 	struct tally tally = { 0 };
 
+	if (p->first) {
+		tally.needed = chunk->nr_pages;
+		return tally;
+	}
 	for (size_t i = 0; i < chunk->nr_runs; i++)
 		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++) {
 			unsigned int owner = owner_of(p, &p->cursor, chunk->pid,
@@ -187,8 +191,7 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 		}
 		if (more < 0)
 			return more;
-		tally = p->first ? (struct tally){ .needed = chunk->nr_pages } :
-			tally_chunk(p, chunk);
+		tally = tally_chunk(p, chunk);
 	} while (!tally.needed);
 	p->given += tally.needed;
 	p->direct = tally.needed + tally.superseded == chunk->nr_pages;
