@@ -88,9 +88,7 @@ static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, 
 	log_event(LOG_FAILURE, "checkpoint %u of %s is damaged (%s): going back to the one before, "
 		  "what was computed since then is lost", c->number,
 		  when(c->created, time, sizeof(time)), why);
-	if (folder_set_aside(&r->folder, c))
-		log_event(LOG_FAILURE, "%s", report_message());
-	report_clear();
+	run_set_aside(r, c);
 	return true;
 }
 

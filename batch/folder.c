@@ -252,7 +252,7 @@ int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c)
 	return 0;
 }
 
-static int remove_one(const struct folder *f, const struct folder_checkpoint *c)
+int folder_drop(const struct folder *f, const struct folder_checkpoint *c)
 {
 	char path[PATH_MAX], **gone = NULL;
 
@@ -271,7 +271,7 @@ static int remove_all_but(const struct folder *f, bool damaged, size_t keep)
 	int err = count < 0 ? (int)count : 0;
 
 	for (ssize_t i = (ssize_t)keep; i < count; i++)
-		err = err ?: remove_one(f, &all[i]);
+		err = err ?: folder_drop(f, &all[i]);
 	free(all);
 	report_clear();
 	return err;

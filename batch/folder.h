@@ -70,6 +70,8 @@ char *folder_checkpoint_path(const struct folder *f, const struct folder_checkpo
 /* Gives a checkpoint a name that does not count.  0, or -errno with a message. */
 int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c);
 
+/* Removes one.  0 or -errno, no message. */
+int folder_drop(const struct folder *f, const struct folder_checkpoint *c);
 /* Removes all complete checkpoints but the newest `keep`.  0 or -errno, no message. */
 int folder_prune(const struct folder *f, size_t keep);
 /* Removes all, damaged ones as well.  0 or -errno, no message. */

@@ -51,6 +51,12 @@ int run_begin(struct run *r);
  */
 int run_save(struct run *r, pid_t leader, bool leave);
 
+/*
+ * Gives a damaged checkpoint a name that does not count, and removes those that were set aside
+ * before, as many would fill the disk: the newest may tell why it is damaged.
+ */
+void run_set_aside(const struct run *r, const struct folder_checkpoint *c);
+
 /* Does a signal ask for the program's end, other than one that only warns of it? */
 bool run_is_to_end(int signal);
 

@@ -51,6 +51,27 @@ int run_verify(const char *path, char *why, size_t size)
 	return status == EINVAL || (status == ENOENT && !access(path, F_OK)) ? -EINVAL : -EIO;
 }
 
+void run_set_aside(const struct run *r, const struct folder_checkpoint *c)
+{
+	struct folder_checkpoint *all = NULL;
+	ssize_t count = folder_set_aside(&r->folder, c) ?: folder_list(&r->folder, true, &all);
+
+	if (count < 0)
+		log_event(LOG_FAILURE, "%s", report_message());
+	for (ssize_t i = 1; i < count; i++) {
+		int err = folder_drop(&r->folder, &all[i]);
+
+		if (err)
+			log_event(LOG_FAILURE, "the damaged checkpoint %u cannot be removed: %s",
+				  all[i].number, strerror(-err));
+		else
+			log_event(LOG_NOTICE, "the damaged checkpoint %u is removed, as of these only the "
+				  "newest is kept", all[i].number);
+	}
+	free(all);
+	report_clear();
+}
+
 /* An MPI job deeper in the tree would be saved as processes without their connections. */
 static int refuse_inner_mpi(pid_t leader)
 {
@@ -147,8 +168,8 @@ static int verify_new(struct run *r, const struct folder_checkpoint *c, const ch
 		return 0;
 	if (leave && !c->mpi)
 		signal_tree(leader, SIGCONT);
-	if (err == -EINVAL && folder_set_aside(&r->folder, c))
-		report_clear();
+	if (err == -EINVAL)
+		run_set_aside(r, c);
 	/* What was written is not what was read: not the program's fault. */
 	return report_fail(-EIO, "checkpoint %u %s: %s", c->number,
 			   err == -EINVAL ? "is damaged" : "could not be verified", why);
