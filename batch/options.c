@@ -186,7 +186,9 @@ static int parse_name(const char *value, struct options *o)
 		return report_fail(-EINVAL, "--name takes letters, digits, \"_\", \"-\" and \".\" (64 at "
 				   "most, not \".\" or \"-\" first), not \"%s\"", value);
 	snprintf(o->name, sizeof(o->name), "%s", value);
-	return 0;
+	return scheduler_task_name(o->scheduler, o->name, sizeof(o->name)) ?
+		report_fail(-EINVAL, "--name=%s with the number of the array's task is longer than 64 "
+			    "bytes", value) : 0;
 }
 
 static int parse_prometheus(const char *value, struct options *o)

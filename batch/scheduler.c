@@ -266,9 +266,42 @@ static void add_step(const struct scheduler *s, char *out, size_t size)
 	add_plain(out, size, rank);
 }
 
+/* The number of the array's task that this is; NULL: it is none. */
+static const char *array_task(const struct scheduler *s)
+{
+	const char *task = s && s->task ? getenv(s->task) : NULL;
+
+	return task && (!s->no_task || strcmp(task, s->no_task)) ? task : NULL;
+}
+
+/* Is the number the last thing in a name, as in "run-07" or "run_7"? */
+static bool ends_with_number(const char *name, const char *number)
+{
+	size_t at = strlen(name);
+
+	while (at && isdigit((unsigned char)name[at - 1]))
+		at--;
+	return name[at] && strtoul(name + at, NULL, 10) == strtoul(number, NULL, 10);
+}
+
+int scheduler_task_name(const struct scheduler *s, char *name, size_t size)
+{
+	const char *task = array_task(s);
+	size_t used = strlen(name);
+
+	if (!task || ends_with_number(name, task))
+		return 0;
+	if (used + 1 + strlen(task) >= size)
+		return -ENAMETOOLONG;
+	name[used++] = '_';
+	name[used] = '\0';
+	add_plain(name, size, task);
+	return 0;
+}
+
 void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 {
-	const char *task, *id = NULL;
+	const char *task = array_task(s), *id = NULL;
 
 	*out = '\0';
 	for (size_t i = 0; s && !id && i < COUNT(s->id) && s->id[i]; i++)
@@ -279,8 +312,7 @@ void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 		snprintf(out, size, "job");
 		return;
 	}
-	task = s->task ? getenv(s->task) : NULL;
-	if (task && (!s->no_task || strcmp(task, s->no_task))) {
+	if (task) {
 		add_plain(out, size, "_");
 		add_plain(out, size, task);
 	}

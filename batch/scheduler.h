@@ -56,4 +56,10 @@ const struct scheduler *scheduler_named(const char *name);
  */
 void scheduler_job_name(const struct scheduler *s, char *out, size_t size);
 
+/*
+ * In a task of an array, adds _TASK to a name that was chosen for the job, as all tasks have the
+ * same, unless it ends with that number.  0, or -ENAMETOOLONG: there is no room.
+ */
+int scheduler_task_name(const struct scheduler *s, char *name, size_t size);
+
 #endif /* KCR_BATCH_SCHEDULER_H */

@@ -217,6 +217,39 @@ static void names_of_jobs(void **state)
 	assert_false(folder_name_valid(""));
 }
 
+/* All tasks of an array have one command line: a name in it is not that of a single task. */
+static void chosen_names(void **state)
+{
+	static const struct {
+		const char *chosen, *task, *name;
+	} table[] = {
+		{ "run", "7", "run_7" },	{ "run_7", "7", "run_7" },
+		{ "run-007", "7", "run-007" },	{ "run17", "7", "run17_7" },
+		{ "7-run", "7", "7-run_7" },	{ "run0", "0", "run0" },
+		{ "run", "0", "run_0" },	{ "run", NULL, "run" },
+		{ "7", "7", "7" },		{ "run", "undefined", "run" },
+	};
+	const struct scheduler *sge = scheduler_named("sge");
+	char name[FOLDER_NAME_MAX + 1];
+
+	(void)state;
+	forget_schedulers();
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		snprintf(name, sizeof(name), "%s", table[i].chosen);
+		if (table[i].task)
+			setenv("SGE_TASK_ID", table[i].task, 1);
+		assert_int_equal(scheduler_task_name(sge, name, sizeof(name)), 0);
+		assert_string_equal(name, table[i].name);
+		forget_schedulers();
+	}
+	assert_int_equal(scheduler_task_name(NULL, name, sizeof(name)), 0);
+	memset(name, 'x', FOLDER_NAME_MAX - 1);
+	name[FOLDER_NAME_MAX - 1] = '\0';
+	setenv("SGE_TASK_ID", "1", 1);
+	assert_int_equal(scheduler_task_name(sge, name, sizeof(name)), -ENAMETOOLONG);
+	forget_schedulers();
+}
+
 /* ---- the state --------------------------------------------------------------------- */
 
 #define WORDS	300000
@@ -391,7 +424,7 @@ int main(void)
 		cmocka_unit_test(failures),	   cmocka_unit_test(due_by_signal),
 		cmocka_unit_test(optimum),	   cmocka_unit_test(names_of_jobs),
 		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
-		cmocka_unit_test(long_command),
+		cmocka_unit_test(long_command),	   cmocka_unit_test(chosen_names),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),
 	};
