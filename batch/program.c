@@ -158,12 +158,15 @@ static bool ends_in_time(pid_t leader)
 
 void program_end(pid_t leader)
 {
-	pid_t *all;
-	ssize_t count;
+	if (!program_is_mpi(leader) || kill(leader, SIGTERM) || !ends_in_time(leader))
+		program_kill(leader);
+}
 
-	if (program_is_mpi(leader) && !kill(leader, SIGTERM) && ends_in_time(leader))
-		return;
-	count = proc_tree(leader, &all);
+void program_kill(pid_t leader)
+{
+	pid_t *all;
+	ssize_t count = proc_tree(leader, &all);
+
 	if (count < 0) {
 		kill(leader, SIGKILL);
 		return;

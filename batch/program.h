@@ -45,4 +45,10 @@ bool program_is_mpi(pid_t leader);
  */
 void program_end(pid_t leader);
 
+/*
+ * Ends it by SIGKILL, so that a program which is stopped does not go on.  The daemons of an MPI
+ * job do the same with its ranks as soon as their cr_mpirun is gone.
+ */
+void program_kill(pid_t leader);
+
 #endif /* KCR_BATCH_PROGRAM_H */

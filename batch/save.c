@@ -4,7 +4,8 @@
  * ancestor of the program do it.
  *
  * A save that ends the program kills it in the moment when the file is complete; if it is
- * to be verified first, the program is stopped meanwhile, and goes on if the file is bad.
+ * to be verified first, the program is stopped meanwhile, and goes on if the file is bad.  The
+ * same with all ranks of an MPI job, by its coordinator.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -166,7 +167,9 @@ static int verify_new(struct run *r, const struct folder_checkpoint *c, const ch
 
 	if (!err)
 		return 0;
-	if (leave && !c->mpi)
+	if (leave && c->mpi)
+		kill(leader, SIGCONT);		/* it has all ranks go on, on all nodes */
+	else if (leave)
 		signal_tree(leader, SIGCONT);
 	if (err == -EINVAL)
 		run_set_aside(r, c);
@@ -186,12 +189,15 @@ static void count_new(struct run *r, const struct folder_checkpoint *c, uint64_t
 static uint32_t next_number(const struct run *r)
 {
 	struct folder_checkpoint *all;
-	ssize_t count = folder_list(&r->folder, false, &all);
 	uint32_t newest = r->state.last.number;
 
-	if (count > 0 && all[0].number > newest)
-		newest = all[0].number;
-	free(all);
+	for (int damaged = 0; damaged < 2; damaged++) {		/* its name may be needed again */
+		ssize_t count = folder_list(&r->folder, damaged, &all);
+
+		if (count > 0 && all[0].number > newest)
+			newest = all[0].number;
+		free(all);
+	}
 	return newest + 1;
 }
 
@@ -201,7 +207,7 @@ int run_save(struct run *r, pid_t leader, bool leave)
 	bool verify = r->options->verify, verify_first = verify && leave;
 	uint64_t start = now_ns(), bytes = 0, cost;
 	char path[PATH_MAX];
-	int err, signal = !leave || (verify && c.mpi) ? 0 : verify_first ? SIGSTOP : SIGKILL;
+	int err, signal = !leave ? 0 : verify_first ? SIGSTOP : SIGKILL;
 
 	report_clear();
 	folder_checkpoint_path(&r->folder, &c, path);
@@ -211,7 +217,9 @@ int run_save(struct run *r, pid_t leader, bool leave)
 		err = verify_new(r, &c, path, leader, leave);
 	if (err)
 		return err;
-	if (leave)
+	if (verify_first)
+		program_kill(leader);
+	else if (leave)
 		program_end(leader);
 	count_new(r, &c, bytes, cost);
 	log_event(LOG_ROUTINE, "checkpoint %u: %.1f MB in %.2f s%s%s", c.number,
