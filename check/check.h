@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * cr_check: what is asked of a machine before anybody relies on its checkpoints.  machine.c
- * asks the module and the kernel, open_mpi.c looks for components, self_test.c saves and
+ * asks the module and the kernel, open_mpi.c looks for components, slurm.c for plugins, self_test.c saves and
  * restarts a little program.
  */
 #ifndef KCR_CHECK_CHECK_H
@@ -33,6 +33,8 @@ void check_features(struct check_answer *answer);
 void check_tracing(struct check_answer *answer);
 /* Open MPI and its components of this release. */
 void check_open_mpi(struct check_answer *answer);
+/* Slurm, the plugin for sbatch --kcr, and kcr.lua. */
+void check_slurm(struct check_answer *answer);
 /* A program with two threads, a pipe and a file is saved, killed, restarted and ends well. */
 void check_self(struct check_answer *answer);
 

@@ -25,7 +25,7 @@ static const struct check {
 } checks[] = {
 	{ "module", check_module },	{ "features", check_features },
 	{ "tracing", check_tracing },	{ "open-mpi", check_open_mpi },
-	{ "self-test", check_self },
+	{ "slurm", check_slurm },	{ "self-test", check_self },
 };
 
 static const char *const results[] = {
