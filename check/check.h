@@ -29,6 +29,8 @@ void check_failed(struct check_answer *answer, int err);
 void check_module(struct check_answer *answer);
 /* cr_checkpoint --snapshot, and old process IDs. */
 void check_features(struct check_answer *answer);
+/* What of the processor a restart elsewhere may need. */
+void check_processor(struct check_answer *answer);
 /* Who may look at another process here. */
 void check_tracing(struct check_answer *answer);
 /* Open MPI and its components of this release. */

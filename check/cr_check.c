@@ -24,8 +24,9 @@ static const struct check {
 	void (*ask)(struct check_answer *answer);
 } checks[] = {
 	{ "module", check_module },	{ "features", check_features },
-	{ "tracing", check_tracing },	{ "open-mpi", check_open_mpi },
-	{ "slurm", check_slurm },	{ "self-test", check_self },
+	{ "processor", check_processor }, { "tracing", check_tracing },
+	{ "open-mpi", check_open_mpi },	{ "slurm", check_slurm },
+	{ "self-test", check_self },
 };
 
 static const char *const results[] = {

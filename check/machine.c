@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arch/xstate.h"
 #include "device/device.h"
 #include "device/refused.h"
 #include "proc/proc.h"
@@ -57,6 +58,16 @@ void check_features(struct check_answer *answer)
 	else
 		check_answer(answer, CHECK_OK, "", "old process IDs and --snapshot work; %u bytes of "
 			     "processor state for each thread", info.xstate_size);
+}
+
+void check_processor(struct check_answer *answer)
+{
+	char names[256];
+
+	check_answer(answer, CHECK_OK, "", "programs may use %s here (%u bytes of state): a machine "
+		     "that restarts one must have those that it has used",
+		     arch_xstate_names(arch_xstate_enabled(), names, sizeof(names)),
+		     arch_xstate_size());
 }
 
 void check_tracing(struct check_answer *answer)

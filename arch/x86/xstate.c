@@ -6,6 +6,7 @@
 #include "arch/xstate.h"
 
 #include <cpuid.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_LENGTH		(64u << 10)
@@ -39,6 +40,29 @@ uint64_t arch_xstate_features(const void *state, size_t length)
 	if (length >= HEADER + sizeof(features))
 		memcpy(&features, (const uint8_t *)state + HEADER, sizeof(features));
 	return features;
+}
+
+char *arch_xstate_names(uint64_t features, char *out, size_t size)
+{
+	static const struct {
+		uint64_t features;
+		const char *name;
+	} known[] = {
+		{ 0x1, "x87" }, { 0x2, "SSE" }, { 0x4, "AVX" }, { 0x18, "MPX" }, { 0xe0, "AVX-512" },
+		{ 0x200, "PKRU" }, { 0x60000, "AMX" }, { 0x80000, "APX" },
+	};
+	size_t used = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && used < size; i++) {
+		if (features & known[i].features)
+			used += snprintf(out + used, size - used, "%s%s", used ? " " : "", known[i].name);
+		features &= ~known[i].features;
+	}
+	for (unsigned int bit = 0; bit < 64 && used < size; bit++)
+		if (features >> bit & 1)
+			used += snprintf(out + used, size - used, "%s%u", used ? " " : "", bit);
+	return out;
 }
 
 uint64_t arch_xstate_enabled(void)

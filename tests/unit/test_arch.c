@@ -108,6 +108,18 @@ static void lengths(void **state)
 	assert_false(arch_xstate_has_form(area));
 }
 
+static void names(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_string_equal(arch_xstate_names(0, text, sizeof(text)), "");
+	assert_string_equal(arch_xstate_names(0x2e7, text, sizeof(text)), "x87 SSE AVX AVX-512 PKRU");
+	assert_string_equal(arch_xstate_names(1ull << 63 | 3, text, sizeof(text)), "x87 SSE 63");
+	assert_string_equal(arch_xstate_names(~0ull, text, 5), "x87 ");
+	assert_non_null(strstr(arch_xstate_names(arch_xstate_enabled(), text, sizeof(text)), "SSE"));
+}
+
 /* A state from elsewhere becomes one that can be loaded here. */
 static void loading(void **state)
 {
@@ -143,6 +155,7 @@ int main(void)
 		cmocka_unit_test(restorer),
 		cmocka_unit_test(registers),
 		cmocka_unit_test(lengths),
+		cmocka_unit_test(names),
 		cmocka_unit_test(loading),
 	};
 

@@ -23,6 +23,9 @@ bool arch_xstate_has_form(const void *state);
 /* The features that are in use in it; 0: it is too short to contain them. */
 uint64_t arch_xstate_features(const void *state, size_t length);
 
+/* Their names, with spaces between them, those without one as numbers; returns `out`. */
+char *arch_xstate_names(uint64_t features, char *out, size_t size);
+
 /* ---- this machine's processor ------------------------------------------------------ */
 
 /* The features that programs may use here. */
