@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,6 +34,7 @@
 #define FIRST_MEMBER	3		/* of the descriptors polled, those of the daemon before */
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
 #define BEATS		4		/* in the time after which a silent root is given up */
+#define RETRY_MS	250		/* until TCP sends again what was not acknowledged, and counts */
 
 int thread_start(void *(*function)(void *), void *argument)
 {
@@ -486,6 +488,22 @@ static int join_root(struct node *node, const char *root, const char *secret, co
 	return err;
 }
 
+/*
+ * The root is silent from the cut on, and knows it when its time is over; these ranks must have
+ * ended before.  The first beat that is not acknowledged is sent a while after the cut, and its
+ * time counts from when it is sent again (tcp_write_timeout(), net/ipv4/tcp_timer.c): both are
+ * taken from the time that it has.
+ */
+static void begin_beats(struct node *node, unsigned int silence_s)
+{
+	unsigned int beat_ms = silence_s * 1000 / BEATS;
+	unsigned int unanswered_ms = silence_s * 1000 - beat_ms - RETRY_MS;
+
+	node->beat_ns = beat_ms * 1000000ull;
+	setsockopt(node->root.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms,
+		   sizeof(unanswered_ms));
+}
+
 static int start(struct node *node, const char *root, const char *secret, const char *host,
 		 unsigned int silence_s, char *name)
 {
@@ -500,7 +518,7 @@ static int start(struct node *node, const char *root, const char *secret, const 
 		return err;
 	}
 	if (silence_s < WIRE_SILENCE_S)
-		node->beat_ns = silence_s * 1000000000ull / BEATS;
+		begin_beats(node, silence_s);
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	err = thread_start(node_thread, node);
 	if (err) {
