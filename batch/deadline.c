@@ -3,14 +3,17 @@
 #include "batch/deadline.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "batch/log.h"
 #include "batch/scheduler.h"
+#include "proc/clock.h"
 #include "proc/duration.h"
 
 #define SECOND		1000000000ull
 #define FIRST_PAUSE_S	10		/* until a scheduler that does not answer is asked again */
 #define PAUSES		7		/* each twice as long as the one before: 21 minutes in all */
+#define SPREAD_S	15		/* of the tasks of a job, that they do not all ask at once */
 #define WORTH_S		30		/* by how much the time must have grown to wait on */
 
 /* In how many seconds; a job that is saved at once, each time, would never get on. */
@@ -43,6 +46,14 @@ static int64_t seconds_left(const struct run *r, uint64_t now, bool anew)
 				      (int64_t)((now - r->start_ns) / SECOND), anew);
 }
 
+/* Before a save: with time for an answer, and not when all tasks of a job ask. */
+static uint64_t time_to_ask(uint64_t now, uint64_t save_ns)
+{
+	uint64_t before = (SCHEDULER_ANSWER_S + getpid() % SPREAD_S) * SECOND;
+
+	return save_ns > now + 2 * before ? save_ns - before : now + (save_ns - now) / 2;
+}
+
 /* After an answer, or none (left: -1). */
 static void set_times(struct run *r, uint64_t now, int64_t left)
 {
@@ -54,7 +65,7 @@ static void set_times(struct run *r, uint64_t now, int64_t left)
 	if (!may_change(r->options))
 		return;
 	if (left >= 0)
-		r->ask_ns = *end;
+		r->ask_ns = time_to_ask(now, *end);
 	else if (r->silent < PAUSES)
 		r->ask_ns = now + (FIRST_PAUSE_S * SECOND << r->silent++);
 }
@@ -77,16 +88,21 @@ void deadline_begin(struct run *r, uint64_t now)
 
 void deadline_check(struct run *r, uint64_t now)
 {
+	const int64_t before_end = r->options->before_end_s;
 	bool known = r->schedule.end_ns != SCHEDULE_NEVER;
 	int64_t left;
 
 	if (now < r->ask_ns)
 		return;
 	left = seconds_left(r, now, true);
-	if (!known || left > r->options->before_end_s + WORTH_S)
-		set_times(r, now, left);
-	else
+	now = now_ns();			/* that may have taken a while */
+	if (known && (left <= before_end ||
+		      now + (left - before_end - WORTH_S) * SECOND <= r->schedule.end_ns)) {
 		r->ask_ns = SCHEDULE_NEVER;
+		return;
+	}
+	set_times(r, now, left);
+	run_note(r);
 }
 
 uint64_t deadline_wait(const struct run *r, uint64_t now, uint64_t wait_ns)

@@ -12,7 +12,7 @@ void deadline_begin(struct run *r, uint64_t now);
 
 /*
  * Asks again if that is due: a scheduler that did not answer, later and later, and one that did
- * just before the save, as it may have given the job more time.
+ * shortly before the save, as it may have given the job more time.
  */
 void deadline_check(struct run *r, uint64_t now);
 

@@ -14,10 +14,11 @@
 #include <time.h>
 
 #include "batch/command.h"
+#include "proc/clock.h"
 #include "proc/duration.h"
 #include "report/report.h"
 
-#define ANSWER_S	15
+#define SECOND		1000000000ll
 #define ANSWER_ROOM	65536
 #define COUNT(array)	(sizeof(array) / sizeof(*(array)))
 
@@ -28,7 +29,7 @@ static char *answer_of(const char *const argv[])
 {
 	char *out = malloc(ANSWER_ROOM);
 
-	if (out && command_run(argv, ANSWER_S, out, ANSWER_ROOM)) {
+	if (out && command_run(argv, SCHEDULER_ANSWER_S, out, ANSWER_ROOM)) {
 		free(out);
 		return NULL;
 	}
@@ -65,13 +66,13 @@ static int64_t time_behind(const char *text, const char *key)
 static int ask_requeue(const char *const argv[])
 {
 	char said[512];
-	int status = command_run(argv, ANSWER_S, said, sizeof(said));
+	int status = command_run(argv, SCHEDULER_ANSWER_S, said, sizeof(said));
 
 	if (!status)
 		return 0;
 	said[strcspn(said, "\n")] = '\0';
 	if (status == -ETIMEDOUT)
-		return report_fail(status, "%s %s did not answer in %d s", argv[0], argv[1], ANSWER_S);
+		return report_fail(status, "%s %s did not answer in %d s", argv[0], argv[1], SCHEDULER_ANSWER_S);
 	if (status < 0)
 		return report_errno(status, "cannot run %s", argv[0]);
 	return report_fail(-EIO, "%s %s ended with %d%s%s", argv[0], argv[1], status,
@@ -84,16 +85,15 @@ static int ask_requeue(const char *const argv[])
 
 /*
  * This job for Slurm's commands; returns `out`.  The last task that is split off an array
- * has the array's number as its SLURM_JOB_ID, which to them means all tasks.
+ * has the array's number as its SLURM_JOB_ID, which to them means all tasks.  Another job's
+ * variables of an array may be those of the task that submitted it.
  */
 static const char *slurm_id(char out[SLURM_ID_ROOM])
 {
-	const char *array = id_of("SLURM_ARRAY_JOB_ID"), *task = id_of("SLURM_ARRAY_TASK_ID");
+	const char *job = id_of("SLURM_JOB_ID"), *task = id_of("SLURM_ARRAY_TASK_ID");
+	bool shared = *task && !strcmp(job, id_of("SLURM_ARRAY_JOB_ID"));
 
-	if (*array && *task)
-		snprintf(out, SLURM_ID_ROOM, "%s_%s", array, task);
-	else
-		snprintf(out, SLURM_ID_ROOM, "%s", id_of("SLURM_JOB_ID"));
+	snprintf(out, SLURM_ID_ROOM, "%s%s%s", job, shared ? "_" : "", shared ? task : "");
 	return out;
 }
 
@@ -155,18 +155,30 @@ static int slurm_requeue(void)
 
 /* ---- PBS --------------------------------------------------------------------------- */
 
+/*
+ * What is used becomes known to the server every two minutes or so: where that would move
+ * the end, it was known better before.
+ */
 static int64_t pbs_seconds_left(bool anew)
 {
+	static bool known;
+	static int64_t start;		/* of the job, by now_ns(), s */
 	const char *const argv[] = { "qstat", "-f", id_of("PBS_JOBID"), NULL };
 	char *text = answer_of(argv);
 	int64_t limit = time_behind(text, "Resource_List.walltime");
 	int64_t used = time_behind(text, "resources_used.walltime");
+	int64_t now = now_ns() / SECOND;
 
 	(void)anew;
 	free(text);
 	if (limit < 0)
 		return -1;
-	return used > limit ? 0 : limit - (used > 0 ? used : 0);
+	if (used < 0)
+		used = 0;
+	if (!known || now - used < start)
+		start = now - used;
+	known = true;
+	return now - start > limit ? 0 : limit - (now - start);
 }
 
 static int pbs_requeue(void)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SCHEDULER_ANSWER_S	15	/* after that a command of a scheduler is ended */
+
 struct scheduler {
 	const char *name;		/* as in --requeue=NAME */
 	const char *title;		/* for messages */

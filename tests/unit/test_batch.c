@@ -397,6 +397,45 @@ static void last_task_of_array(void **state)
 		    "scontrol requeue 4711_9\n");
 }
 
+/* Others have one of their own; and a job that a task has submitted has the task's variables. */
+static void job_of_array(void **state)
+{
+	const struct scheduler *s = scheduler_named("slurm");
+
+	(void)state;
+	forget_schedulers();
+	setenv("SLURM_JOB_ID", "5000", 1);
+	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
+	setenv("SLURM_ARRAY_TASK_ID", "3", 1);
+	simulate("scontrol", "");
+	simulate("squeue", "RUNNING None");
+	assert_int_equal(s->requeue(), 0);
+	check_asked("squeue --noheader --format=%T %r --states=all --job 5000\n"
+		    "scontrol requeue 5000\n");
+	forget_schedulers();
+}
+
+/* What PBS knows of the time that is used is old: that does not move the end. */
+static void lag_of_pbs(void **state)
+{
+	const struct scheduler *s = scheduler_named("pbs");
+	int64_t left;
+
+	(void)state;
+	setenv("PBS_JOBID", "17.server", 1);
+	simulate("qstat", "Resource_List.walltime = 1:00:00 resources_used.walltime = 00:02:00");
+	assert_int_equal(s->seconds_left(false), 3480);
+	simulate("qstat", "Resource_List.walltime = 1:00:00 resources_used.walltime = 00:01:00");
+	left = s->seconds_left(true);
+	assert_in_range(left, 3470, 3480);
+	simulate("qstat", "Resource_List.walltime = 2:00:00 resources_used.walltime = 00:01:00");
+	left = s->seconds_left(true);
+	assert_in_range(left, 7070, 7080);
+	simulate("qstat", "Resource_List.walltime = 2:00:00 resources_used.walltime = 00:10:00");
+	assert_in_range(s->seconds_left(true), 6590, 6600);
+	forget_schedulers();
+}
+
 /* A length counts from the start of cr_batch: a pause and a restart take of it. */
 static void since_start(void **state)
 {
@@ -426,6 +465,8 @@ int main(void)
 		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
 		cmocka_unit_test(long_command),	   cmocka_unit_test(chosen_names),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(job_of_array, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(lag_of_pbs, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),
 	};
 
