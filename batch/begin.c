@@ -39,7 +39,7 @@ static int start_anew(struct run *r)
 	return 0;
 }
 
-static bool ends_waiting(const struct run *r, int signal)
+bool run_ends_waiting(const struct run *r, int signal)
 {
 	return sigismember(&r->options->leave_on, signal) || run_is_to_end(signal);
 }
@@ -60,7 +60,7 @@ static int back_off(struct run *r)
 		  r->state.fruitless, (unsigned int)pause);
 	end = now_ns() + pause * 1000000000;
 	for (uint64_t now = now_ns(); now < end; now = now_ns()) {
-		if (!follow_wait(&info, end - now) || !ends_waiting(r, info.si_signo))
+		if (!follow_wait(&info, end - now) || !run_ends_waiting(r, info.si_signo))
 			continue;
 		log_event(LOG_NOTICE, "SIG%s before the restart: the checkpoints stay for the next run",
 			  sigabbrev_np(info.si_signo));
@@ -78,18 +78,22 @@ static const char *when(time_t time, char *out, size_t size)
 	return out;
 }
 
-/* A restart has failed: is it the checkpoint's fault?  Then it will not be tried again. */
-static bool set_aside_damaged(struct run *r, const struct folder_checkpoint *c, const char *path)
+/*
+ * A restart has failed: is it the checkpoint's fault?  Then it will not be tried again: 0.
+ * Otherwise -errno; -EINTR: a signal came before that was known.
+ */
+static int set_aside_damaged(struct run *r, const struct folder_checkpoint *c, const char *path)
 {
 	char why[512], time[32];
+	int err = run_verify(path, why, sizeof(why));
 
-	if (run_verify(path, why, sizeof(why)) != -EINVAL)
-		return false;
+	if (err != -EINVAL)
+		return err ? err : -EEXIST;
 	log_event(LOG_FAILURE, "checkpoint %u of %s is damaged (%s): going back to the one before, "
 		  "what was computed since then is lost", c->number,
 		  when(c->created, time, sizeof(time)), why);
 	run_set_aside(r, c);
-	return true;
+	return 0;
 }
 
 /* 0 or -errno, as program_restart(). */
@@ -140,7 +144,7 @@ static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize
 	char path[PATH_MAX], time[32];
 
 	for (ssize_t i = 0; i < count; i++) {
-		int err;
+		int err, damaged;
 
 		folder_checkpoint_path(&r->folder, &all[i], path);
 		err = restart_one(r, &all[i], path);
@@ -149,17 +153,18 @@ static int restart_any(struct run *r, const struct folder_checkpoint *all, ssize
 				  all[i].number, when(all[i].created, time, sizeof(time)), r->leader);
 			return 0;
 		}
-		if (err == -EINTR) {
-			log_event(LOG_NOTICE, "the restart was interrupted: the checkpoints stay for the "
-				  "next run");
-			return -EINTR;
-		}
 		if (err == -EBUSY && r->options->keep_pids) {
 			log_event(LOG_FAILURE, "checkpoint %u needs a process or thread ID that is in "
 				  "use here: try again, or without --pids=keep", all[i].number);
 			return EXIT_TEMPORARY;
 		}
-		if (!set_aside_damaged(r, &all[i], path)) {
+		damaged = err == -EINTR ? -EINTR : set_aside_damaged(r, &all[i], path);
+		if (damaged == -EINTR) {
+			log_event(LOG_NOTICE, "the restart was interrupted: the checkpoints stay for the "
+				  "next run");
+			return -EINTR;
+		}
+		if (damaged) {
 			log_event(LOG_FAILURE, "checkpoint %u is not damaged, but cannot be restarted here "
 				  "(%s), see above; it stays for the next run",
 				  all[i].number, strerror(-err));
@@ -183,6 +188,8 @@ static int restart_newest(struct run *r, const struct folder_checkpoint *all, ss
 	r->state.fruitless++;
 	run_note(r);
 	code = back_off(r);
+	if (code)
+		r->state.fruitless--;	/* nothing was tried */
 	return code ? code : restart_any(r, all, count);
 }
 
@@ -273,16 +280,19 @@ static int try_module(const struct run *r, bool anew)
 {
 	struct kcr_info info;
 	int job = device_open(&info);
+	bool passing = job == -EDQUOT || job == -ENOMEM || job == -EMFILE || job == -ENFILE;
 
 	if (job >= 0)
 		close(job);
+	else if (passing)
+		log_event(LOG_FAILURE, "warning: %s", report_message());
 	else if (r->options->require)
 		log_event(LOG_FAILURE, "nothing can be saved here: %s", report_message());
 	else if (anew)		/* else cr_restart will say it */
 		log_event(LOG_FAILURE, "warning: nothing can be saved here: %s; this run has no "
 			  "checkpoints (--require would end it)", report_message());
 	report_clear();
-	return job < 0 && r->options->require ? EXIT_TEMPORARY : 0;
+	return job < 0 && !passing && r->options->require ? EXIT_TEMPORARY : 0;
 }
 
 int run_begin(struct run *r)

@@ -99,7 +99,8 @@ static int lock_in_time(int fd, unsigned int patience_s)
 	uint64_t deadline = now_ns() + patience_s * 1000000000ull;
 
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK || now_ns() >= deadline)
+		/* A file server without a lock to spare, or that has just begun, says ENOLCK. */
+		if ((errno != EWOULDBLOCK && errno != ENOLCK) || now_ns() >= deadline)
 			return -errno;
 		usleep(LOCK_PAUSE_US);
 	}

@@ -95,6 +95,17 @@ static pid_t read_leader(int fd)
 	return leader;
 }
 
+/* Does such a signal come from somebody who ends processes, and not from a fault of this one? */
+static bool is_sent(int signal)
+{
+	static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		if (signal == faults[i])
+			return false;
+	return true;
+}
+
 int program_restart(const struct program_restart *how, pid_t *leader)
 {
 	int ends[2], status;
@@ -125,7 +136,7 @@ int program_restart(const struct program_restart *how, pid_t *leader)
 		return 0;
 	}
 	if (WIFSIGNALED(status))
-		return -EINTR;
+		return is_sent(WTERMSIG(status)) ? -EINTR : -EIO;
 	return WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EIO;
 }
 

@@ -59,6 +59,8 @@ void run_set_aside(const struct run *r, const struct folder_checkpoint *c);
 
 /* Does a signal ask for the program's end, other than one that only warns of it? */
 bool run_is_to_end(int signal);
+/* Either: what a run is waiting for before the program runs is left to the next run. */
+bool run_ends_waiting(const struct run *r, int signal);
 
 /* Writes the state; a failure is said once and stops nothing. */
 void run_note(struct run *r);

@@ -94,8 +94,8 @@ void run_note(struct run *r)
 static bool may_pass(int err)
 {
 	static const int passing[] = {
-		EAGAIN, EBUSY, EDQUOT, EINTR, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS, ESTALE,
-		ETIMEDOUT, CR_ETEMPFAIL,
+		EAGAIN, EBUSY, EDQUOT, EINTR, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS, ESRCH,
+		ESTALE, ETIMEDOUT, CR_ETEMPFAIL, CR_EPTRACED, CR_EPTRACER,
 	};
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
@@ -162,14 +162,11 @@ static bool save(struct run *r, enum schedule_action action)
 }
 
 /* Asks for the next run; the exit code that goes with it. */
-static int leave(struct run *r)
+static int requeue(const struct run *r)
 {
 	const struct scheduler *s = r->options->requeue;
 	int err;
 
-	r->state.phase = STATE_SAVED;
-	run_note(r);
-	remove_metrics(r);
 	if (!s)
 		return r->options->exit_code;
 	if (!s->requeue && !s->requeue_code) {
@@ -184,6 +181,14 @@ static int leave(struct run *r)
 		log_event(LOG_NOTICE, "the job is saved and requeued by %s", s->title);
 	report_clear();
 	return s->requeue_code && !err ? s->requeue_code : r->options->exit_code;
+}
+
+static int leave(struct run *r)
+{
+	r->state.phase = STATE_SAVED;
+	run_note(r);
+	remove_metrics(r);
+	return requeue(r);
 }
 
 /* ---- the loop ---------------------------------------------------------------------- */
@@ -332,8 +337,27 @@ static bool was_elsewhere(const struct folder *f)
 	return elsewhere;
 }
 
+/* -EINTR: a warning came before the lock. */
+static int wait_for_lock(const struct run *r, struct folder *f)
+{
+	uint64_t end = now_ns() + LEASE_PATIENCE_S * SECOND;
+	siginfo_t info;
+	int err;
+
+	do {
+		report_clear();
+		if (follow_wait(&info, SECOND / 2) && run_ends_waiting(r, info.si_signo)) {
+			log_event(LOG_NOTICE, "SIG%s before the lock: the checkpoints stay for the next "
+				  "run", sigabbrev_np(info.si_signo));
+			return -EINTR;
+		}
+		err = folder_lock(f, 0);
+	} while (err == -EBUSY && now_ns() < end);
+	return err;
+}
+
 /* The log is not open yet: it is that of the process which has the lock. */
-static int lock_folder(struct folder *f)
+static int lock_folder(const struct run *r, struct folder *f)
 {
 	int err = folder_lock(f, LOCK_PATIENCE_S);
 
@@ -341,8 +365,7 @@ static int lock_folder(struct folder *f)
 		log_event(LOG_FAILURE, "the job %s is locked, perhaps by a machine that is down, whose "
 			  "locks a file server keeps for a while: waiting for %d s at most", f->name,
 			  LEASE_PATIENCE_S);
-		report_clear();
-		err = folder_lock(f, LEASE_PATIENCE_S);
+		err = wait_for_lock(r, f);
 	}
 	if (err != -ENOLCK)
 		return err;
@@ -357,10 +380,12 @@ int run_supervise(const struct options *o)
 	struct run r = { .options = o, .start_ns = now_ns() };
 	int code, err = folder_open(&r.folder, o->dir, o->name, true);
 
+	follow_begin();
+	follow_commit();
 	if (!err)
-		err = lock_folder(&r.folder);
+		err = lock_folder(&r, &r.folder);
 	if (err)
-		return exit_code_of(err);
+		return err == -EINTR ? requeue(&r) : exit_code_of(err);
 	log_open(&r.folder);
 	log_set_level(o->quiet, o->verbose);
 	use_copy(&r, copy);
@@ -369,8 +394,6 @@ int run_supervise(const struct options *o)
 		err = program_adopt();
 	if (err)
 		return exit_code_of(err);
-	follow_begin();
-	follow_commit();
 	code = run_program(&r);
 	state_free(&r.state);
 	folder_close(&r.folder);
