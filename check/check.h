@@ -37,7 +37,7 @@ void check_tracing(struct check_answer *answer);
 void check_open_mpi(struct check_answer *answer);
 /* Slurm, the plugin for sbatch --kcr, and kcr.lua. */
 void check_slurm(struct check_answer *answer);
-/* A program with two threads, a pipe and a file is saved, killed, restarted and ends well. */
+/* A program with two threads, a pipe, a file and a TCP connection is saved, killed, restarted and ends well. */
 void check_self(struct check_answer *answer);
 
 #endif /* KCR_CHECK_CHECK_H */

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A little program is saved, killed, restarted and ends; see check.h.  It is a child of
- * this process with a second thread, a pipe with data in it, an open file and a counter
- * that both threads keep.  All it leaves is in a folder of its own, which is removed.
+ * this process with a second thread, a pipe and a TCP connection with data in them, an open
+ * file and a counter that both threads keep.  All it leaves is in a folder of its own, which is removed.
  */
 #include "check/check.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +34,7 @@
 struct folder {
 	char path[PATH_MAX - 16];
 	char ready[PATH_MAX], go[PATH_MAX], data[PATH_MAX], image[PATH_MAX];
+	bool tcp;			/* the program has a connection */
 };
 
 /* ---- the program ------------------------------------------------------------------- */
@@ -45,8 +50,38 @@ static void *second_thread(void *arg)
 	return arg;
 }
 
+/* A TCP connection within this process; false: not possible here, as without the interface lo. */
+static bool connect_to_self(int ends[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct timeval patience = { .tv_sec = 2 };
+	socklen_t length = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ends[1] = -1;
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (!bind(listener, (struct sockaddr *)&at, length) && !listen(listener, 1) &&
+	    !getsockname(listener, (struct sockaddr *)&at, &length) &&
+	    !connect(ends[0], (struct sockaddr *)&at, length))
+		ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	return ends[1] >= 0;
+}
+
+/* What was sent before the save arrives, and so does an answer in the other direction. */
+static bool connection_works(const int ends[2])
+{
+	char word[sizeof(WORD)] = "", answer[sizeof(WORD)] = "";
+	const int size = sizeof(WORD) - 1;
+
+	return recv(ends[1], word, size, MSG_WAITALL) == size && !strcmp(word, WORD) &&
+	       send(ends[1], WORD, size, MSG_NOSIGNAL) == size &&
+	       recv(ends[0], answer, size, MSG_WAITALL) == size && !strcmp(answer, WORD);
+}
+
 /* Writes half of the word; the other half follows after the restart. */
-static void begin(const struct folder *f, int ends[2], int *file)
+static void begin(const struct folder *f, int ends[2], int connection[2], int *file)
 {
 	pthread_t thread;
 	int null = open("/dev/null", O_RDWR);
@@ -54,6 +89,9 @@ static void begin(const struct folder *f, int ends[2], int *file)
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null, fd);
 	close_range(3, ~0u, 0);
+	if (f->tcp && (!connect_to_self(connection) ||
+		       send(connection[0], WORD, strlen(WORD), MSG_NOSIGNAL) < 0))
+		_exit(2);
 	*file = open(f->data, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (*file < 0 || pipe(ends) || write(ends[1], WORD, strlen(WORD)) < 0 ||
 	    write(*file, WORD, 2) != 2 || pthread_create(&thread, NULL, second_thread, NULL) ||
@@ -64,10 +102,10 @@ static void begin(const struct folder *f, int ends[2], int *file)
 static void be_program(const struct folder *f)
 {
 	char word[sizeof(WORD)] = "", text[sizeof(WORD)] = "";
-	int ends[2], file;
+	int ends[2], connection[2], file;
 	unsigned long before;
 
-	begin(f, ends, &file);
+	begin(f, ends, connection, &file);
 	while (access(f->go, F_OK))
 		usleep(5000);
 	before = atomic_load(&steps);
@@ -75,12 +113,24 @@ static void be_program(const struct folder *f)
 	    write(file, &WORD[2], strlen(WORD) - 2) < 0 ||
 	    pread(file, text, strlen(WORD), 0) < 0 || strcmp(text, WORD))
 		_exit(3);
+	if (f->tcp && !connection_works(connection))
+		_exit(4);
 	while (atomic_load(&steps) == before)
 		usleep(5000);
 	_exit(0);
 }
 
 /* ---- the test ---------------------------------------------------------------------- */
+
+static bool has_tcp(void)
+{
+	int ends[2];
+	bool has = connect_to_self(ends);
+
+	close(ends[0]);
+	close(ends[1]);
+	return has;
+}
 
 static int make_folder(struct folder *f)
 {
@@ -186,6 +236,7 @@ void check_self(struct check_answer *answer)
 	struct folder f = {};
 	int err = make_folder(&f);
 
+	f.tcp = has_tcp();
 	if (!err) {
 		err = run_test(&f);
 		remove_folder(&f);
@@ -193,6 +244,8 @@ void check_self(struct check_answer *answer)
 	if (err)
 		check_failed(answer, err);
 	else
-		check_answer(answer, CHECK_OK, "", "a program with threads, a pipe and a file was saved "
-			     "and restarted in %.2f s", (double)(now_ns() - start) / 1e9);
+		check_answer(answer, CHECK_OK, "", "a program with threads, a pipe%s was saved and "
+			     "restarted in %.2f s", f.tcp ? ", a file and a TCP connection" :
+			     " and a file (no TCP connection, as none can be made to 127.0.0.1)",
+			     (double)(now_ns() - start) / 1e9);
 }
