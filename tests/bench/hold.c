@@ -4,12 +4,15 @@
  * do not compress; `hold --sparse GIB PAGES` maps much and touches little.
  * Prints "ready", then sleeps.  `hold MIB PERCENT` changes that share of its pages,
  * here and there, for every byte on its standard input, and prints "ready" again.
+ * `hold MIB --beat FILE` writes its PID and the time into the file each millisecond.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *map(size_t length)
@@ -54,6 +57,23 @@ static void say_ready(void)
 	fflush(stdout);
 }
 
+/* For whoever wants to know since when it runs: two numbers of 64 bits, the second in ns. */
+static void beat(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	for (;;) {
+		struct timespec now;
+		uint64_t text[2] = { (uint64_t)getpid() };
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		text[1] = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		if (pwrite(fd, text, sizeof(text), 0) != sizeof(text))
+			exit(1);
+		usleep(1000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "--sparse")) {
@@ -64,6 +84,11 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < pages; i++)
 			at[length / pages * i] = 1;
 		say_ready();
+	} else if (argc == 4 && !strcmp(argv[2], "--beat")) {
+		size_t length = strtoul(argv[1], NULL, 10) << 20;
+
+		fill(map(length), length);
+		beat(argv[3]);
 	} else if (argc == 2 || argc == 3) {
 		size_t length = strtoul(argv[1], NULL, 10) << 20;
 		uint64_t *at = map(length);
@@ -76,7 +101,7 @@ int main(int argc, char **argv)
 			say_ready();
 		}
 	} else {
-		fputs("usage: hold MIB [PERCENT] | hold --sparse GIB PAGES\n", stderr);
+		fputs("usage: hold MIB [PERCENT | --beat FILE] | hold --sparse GIB PAGES\n", stderr);
 		return 2;
 	}
 	for (;;)
