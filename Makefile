@@ -12,7 +12,8 @@ INCDIR  ?= $(PREFIX)/include
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
-SRCDIR  ?= $(PREFIX)/src
+# dkms looks nowhere else.
+SRCDIR  ?= /usr/src
 DESTDIR ?=
 
 B := build
