@@ -11,7 +11,7 @@
 
 #include "batch/program.h"
 #include "check/disk.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/inside.h"
 #include "job/snapshot.h"
 #include "report/report.h"
 
@@ -46,7 +46,7 @@ static void add_failure(struct survey *s, int err)
 static void look(struct survey *s, const struct program_options *o)
 {
 	const struct checkpoint_options checkpoint = { .scope = CHECKPOINT_TREE, .target = o->pid };
-	int err = checkpoint_examine(&checkpoint, o->stop, add_obstacle, s, &s->size);
+	int err = inside_examine(&checkpoint, o->stop, add_obstacle, s, &s->size);
 
 	if (err)
 		add_failure(s, err);

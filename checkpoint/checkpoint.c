@@ -243,9 +243,11 @@ static int commit(struct checkpoint *c)
 	if (!err)
 		increment_committed(c->increment);
 	c->result->commit_ns += now_ns() - start;
-	if (!err && c->options->signal)
-		err = stop_release(c, c->options->signal);
-	return err;
+	if (err || !c->options->signal)
+		return err;
+	if (c->options->committed)
+		c->options->committed(c->options->committed_arg);
+	return stop_release(c, c->options->signal);
 }
 
 static void clean_up(struct checkpoint *c)

@@ -93,6 +93,12 @@ struct checkpoint_options {
 	 */
 	int (*released)(bool copied);
 
+	/* For inside.h: CLONE_NEW* of a container that this process has entered; 0: none. */
+	int namespaces;
+	/* With a signal: called when the file has its name, before the signal is sent.  Or NULL. */
+	void (*committed)(void *arg);
+	void *committed_arg;
+
 	/* Called now and then with the bytes of memory done and expected (an estimate). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;

@@ -257,6 +257,8 @@ int describe_host(struct checkpoint *c)
 	p->target = c->options->target;
 	p->scope = c->options->scope;
 	p->requester = getpid();
+	p->has_namespaces = c->options->namespaces;
+	p->namespaces = c->options->namespaces;
 	p->has_xfeatures = p->has_xstate_size = p->has_monotonic_ns = true;
 	p->has_image_bytes_hint = true;
 	p->xstate_size = c->attempt.info.xstate_size;

@@ -112,7 +112,7 @@ static int check_scope(const struct checkpoint *c, const struct forward *f,
 		if (!is_wanted(c, p))
 			continue;
 		found++;
-		err = check_kind(p) ?: may_add(&f->client, p);
+		err = check_kind(c, p) ?: may_add(&f->client, p);
 	}
 	return err ? err : found ? 0 : -ESRCH;
 }

@@ -126,7 +126,7 @@ struct address_space {
  */
 int precheck(struct checkpoint *c);
 /* Refuses processes that can never be saved: init, kernel threads. */
-int check_kind(const struct scope_process *p);
+int check_kind(const struct checkpoint *c, const struct scope_process *p);
 /* Two processes with one table of descriptors, but not of memory: -EOPNOTSUPP, reported. */
 int refuse_shared_table(pid_t pid, pid_t other);
 /* Excludes a process and warns; `why` ends the message. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,14 +143,24 @@ static int check_target(const struct checkpoint *c)
 	return 0;
 }
 
-int check_kind(const struct scope_process *p)
+/* No signal from inside ends an init, and from outside only SIGKILL surely does (inside.h). */
+static int check_init(const struct checkpoint_options *o)
 {
-	if (p->pid == 1 && !namespace_is_first("pid"))
-		return report_fail(-EPERM, "process 1 is the init of its container, and only an init can "
-				   "be that: have the program started by one (\"podman run --init\", "
-				   "bwrap without --as-pid-1, or a shell that waits for it)");
-	if (p->pid == 1)
+	if (namespace_is_first("pid"))
 		return report_fail(-EPERM, "process 1 is init, which cannot be checkpointed");
+	if (!(o->namespaces & CLONE_NEWPID))
+		return report_fail(-EPERM, "process 1 is the init of its container: run cr_checkpoint "
+				   "outside of the container, with the PID that it has there");
+	if (o->signal && o->signal != SIGKILL)
+		return report_fail(-EPERM, "the process is the init of its container, which takes no such "
+				   "signal: use --kill, or none and end the container then");
+	return 0;
+}
+
+int check_kind(const struct checkpoint *c, const struct scope_process *p)
+{
+	if (p->pid == 1)
+		return check_init(c->options);
 	if (p->kernel_thread)
 		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
 				   "checkpointed", p->pid, p->name);
@@ -442,7 +453,7 @@ static int precheck_once(struct checkpoint *c)
 	if (!err)
 		err = check_target(c);
 	for (size_t i = 0; !err && i < c->attempt.scope.count; i++)
-		err = check_kind(&c->attempt.scope.process[i]);
+		err = check_kind(c, &c->attempt.scope.process[i]);
 	if (!err)
 		err = check_debuggers(c);
 	return err ? err : check_scope(c);

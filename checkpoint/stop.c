@@ -100,7 +100,7 @@ static int add_new(struct checkpoint *c, int *ending)
 			return err;
 		if (err)
 			continue;
-		err = check_kind(p);
+		err = check_kind(c, p);
 		if (!err)
 			err = device_add(c->attempt.job, p->pid, p->thread);
 		if (err && err != -EEXIST && err != -ESRCH)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One function per ioctl of /dev/kcr: fills in the structure, sizes and grows
- * the buffers, and turns an errno into a message.  Holds no state: a job is
- * the descriptor that device_open() returned.  See device.h and kcr(4).
+ * the buffers, and turns an errno into a message.  Holds no state but device_pin()'s: a job
+ * is the descriptor that device_open() returned.  See device.h and kcr(4).
  */
 #include "device/device.h"
 
@@ -69,14 +69,36 @@ static int call_array(int job, unsigned long request, void *argument, uint32_t *
 	return *count;
 }
 
+static int pinned = -1;		/* the device, with O_PATH */
+
+int device_pin(void)
+{
+	struct kcr_info info;
+	int job = device_open(&info);
+
+	if (job < 0)
+		return job;
+	close(job);
+	pinned = open(KCR_DEVICE, O_PATH | O_CLOEXEC);
+	return pinned < 0 ? refused_open(-errno) : 0;
+}
+
+/* Who might open it is not looked up in a container, whose files would answer. */
+static int open_pinned(void)
+{
+	int job = proc_fd_reopen(pinned, O_RDWR);
+
+	return job < 0 ? report_errno(job, "cannot open " KCR_DEVICE) : job;
+}
+
 int device_open(struct kcr_info *info)
 {
 	struct kcr_info answer = { .size = sizeof(answer) };
-	int job = open(KCR_DEVICE, O_RDWR | O_CLOEXEC);
+	int job = pinned < 0 ? open(KCR_DEVICE, O_RDWR | O_CLOEXEC) : open_pinned();
 	int err;
 
 	if (job < 0)
-		return refused_open(-errno);
+		return pinned < 0 ? refused_open(-errno) : job;
 	err = call(job, KCR_IOC_INFO, &answer);
 	if (!err && answer.abi != KCR_ABI_VERSION)
 		err = -EINVAL;

@@ -16,6 +16,11 @@
 
 /* Opens a job. ENOSYS: the module is not loaded (the message says how to load it). */
 int device_open(struct kcr_info *info);
+/*
+ * From now on device_open() opens the device that has the name now, also in another mount
+ * namespace.  0 or -errno, as device_open().
+ */
+int device_pin(void);
 
 /* Opens /proc/THREAD/mem itself; thread: a live one, which may be the first. */
 int device_add(int job, pid_t pid, pid_t thread);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "arch/registers.h"
+#include "proc/container.h"
 #include "report/plain.h"
 #include "report/report.h"
 #include "view.h"
@@ -178,7 +179,7 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	static const char *const scopes[] = { "process", "process group", "session", "tree" };
 	const Kcr__Preamble *p = c->preamble;
 	time_t seconds = p->time_sec;
-	char when[64] = "?";
+	char when[64] = "?", kinds[96];
 	struct tm tm;
 	size_t threads = 0, i;
 
@@ -205,6 +206,8 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 		p->scope < 4 ? scopes[p->scope] : "scope", p->target, p->requester);
 	fprintf(out, "Processes:     %zu, with %zu threads and %zu files\n", c->nr_processes,
 		threads, c->nr_files);
+	if (p->namespaces)
+		line(out, "Container:", container_names(p->namespaces, kinds, sizeof(kinds)));
 	for (i = 0; i < p->n_ancestor; i++) {
 		fprintf(out, "%-15s%s %016" PRIx64 " ", i ? "" : "Increment of:",
 			i ? "increment " : "full image", p->ancestor[i]->id);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/container.h"
 #include "proc/proc.h"
-#include "proc/status.h"
 #include "report/report.h"
 #include "resource/attribute.h"
 
@@ -27,29 +27,11 @@ static ssize_t own_namespace(size_t i, const char *name)
 	return proc_link(PROC_SELF, name, own_name[i], sizeof(own_name[i]));
 }
 
-/* Its PID in its own PID namespace. */
-static pid_t inner_pid(pid_t pid, pid_t thread)
-{
-	const char *value;
-	char *status = proc_text(thread, "status", NULL);
-	long inner = pid;
-
-	value = status ? status_value(status, "NStgid") : NULL;
-	while (value && *value >= '0' && *value <= '9') {
-		char *end;
-
-		inner = strtol(value, &end, 10);
-		value = end + strspn(end, " \t");
-	}
-	free(status);
-	return inner;
-}
-
 int namespace_refuse(pid_t pid, pid_t thread, const char *what)
 {
 	return report_fail(-EOPNOTSUPP, "process %d %s: run cr_checkpoint inside, as in \"nsenter "
 			   "--all --preserve-credentials --target %d cr_checkpoint %d\" "
-			   "(cr_checkpoint(1), CONTAINERS)", pid, what, pid, inner_pid(pid, thread));
+			   "(cr_checkpoint(1), CONTAINERS)", pid, what, pid, container_inner_pid(thread));
 }
 
 /* A thread may have left its process's: unshare(2) and setns(2) are for threads. */

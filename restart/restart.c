@@ -8,6 +8,7 @@
 #include "restart/restart.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include "device/device.h"
 #include "device/refused.h"
 #include "proc/clock.h"
+#include "proc/container.h"
 #include "proc/handle.h"
+#include "proc/namespace.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "resource/resource.h"
@@ -447,6 +450,18 @@ static void reap_all(const struct rebuild *r)
 	}
 }
 
+/* It was saved from outside of its container, and may not be in one now. */
+static void warn_of_container(const Kcr__Preamble *p)
+{
+	const char *kind = p->namespaces & CLONE_NEWPID ? "pid" : "user";
+	char what[96];
+
+	if (p->namespaces &&
+	    (!(p->namespaces & (CLONE_NEWPID | CLONE_NEWUSER)) || namespace_is_first(kind)))
+		report_warn("the program was in a container (%s), and is restarted outside: see "
+			    "--inside", container_names(p->namespaces, what, sizeof(what)));
+}
+
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result)
 {
@@ -462,6 +477,13 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		err = trust_decide(context_reader_fd(reader), context, options->trust, &rule);
 	if (!err)
 		err = trust_chain(context_reader_fd(reader), options->chain, options->trust);
+	if (!err && options->join)
+		err = options->join(options->join_arg);
+	else if (!err)
+		warn_of_container(context->preamble);
+	/* The container may be the user's own, and give privileges. */
+	if (!err && options->join && rule == IDENTITY_CALLER && identity_is_privileged())
+		rule = IDENTITY_SAVED;
 	if (!err)
 		err = identity_begin(rule);
 	if (!err)

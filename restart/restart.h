@@ -32,6 +32,12 @@ struct restart_options {
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
 	const char *(*relocate)(const char *path);	/* or NULL */
 	/*
+	 * Called when it is known whose word the image is, before anything else of this machine
+	 * is looked at: enters a container.  0 or -errno with a message.  Or NULL.
+	 */
+	int (*join)(void *arg);
+	void *join_arg;
+	/*
 	 * Called just before the processes run; or NULL.  `foreground`: their group
 	 * that was in the foreground of the leader's terminal; 0: none.  0, or -errno with
 	 * a message: they will not run.

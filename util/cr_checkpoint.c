@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/inside.h"
 #include "checkpoint/precopy.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
@@ -517,8 +518,8 @@ int main(int argc, char **argv)
 	if (a.job.local)
 		return fail(&a, report_fail(-EINVAL, "--local is for MPI jobs: process %d is no "
 					    "mpirun that takes requests", a.checkpoint.target));
-	err = a.checkpoint.precopy ? precopy_to_file(&a.checkpoint, &result) :
-				     checkpoint_run(&a.checkpoint, &result);
+	err = inside_run(&a.checkpoint, &result,
+			 a.checkpoint.precopy ? precopy_to_file : checkpoint_run);
 	progress_end(&progress);
 	if (!err)
 		status_done(0, 0);

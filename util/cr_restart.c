@@ -22,10 +22,12 @@
 #include "report/report.h"
 #include "restart/restart.h"
 #include "restart/trust.h"
+#include "util/choices.h"
 #include "util/follow.h"
 #include "util/foreground.h"
 #include "util/restart_hold.h"
 #include "util/hooks.h"
+#include "util/join.h"
 #include "util/mpi_job.h"
 #include "util/redirect.h"
 #include "util/relocate.h"
@@ -39,12 +41,13 @@ struct arguments {
 	int fd;				/* -F, else -1 */
 	bool json;
 	const char *chain_path;		/* NULL: none */
+	pid_t inside;			/* a process in the container; 0: none */
 	struct restart_options restart;
 };
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_KMSG, OPT_JSON,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
@@ -73,6 +76,7 @@ static const struct option long_options[] = {
 	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "inside", required_argument, NULL, OPT_INSIDE },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
 	{ "restore-pgid", no_argument, NULL, OPT_PGID },
@@ -112,6 +116,7 @@ static void usage(FILE *out)
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --check              only look whether it could be restarted here\n"
+	      "      --inside PID         in the container that process PID is in\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
 	      "      --[no-]restore-sid   old sessions likewise\n"
@@ -250,6 +255,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_CHECK:
 		a->restart.check_only = true;
 		return 0;
+	case OPT_INSIDE:
+		a->inside = choice_number(value, 1);
+		return a->inside > 0 ? 0 : report_fail(-EINVAL, "--inside needs the PID of a process, "
+						       "not \"%s\"", value);
 	case OPT_JSON:
 		a->json = true;
 		return 0;
@@ -260,6 +269,14 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	default:			/* OPT_OMIT, OPT_KMSG */
 		return 0;
 	}
+}
+
+static bool has_command(void)
+{
+	for (enum hook hook = 0; hook < HOOK_COUNT; hook++)
+		if (hook_is_set(hook))
+			return true;
+	return false;
 }
 
 /* Returns -1 to go on, or the exit code. */
@@ -283,6 +300,12 @@ static int parse(int argc, char **argv, struct arguments *a)
 			report_clear();
 			return fail(HOOK_FAIL_ARGS, -bad_usage());
 		}
+	}
+	if (a->inside && has_command()) {
+		report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with --inside");
+		report_print(-EINVAL);
+		report_clear();
+		return bad_usage();
 	}
 	if (optind < argc && !a->file && a->fd < 0)
 		name_file(argv[optind++], a);
@@ -383,6 +406,7 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	struct context_reader *reader;
 	struct context *context = NULL;
 	struct chain *chain = NULL;
+	struct join join;
 	const char *name = a->file ?: "the descriptor given";
 	int err = context_reader_new(&reader, fd, name);
 
@@ -393,6 +417,11 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	if (!err && context->preamble->n_ancestor)
 		err = chain_open(&chain, context->preamble, name, fd, a->chain_path);
 	options.chain = chain;
+	if (a->inside) {
+		join = (struct join){ a->inside, context };
+		options.join = join_container;
+		options.join_arg = &join;
+	}
 	if (!err)
 		err = restart_run(reader, context, &options, result);
 	chain_free(chain);
