@@ -16,7 +16,7 @@
 #include "arch/registers.h"
 #include "proc/proc.h"
 
-#define NS_PER_S	1000000000
+#define NS_PER_S	1000000000ll
 #define FAR_S		(1ll << 32)	/* later than any machine's uptime: for ever */
 
 static bool is_candidate(const struct kcr_thread *t)
@@ -44,16 +44,17 @@ static bool read_call(const struct kcr_thread *t, struct timespec *until)
 	return is_call && until->tv_nsec >= 0 && until->tv_nsec < NS_PER_S;
 }
 
-void absolute_sleep_settle(struct kcr_thread *t)
+void absolute_sleep_settle(const struct description *d, const Kcr__Process *p,
+			   struct kcr_thread *t)
 {
 	clockid_t clock = t->regs[ARCH_CALL_ARG0];
-	struct timespec until, now;
+	struct timespec until;
 	int64_t left;
 
 	if (!is_candidate(t) || !read_call(t, &until) || until.tv_sec < 0 ||
-	    until.tv_sec >= FAR_S || clock_gettime(clock, &now))
+	    until.tv_sec >= FAR_S)
 		return;
-	left = (until.tv_sec - now.tv_sec) * NS_PER_S + until.tv_nsec - now.tv_nsec;
+	left = until.tv_sec * NS_PER_S + until.tv_nsec - (int64_t)clocks_now(d, p, clock);
 	t->restart = (struct kcr_restart_block){
 		.kind = KCR_RESTART_NANOSLEEP,
 		.data = { clock, 0 /* nothing to tell of the time left */, 0, left > 0 ? left : 0 },

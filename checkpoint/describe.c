@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "device/device.h"
-#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/reopen.h"
@@ -153,7 +152,8 @@ static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p)
 				   "others run, which a restart cannot repeat", p->pid);
 	p->has_stop_after = p->stop_after = clients_was_stopped(c, p->pid);
 	p->command = command_line(thread);
-	return describe_shared(c, index, p);
+	err = clocks_describe(&c->attempt.description, thread, p);
+	return err ? err : describe_shared(c, index, p);
 }
 
 static int describe_attributes(struct checkpoint *c, const struct process_probe *probe,
@@ -317,7 +317,7 @@ static int complete(struct description *d)
 	pidfd_warn(d->files, d->process, d->nr_processes);
 	seccomp_list(&d->preamble);
 	d->preamble.time_sec = time(NULL);
-	d->preamble.monotonic_ns = now_ns();
+	clocks_read(d);
 	d->preamble.nr_processes = d->nr_processes;
 	d->preamble.nr_files = file_table_count(d->files);
 	return 0;
@@ -468,6 +468,7 @@ void describe_free(struct description *d)
 	free(d->space);
 	mapped_free(d);
 	file_table_free(d->files);
+	clocks_free(d);
 	free(p->root);
 	free(p->kcr_version);
 	free(p->machine);

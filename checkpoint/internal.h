@@ -10,6 +10,7 @@
 #include "checkpoint/destination.h"
 #include "checkpoint/increment.h"
 #include "checkpoint/scope.h"
+#include "proc/time_namespace.h"
 #include "resource/resource.h"
 
 struct forward;			/* forward.c */
@@ -38,6 +39,12 @@ struct clients {
 	bool cancelled;			/* they were told that the attempt has failed */
 };
 
+/* clocks.c: the clocks of a time namespace. */
+struct time_view {
+	uint64_t id;
+	struct time_offsets ahead;	/* of ours */
+};
+
 /* describe.c, address_space.c: the state of the members. */
 struct description {
 	struct file_table *files;
@@ -48,6 +55,7 @@ struct description {
 	size_t nr_spaces;
 	struct mapped_file *mapped;	/* files of mappings seen so far */
 	size_t nr_mapped;
+	struct time_view *view;		/* of each of preamble.clocks */
 	bool written;
 };
 
@@ -219,10 +227,21 @@ int describe_descriptors(const struct checkpoint *c, struct file_table *files, p
 /* Lists the threads of a stopped process in `p`. */
 int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p);
 
+/* ---- clocks.c ---- */
+
+/* Notes which clocks a process sees; `thread`: a living one. */
+int clocks_describe(struct description *d, pid_t thread, Kcr__Process *p);
+/* CLOCK_MONOTONIC or CLOCK_BOOTTIME, in ns, as it sees it. */
+uint64_t clocks_now(const struct description *d, const Kcr__Process *p, clockid_t clock);
+/* At the end of the description. */
+void clocks_read(struct description *d);
+void clocks_free(struct description *d);
+
 /* ---- absolute_sleep.c ---- */
 
 /* Turns a sleep until an absolute time of this boot into one for the time left. */
-void absolute_sleep_settle(struct kcr_thread *thread);
+void absolute_sleep_settle(const struct description *d, const Kcr__Process *p,
+			   struct kcr_thread *thread);
 
 /* ---- expiry.c ---- */
 

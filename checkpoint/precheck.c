@@ -268,27 +268,26 @@ static int check_table(const struct checkpoint *c, const struct scope_process *p
 }
 
 /*
- * PID and time namespaces: what the module and system calls return depends on
- * them, and a process may be in one and create its children in another.
+ * PID namespaces: what the module and system calls return depends on them.  A process may be
+ * in one and create its children in another, likewise with time namespaces (clocks.c).
  */
 static int check_namespaces(const struct scope_process *p)
 {
-	static const char *const kinds[] = { "pid", "time" };
+	for (int children = 0; children < 2; children++) {
+		const char *name = children ? "ns/pid_for_children" : "ns/pid";
+		char ours[64], theirs[64];
 
-	for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
-		const char *kind = kinds[i / 2];
-		bool children = i % 2;
-		char name[64], ours[64], theirs[64];
-
-		snprintf(name, sizeof(name), "ns/%s%s", kind, children ? "_for_children" : "");
 		if (proc_link(PROC_SELF, name, ours, sizeof(ours)) < 0 ||
 		    proc_link(p->thread, name, theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
 			continue;
-		snprintf(name, sizeof(name), "%s another %s namespace",
-			 children ? "makes its children in" : "is in", kind);
-		return namespace_refuse(p->pid, p->thread, name);
+		return namespace_refuse(p->pid, p->thread, children ?
+					"makes its children in another pid namespace" :
+					"is in another pid namespace");
 	}
-	return 0;
+	if (!time_namespace_is_left(p->thread))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d makes its children in another time namespace, "
+			   "which cannot be saved: save these without it", p->pid);
 }
 
 static int check_device(pid_t pid, const char *path)

@@ -70,7 +70,7 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 		return report_errno(-ENOMEM, "process %d", p->pid);
 	kcr__thread__init(t);
 	p->thread[p->n_thread++] = t;
-	absolute_sleep_settle(from);
+	absolute_sleep_settle(&c->attempt.description, p, from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return report_errno(-ENOMEM, "process %d", p->pid);
 	c->attempt.description.preamble.xfeatures |=

@@ -19,6 +19,7 @@
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
 #define AFFINITY_MAX		8192
+#define CLOCK_MAX		(INT64_MAX / 2)	/* ns */
 #define RECORD_PAGES		3	/* head and restart: libcr/record.h */
 #define VMA_KNOWN		((KCR_VMA_DROPPABLE << 1) - 1)
 
@@ -156,6 +157,12 @@ static const char *check_credentials(const Kcr__Credentials *c)
 	return NULL;
 }
 
+const char *check_clocks(const Kcr__Clocks *clocks)
+{
+	return clocks->monotonic_ns > CLOCK_MAX || clocks->boottime_ns > CLOCK_MAX ?
+	       "clock at an impossible time" : NULL;
+}
+
 const char *check_filter(const Kcr__Filter *filter)
 {
 	size_t size = sizeof(struct sock_filter);
@@ -283,6 +290,8 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		return "process without memory or files";
 	if (p->mm && (p->mm->id != p->mm_id || p->mm->pid != p->pid))
 		return "process with another one's address space";
+	if (p->has_clocks && (!p->clocks || p->clocks > preamble->n_clocks))
+		return "process with unknown clocks";
 	if (p->n_action && p->n_action != SIGNALS)
 		return "process with a wrong number of signal handlers";
 	for (i = 0; i < p->n_thread && !wrong; i++)

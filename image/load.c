@@ -46,6 +46,11 @@ static int take_preamble(struct context_reader *r, struct context *c)
 	for (size_t i = 0; i < c->preamble->n_filter; i++)
 		if (check_filter(c->preamble->filter[i]))
 			return reader_damaged(r, check_filter(c->preamble->filter[i]));
+	for (size_t i = 0; i < c->preamble->n_clocks; i++)
+		if (check_clocks(c->preamble->clocks[i]))
+			return reader_damaged(r, check_clocks(c->preamble->clocks[i]));
+	if (c->preamble->n_clocks > c->preamble->nr_processes)
+		return reader_damaged(r, "impossible number of clocks");
 	if (c->preamble->nr_files > MAX_FILES || c->preamble->nr_processes > MAX_PROCESSES)
 		return reader_damaged(r, "impossible counts");
 	return 0;

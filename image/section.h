@@ -131,6 +131,7 @@ const char *check_process(const Kcr__Process *process, const Kcr__Preamble *prea
 			  size_t nr_files);
 const char *check_file(const Kcr__File *file);
 const char *check_filter(const Kcr__Filter *filter);
+const char *check_clocks(const Kcr__Clocks *clocks);
 /* Relations between files. */
 const char *check_references(const struct context *c);
 /* Relations between processes, and all of the above that spans sections. */

@@ -28,6 +28,7 @@
 #include "report/report.h"
 #include "resource/resource.h"
 #include "resource/seccomp.h"
+#include "restart/clocks.h"
 #include "restart/handles.h"
 #include "restart/memory.h"
 #include "restart/process.h"
@@ -125,8 +126,9 @@ static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
 	return err;
 }
 
-/* Opens files and takes their contents. */
-static int open_files(struct rebuild *r, struct context_reader *reader)
+/* Opens files and takes their contents; at its end the old clocks go on. */
+static int open_files(struct rebuild *r, struct context_reader *reader,
+		      const struct restart_options *options)
 {
 	struct context_item item;
 	int err, more;
@@ -143,7 +145,8 @@ static int open_files(struct rebuild *r, struct context_reader *reader)
 	if (more < 0)
 		return more;
 	context_unread(reader);
-	return undisturbed(files_complete, r);
+	err = clocks_make(r->context, options->clocks);
+	return err ? err : undisturbed(files_complete, r);
 }
 
 /*
@@ -377,10 +380,13 @@ static int check_ids(const struct context *c)
 }
 
 /* What can be known without making anything. */
-static int check_all(struct rebuild *r)
+static int check_all(struct rebuild *r, enum restart_clocks clocks)
 {
 	int err = r->restore_ids ? check_ids(r->context) : 0;
 
+	if (!err)
+		err = clocks_make(r->context, clocks);
+	clocks_end();
 	return err ? err : files_check(r);
 }
 
@@ -390,12 +396,13 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	uint64_t start = now_ns(), opened, made;
 	int *handle = NULL;
 	size_t leader = leader_index(r->context);
-	int err = open_files(r, reader);
+	int err = open_files(r, reader, options);
 
 	if (err)
 		return err;
 	opened = now_ns();
 	err = make_processes(r, options, module_clones, result);
+	clocks_end();
 	if (err)
 		return err;
 	made = now_ns();
@@ -426,6 +433,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 
 static void finish(struct rebuild *r)
 {
+	clocks_end();
 	files_close(r);
 	if (r->new_pid && r->new_pid != MAP_FAILED)
 		munmap(r->new_pid, (r->context->nr_processes + 1) * sizeof(*r->new_pid));
@@ -497,7 +505,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (!err)
 		err = prepare(&r, context, options);
 	if (!err && options->check_only)
-		err = check_all(&r);
+		err = check_all(&r, options->clocks);
 	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
 	close(r.job);			/* kills what is not running by now */

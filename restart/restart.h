@@ -16,6 +16,13 @@
 
 struct redirect;
 
+/* CLOCK_MONOTONIC and CLOCK_BOOTTIME of the processes. */
+enum restart_clocks {
+	RESTART_CLOCKS_AUTO,	/* go on at their old values where that is possible */
+	RESTART_CLOCKS_KEPT,	/* do so, or it fails */
+	RESTART_CLOCKS_NEW,	/* are the caller's */
+};
+
 struct restart_options {
 	bool restore_pid;	/* old PIDs and thread IDs */
 	bool restore_pgid;	/* also groups whose leader is not in the file */
@@ -24,6 +31,7 @@ struct restart_options {
 	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
+	enum restart_clocks clocks;
 	bool check_only;	/* find out whether this is possible here, and make nothing */
 	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
 	size_t nr_redirects;

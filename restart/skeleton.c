@@ -25,6 +25,7 @@
 #include "report/report.h"
 #include "resource/identity.h"
 #include "resource/seccomp.h"
+#include "restart/clocks.h"
 #include "restart/family.h"
 #include "restart/process.h"
 #include "restart/suspend.h"
@@ -410,7 +411,7 @@ static void live(size_t i)
 	block_signals(true);
 	if (!helpers)
 		give_up(-ENOMEM, "cannot be made", i);
-	if (identity_take(saved(i)->credentials))
+	if (clocks_enter(saved(i)) || identity_take(saved(i)->credentials))
 		_exit(1);
 	parent = context_process(k.context, saved(i)->ppid);
 	identity_forget_keys(saved(i)->credentials, parent ? parent->credentials : NULL);

@@ -47,7 +47,8 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE, OPT_KMSG, OPT_JSON,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE,
+	OPT_KEEP, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
@@ -77,6 +78,7 @@ static const struct option long_options[] = {
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "inside", required_argument, NULL, OPT_INSIDE },
+	{ "keep-monotonic", optional_argument, NULL, OPT_KEEP },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
 	{ "restore-pgid", no_argument, NULL, OPT_PGID },
@@ -117,6 +119,8 @@ static void usage(FILE *out)
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --check              only look whether it could be restarted here\n"
 	      "      --inside PID         in the container that process PID is in\n"
+	      "      --keep-monotonic[=yes|no|auto]   clocks that count from boot go on at their\n"
+	      "                           old values (default: auto, where that is possible)\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
 	      "      --[no-]restore-pgid  old process groups also where the leader is not saved\n"
 	      "      --[no-]restore-sid   old sessions likewise\n"
@@ -203,6 +207,23 @@ static bool parse_signal(int option, struct restart_options *o)
 	return true;
 }
 
+/* NULL: yes. */
+static int parse_clocks(const char *text, enum restart_clocks *out)
+{
+	static const char *const names[] = {
+		[RESTART_CLOCKS_AUTO] = "auto", [RESTART_CLOCKS_KEPT] = "yes",
+		[RESTART_CLOCKS_NEW] = "no",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(text ?: "yes", names[i])) {
+			*out = i;
+			return 0;
+		}
+	}
+	return report_fail(-EINVAL, "--keep-monotonic is yes, no or auto, not \"%s\"", text);
+}
+
 /* The context file; "-": standard input. */
 static void name_file(const char *name, struct arguments *a)
 {
@@ -259,6 +280,8 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		a->inside = choice_number(value, 1);
 		return a->inside > 0 ? 0 : report_fail(-EINVAL, "--inside needs the PID of a process, "
 						       "not \"%s\"", value);
+	case OPT_KEEP:
+		return parse_clocks(value, &a->restart.clocks);
 	case OPT_JSON:
 		a->json = true;
 		return 0;
@@ -454,13 +477,15 @@ static int commit_rank(pid_t leader, pid_t foreground)
 
 /*
  * A rank of an MPI job may be placed on a node where its process and thread IDs are in
- * use, and does not need them.
+ * use, and does not need them.  The ranks of a node have had one clock, and have it again:
+ * each in a namespace of its own, they would differ by the times of their restarts.
  */
 static int restart_rank(struct arguments *a, int fd, struct restart_result *result)
 {
 	int err;
 
 	a->restart.any_port = a->restart.any_cpu = true;
+	a->restart.clocks = RESTART_CLOCKS_NEW;
 	err = restart(a, fd, result);
 	if (err != -EBUSY || !a->restart.restore_pid || lseek(fd, 0, SEEK_SET))
 		return err;

@@ -222,6 +222,29 @@ static void filters(void **state)
 	s.preamble.n_filter = 0;
 }
 
+static void clocks(void **state)
+{
+	Kcr__Clocks clocks = KCR__CLOCKS__INIT, *list[] = { &clocks, &clocks, &clocks, &clocks };
+	Kcr__Process *p = process(0);
+
+	(void)state;
+	clocks.monotonic_ns = 5;
+	clocks.boottime_ns = 6;
+	s.preamble.clocks = list;
+	s.preamble.n_clocks = 1;
+	p->has_clocks = true;
+	p->clocks = 1;
+	expect(NULL);
+	REFUSED(p->clocks, 0, "unknown clocks");
+	REFUSED(p->clocks, 2, "unknown clocks");
+	REFUSED(clocks.monotonic_ns, INT64_MAX, "impossible time");
+	REFUSED(clocks.boottime_ns, UINT64_MAX, "impossible time");
+	REFUSED(s.preamble.n_clocks, SAMPLE_PROCESSES + 1, "number of clocks");
+	p->has_clocks = false;
+	p->clocks = 0;
+	s.preamble.n_clocks = 0;
+}
+
 static void areas(void **state)
 {
 	Kcr__Vma **vma = process(0)->mm->vma;
@@ -327,6 +350,7 @@ int main(void)
 		cmocka_unit_test(first_thread_ended),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(filters),
+		cmocka_unit_test(clocks),
 		cmocka_unit_test(areas),
 		cmocka_unit_test(address_spaces),
 		cmocka_unit_test(descriptors),
