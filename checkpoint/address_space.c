@@ -113,7 +113,7 @@ static bool has_own_key(const struct kcr_vma *v)
 }
 
 /* Why a mapping can't be saved, or NULL. */
-static const char *refusal(const struct kcr_vma *v)
+static const char *refusal(const struct kcr_vma *v, const Kcr__Mm *mm)
 {
 	if (v->flags & KCR_VMA_IO)
 		return "memory of a device";
@@ -121,8 +121,11 @@ static const char *refusal(const struct kcr_vma *v)
 		return "under control of userfaultfd";
 	if (v->flags & KCR_VMA_SEALED)
 		return "sealed by mseal";
-	if (has_own_key(v))
-		return "under a protection key (pkey_mprotect)";
+	if (has_own_key(v) && !mm->has_keys)
+		return "under a protection key, of which the module in memory, an older one, does "
+		       "not tell enough,";
+	if (has_own_key(v) && v->pkey == mm->execute_key)
+		return "under a protection key that was freed and is the kernel's by now,";
 	return NULL;
 }
 
@@ -217,7 +220,7 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 			const char *path, uint64_t exe_ino, Kcr__Mm *mm,
 			struct address_space *space)
 {
-	const char *why = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) ? NULL : refusal(v);
+	const char *why = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) ? NULL : refusal(v, mm);
 	Kcr__Vma *out;
 
 	if (v->flags & KCR_VMA_SPECIAL)
@@ -313,6 +316,9 @@ static int copy_fields(const struct kcr_mm *from, const struct kcr_process *memb
 	mm->has_vdso = mm->has_def_flags = mm->has_auxv = true;
 	mm->vdso = from->vdso;
 	mm->def_flags = member->mm_def_flags;
+	mm->has_keys = mm->has_execute_key = from->keys;
+	mm->keys = from->keys & ~1u;	/* key 0 is always there */
+	mm->execute_key = from->execute_key;
 	mm->auxv.len = sizeof(from->auxv);
 	mm->auxv.data = malloc(mm->auxv.len);
 	if (!mm->auxv.data)

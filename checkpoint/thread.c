@@ -73,6 +73,9 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	absolute_sleep_settle(&c->attempt.description, p, from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return report_errno(-ENOMEM, "process %d", p->pid);
+	if (arch_xstate_locks_memory(t->xstate.data, t->xstate.len))
+		return report_fail(-EOPNOTSUPP, "thread %d may not use memory without a protection "
+				   "key (pkey_set of key 0), which a restart needs", t->tid);
 	c->attempt.description.preamble.xfeatures |=
 		arch_xstate_features(t->xstate.data, t->xstate.len);
 	for (size_t i = 0; !err && attributes[i]; i++)

@@ -49,6 +49,8 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 	if (vma->start < after || vma->start >= vma->end || vma->end > ARCH_USER_END ||
 	    vma->start % page || vma->end % page)
 		return "memory area at an impossible address";
+	if (vma->pkey >= ARCH_MEMORY_KEYS)
+		return "memory area with an impossible protection key";
 	if (vma->has_file_id && vma->file_id && !file_exists(vma->file_id, nr_files))
 		return "memory area without its file";
 	if (vma->has_offset &&
@@ -107,6 +109,8 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 		return wrong;
 	if (mm->has_exe_file_id && mm->exe_file_id && !file_exists(mm->exe_file_id, nr_files))
 		return "address space without its executable";
+	if (mm->keys >> ARCH_MEMORY_KEYS || mm->keys & 1 || mm->execute_key >= ARCH_MEMORY_KEYS)
+		return "address space with impossible protection keys";
 	if (mm->has_auxv && (mm->auxv.len > KCR_AUXV_WORDS * 8 || mm->auxv.len % 16))
 		return "auxiliary vector of an impossible length";
 	if (mm->has_vdso_text && mm->vdso_text.len > VDSO_MAX)

@@ -13,6 +13,16 @@ static uint64_t features_of_thread(const Kcr__Thread *t)
 	       (t->seccomp ? CONTEXT_HAS_SECCOMP : 0);
 }
 
+/* Others than the kernel's, which it sets by itself. */
+static bool has_keys(const Kcr__Mm *mm)
+{
+	bool found = mm->keys;
+
+	for (size_t i = 0; i < mm->n_vma; i++)
+		found |= mm->vma[i]->pkey && mm->vma[i]->pkey != mm->execute_key;
+	return found;
+}
+
 /* A process in the memory of another that does not share the folder with it. */
 static bool has_own_folder(const Kcr__Process *p, Kcr__Process *const *all, size_t count)
 {
@@ -35,6 +45,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_ROOT;
 		if (has_own_folder(p, process, count))
 			features |= CONTEXT_HAS_OWN_THREADS;
+		if (p->mm && p->mm->has_keys && has_keys(p->mm))
+			features |= CONTEXT_HAS_KEYS;
 		for (size_t t = 0; t < p->n_thread; t++)
 			features |= features_of_thread(p->thread[t]);
 	}

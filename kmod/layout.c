@@ -26,7 +26,7 @@ HAS_SIZE(kcr_threads, 32);
 HAS_SIZE(kcr_signals, 32);
 HAS_SIZE(kcr_sigactions, 2064);
 HAS_SIZE(kcr_timers, 24);
-HAS_SIZE(kcr_mm, 624);
+HAS_SIZE(kcr_mm, 632);
 HAS_SIZE(kcr_vmas, 40);
 HAS_SIZE(kcr_mapped_file, 24);
 HAS_SIZE(kcr_descriptor, 16);

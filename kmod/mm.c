@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The layout of a process's address space: the addresses of code, data, heap,
- * stack, arguments and vdso, and its auxiliary vector (KCR_IOC_MM).
+ * stack, arguments and vdso, its auxiliary vector and protection keys (KCR_IOC_MM).
  * The process is stopped; mmap_lock and arg_lock guard the fields against
  * changes by others through /proc.
  * See vma.c for the mappings, scan.c and pages.c for their contents.
@@ -10,6 +10,7 @@
 #include <linux/sched/mm.h>
 #include <linux/string.h>
 
+#include "arch/x86/keys.h"
 #include "compat/mm.h"
 #include "ioctl.h"
 #include "job.h"
@@ -33,6 +34,7 @@ static void describe(struct mm_struct *mm, struct kcr_mm *out)
 	out->env_end = mm->env_end;
 	spin_unlock(&mm->arg_lock);
 	out->vdso = (unsigned long)mm->context.vdso;
+	kcr_mm_keys(mm, &out->keys, &out->execute_key);
 	memset(out->auxv, 0, sizeof(out->auxv));
 	memcpy(out->auxv, mm->saved_auxv, sizeof(mm->saved_auxv));
 }

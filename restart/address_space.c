@@ -19,6 +19,7 @@
 #include "rebuild/restorer.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "restart/keys.h"
 
 #ifndef SYS_mseal
 #define SYS_mseal	462		/* Linux 6.10 */
@@ -59,14 +60,14 @@ int memory_check(const Kcr__Process *p, const Kcr__Mm *mm)
 			return report_fail(-EOPNOTSUPP, "process %d: the mapping %s at %" PRIx64
 					   " cannot be rebuilt", p->pid,
 					   vma->name ? vma->name : "of a device", vma->start);
-		if (vma->pkey && !execute_only)
+		if (vma->pkey && !execute_only && !mm->has_keys)
 			return report_fail(-EOPNOTSUPP, "process %d: the mapping at %" PRIx64
 					   " has a protection key", p->pid, vma->start);
 	}
 	if (mm->n_guard && madvise(NULL, 0, MADV_GUARD_INSTALL))
 		return report_fail(-EOPNOTSUPP, "process %d has guard regions (madvise with "
 				   "MADV_GUARD_INSTALL), which need Linux 6.13", p->pid);
-	return 0;
+	return keys_check(p, mm);
 }
 
 static int protection(const Kcr__Vma *vma)
@@ -208,6 +209,7 @@ static void set_fields(const Kcr__Mm *mm, struct script *s)
 
 int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s)
 {
+	keys_script_first(mm, s);
 	for (size_t i = 0; i < mm->n_vma; i++) {
 		int err;
 
@@ -216,8 +218,10 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 		err = map(r, p, mm->vma[i], s);
 		if (err)
 			return err;
+		keys_script_mapping(mm, mm->vma[i], s);
 		advise(mm->vma[i], s);
 	}
+	keys_script_last(mm, s);
 	for (size_t i = 0; i < mm->n_guard; i++)
 		script_call(s, "madvise(MADV_GUARD_INSTALL)", SYS_madvise, mm->guard[i]->start,
 			    mm->guard[i]->end - mm->guard[i]->start, MADV_GUARD_INSTALL, 0, 0, 0);
@@ -229,8 +233,8 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 
 uint64_t memory_script_size(const Kcr__Mm *mm)
 {
-	/* Per VMA: the mapping, perhaps two pieces of advice, two locks and a seal. */
-	uint64_t size = mm->n_vma * (6 * sizeof(struct restorer_op) + RESTORER_LABEL) +
+	/* Per VMA: the mapping, its key, perhaps two pieces of advice, two locks and a seal. */
+	uint64_t size = mm->n_vma * (7 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op);
 
 	return size + mm->vdso_text.len + mm->auxv.len + 4096;

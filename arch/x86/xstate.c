@@ -20,6 +20,8 @@
 #define FEATURES_SSE		3ull		/* in the part before the header */
 #define FEATURES_AVX		7ull
 #define AVX_LENGTH		832
+#define PKRU			9		/* component, two bits for each key */
+#define PKRU_KEY_0		3u
 
 bool arch_xstate_has_length(size_t length)
 {
@@ -109,6 +111,17 @@ void arch_xstate_put(void *at, const void *state, size_t length)
 	mxcsr &= own_mxcsr_mask();
 	memcpy(area + MXCSR, &mxcsr, sizeof(mxcsr));
 	memset(area + HEADER + 8, 0, HEADER_LENGTH - 8);
+}
+
+bool arch_xstate_locks_memory(const void *state, size_t length)
+{
+	uint32_t size, offset, c, d, pkru;
+
+	if (!(arch_xstate_features(state, length) >> PKRU & 1) ||
+	    !__get_cpuid_count(0xd, PKRU, &size, &offset, &c, &d) || offset + sizeof(pkru) > length)
+		return false;
+	memcpy(&pkru, (const uint8_t *)state + offset, sizeof(pkru));
+	return pkru & PKRU_KEY_0;
 }
 
 void arch_xstate_note(void *state, size_t length, uint64_t features)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `aio` (io_setup), `userfaultfd`, `mseal` or
- * `pkey` (a protection key).  It is there and readable before and after.
+ * `device` (a page of /dev/mem), `aio` (io_setup), `userfaultfd` or `mseal`.  It is there
+ * and readable before and after.
  */
 #include <linux/aio_abi.h>
 #include <linux/userfaultfd.h>
@@ -81,15 +81,6 @@ static void seal(char *memory)
 	NEED(mprotect(memory, SIZE, PROT_READ) && errno == EPERM);
 }
 
-static void lock(char *memory)
-{
-	int key = pkey_alloc(0, PKEY_DISABLE_WRITE);
-
-	if (key < 0)
-		check_skip("this machine has no protection keys");
-	NEED(!pkey_mprotect(memory, SIZE, PROT_READ | PROT_WRITE, key));
-}
-
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 3 ? argv[3] : "";
@@ -108,8 +99,6 @@ int main(int argc, char **argv)
 		check_fill(fresh, SIZE, 1);
 		if (!strcmp(kind, "userfaultfd"))
 			userfault(fresh);
-		else if (!strcmp(kind, "pkey"))
-			lock(fresh);
 		else
 			seal(fresh);
 	}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <cpuid.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,29 @@ static void loading(void **state)
 	free(there);
 }
 
+/* Rights for memory without a protection key, where there are such keys. */
+static void key_0(void **state)
+{
+	static uint8_t area[4096];
+	uint32_t size = 0, at = 0, c, d, pkru;
+	uint64_t features = 1 << 9;
+
+	(void)state;
+	if (!__get_cpuid_count(0xd, 9, &size, &at, &c, &d) || !size)
+		skip();
+	pkru = 0x55555554;		/* what the kernel gives to a new program */
+	memcpy(area + at, &pkru, sizeof(pkru));
+	assert_false(arch_xstate_locks_memory(area, sizeof(area)));
+	memcpy(area + 512, &features, sizeof(features));
+	assert_false(arch_xstate_locks_memory(area, sizeof(area)));
+	for (uint32_t locked = 1; locked < 4; locked++) {
+		pkru = locked;
+		memcpy(area + at, &pkru, sizeof(pkru));
+		assert_true(arch_xstate_locks_memory(area, sizeof(area)));
+	}
+	assert_false(arch_xstate_locks_memory(area, at));	/* it ends before */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +181,7 @@ int main(void)
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(names),
 		cmocka_unit_test(loading),
+		cmocka_unit_test(key_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,12 @@ static void areas(void **state)
 	REFUSED(vma[1]->offset, 1, "file offset");
 	REFUSED(vma[1]->offset, INT64_MAX & ~4095ull, "file offset");
 	vma[1]->has_offset = 0;
+	vma[1]->has_pkey = process(0)->mm->has_keys = process(0)->mm->has_execute_key = 1;
+	REFUSED(vma[1]->pkey, 16, "impossible protection key");
+	REFUSED(process(0)->mm->keys, 1, "impossible protection keys");
+	REFUSED(process(0)->mm->keys, 1 << 16, "impossible protection keys");
+	REFUSED(process(0)->mm->execute_key, 16, "impossible protection keys");
+	vma[1]->has_pkey = process(0)->mm->has_keys = process(0)->mm->has_execute_key = 0;
 }
 
 static void address_spaces(void **state)

@@ -21,6 +21,8 @@ struct kcr_mm {
 	__u64 arg_start, arg_end, env_start, env_end;
 	__u64 vdso;		/* out: 0: none */
 	__u64 auxv[KCR_AUXV_WORDS];
+	__u32 keys;		/* out: protection keys allocated, a bit each; 0: none here */
+	__u32 execute_key;	/* out: the kernel's, not in keys, for execute-only memory; 0: none */
 };
 
 /* Flags of a VMA: the kernel's VM_* values differ between versions, these do not. */

@@ -43,6 +43,9 @@ bool arch_xstate_has_layout(const void *state, size_t length);
  */
 void arch_xstate_put(void *at, const void *state, size_t length);
 
+/* Does it keep a thread from memory under no protection key?  A state of this machine. */
+bool arch_xstate_locks_memory(const void *state, size_t length);
+
 /* ---- in ELF cores ------------------------------------------------------------------ */
 
 /* Writes into a note's copy what debuggers need; features: enabled, 0: unknown. */
