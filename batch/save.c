@@ -101,18 +101,17 @@ static int warn_stray(void *arg, pid_t child)
 	return 0;
 }
 
-static uint64_t snapshot_bytes(const char *path)
+static uint64_t job_bytes(const char *path)
 {
 	struct snapshot *s = NULL;
 	char *found = NULL;
-	uint64_t bytes = 0;
+	uint64_t bytes, older;
 
 	if (snapshot_load(path, &s, &found)) {
 		report_clear();
 		return 0;
 	}
-	for (uint32_t i = 0; i < s->nr_ranks; i++)
-		bytes += s->rank[i].bytes;
+	bytes = snapshot_bytes(s, &older);
 	snapshot_free(s);
 	free(found);
 	return bytes;
@@ -134,7 +133,7 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	if (mpi) {
 		if (!mpi_job_checkpoint(&o, &job, false, &err))
 			return report_fail(-ESRCH, "mpirun %d has ended", leader);
-		*bytes = err ? 0 : snapshot_bytes(path);
+		*bytes = err ? 0 : job_bytes(path);
 		return err;
 	}
 	err = refuse_inner_mpi(leader);

@@ -115,6 +115,7 @@ static int finish(struct checkpoint *c)
 	c->result->nr_unchanged = increment_unchanged(c->increment);
 	c->result->nr_unwritten = increment_unwritten(c->increment);
 	c->result->nr_pages -= c->result->nr_unchanged;
+	increment_list_older(c->increment, c->result);
 	start = now_ns();
 	if (!err)
 		err = destination_sync(c->destination);
@@ -253,8 +254,8 @@ static int commit(struct checkpoint *c)
 static void clean_up(struct checkpoint *c)
 {
 	attempt_end(c);
+	increment_free(c->increment, c->destination);
 	destination_close(c->destination);
-	increment_free(c->increment);
 	opened_free(c);
 	free(c->excluded.pid);
 	free(c->forward);

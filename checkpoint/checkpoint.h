@@ -74,6 +74,12 @@ struct checkpoint_options {
 	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
 					 * descriptor: none, the image is full */
 	const char *chain_path;		/* the parent's older files may also be there; or NULL */
+	/*
+	 * Or: the parent is the file of the destination's name in this folder.  Links of it and of its
+	 * older files are made beside the new image, so that this needs nothing of the folder;
+	 * where that is impossible, or the file can be no parent, the image is full, with a warning.
+	 */
+	const char *parent_folder;
 	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
 	unsigned int precopy;		/* for precopy.h: images before this one, at most; 0: none */
 
@@ -104,6 +110,11 @@ struct checkpoint_options {
 	void *progress_arg;
 };
 
+struct checkpoint_file {
+	uint64_t bytes;
+	uint64_t id;			/* in its head */
+};
+
 struct checkpoint_result {
 	size_t nr_processes;		/* zombies included */
 	size_t nr_threads;
@@ -112,6 +123,8 @@ struct checkpoint_result {
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	uint64_t bytes;			/* of the context file */
 	uint64_t id;			/* … in its head, chosen at random */
+	size_t nr_older;		/* files that an increment needs, */
+	struct checkpoint_file older[CONTEXT_MAX_ANCESTORS];	/* the oldest first */
 	unsigned int nr_rounds;		/* of pre-copy: images before this one … */
 	uint64_t rounds_bytes;		/* … and their bytes */
 	uint64_t park_ns;		/* until the last thread was stopped */

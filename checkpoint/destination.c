@@ -93,6 +93,22 @@ int destination_set_aside(struct destination *d, const char *name, const struct 
 	return d->ops->set_aside(d, name, st);
 }
 
+int destination_link(const struct destination *d, int fd, const char *name)
+{
+	char path[PROC_PATH];
+
+	if (!d->ops->folder_fd)
+		return report_fail(-EINVAL, "the destination is no file, so nothing can be beside it");
+	if (!linkat(AT_FDCWD, proc_fd_path(path, fd), d->ops->folder_fd(d), name, AT_SYMLINK_FOLLOW))
+		return 0;
+	return report_errno(-errno, "cannot make the link %s in %s", name, d->ops->folder(d));
+}
+
+void destination_unlink(const struct destination *d, const char *name)
+{
+	unlinkat(d->ops->folder_fd(d), name, 0);
+}
+
 int destination_explain(const struct destination *d, int err)
 {
 	unsigned long long free_bytes;

@@ -36,6 +36,8 @@ struct destination_ops {
 	void (*path)(const struct destination *d, char *path, size_t size);
 	/* The directory, for messages; NULL: none. */
 	const char *(*folder)(const struct destination *d);
+	/* The open directory, the destination's own; NULL: it is in none. */
+	int (*folder_fd)(const struct destination *d);
 };
 
 /* Checks what can be checked before anything is stopped, and opens it. */
@@ -73,6 +75,11 @@ static inline void destination_path(const struct destination *d, char *path, siz
 {
 	d->ops->path(d, path, size);
 }
+
+/* Gives an open file another name, in the destination's folder.  0 or -errno with a message. */
+int destination_link(const struct destination *d, int fd, const char *name);
+/* Takes back what destination_link() has done. */
+void destination_unlink(const struct destination *d, const char *name);
 
 /* Explains a write that failed with `err`, where errno alone says too little; returns err. */
 int destination_explain(const struct destination *d, int err);

@@ -346,6 +346,11 @@ static const char *folder(const struct destination *destination)
 	return file(destination)->directory;
 }
 
+static int folder_fd(const struct destination *destination)
+{
+	return file(destination)->dir_fd;
+}
+
 static int open_file(struct file_destination *d, struct place *p, const char *name, bool exists)
 {
 	int err;
@@ -366,7 +371,7 @@ int file_destination_open(struct destination **out, struct place *p,
 {
 	static const struct destination_ops ops = {
 		.rewind = destination_rewind_fd, .sync = destination_sync_fd, .commit = commit,
-		.close = close_file, .path = path, .folder = folder,
+		.close = close_file, .path = path, .folder = folder, .folder_fd = folder_fd,
 		.set_aside = plan_aside,
 	};
 	struct file_destination *d = calloc(1, sizeof(*d));

@@ -2,7 +2,8 @@
 /*
  * The parent of an increment: which file it is, whether it can be one, and the
  * comparison of pages with its tables.  What it says is believed as much as the new
- * image is, so it must belong to the same user.
+ * image is, so it must belong to the same user.  A parent that is to be carried into
+ * another folder is only a wish: without it the image is full.
  */
 #include "checkpoint/increment.h"
 
@@ -20,14 +21,23 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
+/* Where the parent is, and what becomes of it. */
+enum parentage {
+	NAMED,				/* by the user: it stays */
+	KEPT,				/* it has the destination's name, and gets another one */
+	CARRIED,			/* likewise in another folder: gets a link beside the new image */
+};
+
 struct increment {
 	struct page_sieve sieve;
+	enum parentage parentage;
 	const char *path;		/* of the parent, for messages */
-	bool named;			/* by the user; else it has the destination's name */
+	char *made;			/* … if it was put together */
 	struct place place;
 	int fd;				/* -1: there is no parent */
 	struct stat st;
-	char aside[NAME_MAX + 1];	/* the parent's next name, if it is not `named` */
+	char aside[NAME_MAX + 1];	/* the parent's next name, unless it is NAMED */
+	size_t nr_links;		/* that were made beside the new image; uncommitted */
 	struct context_reader *reader;
 	struct context *context;	/* its description */
 	struct chain *chain;		/* its ancestors */
@@ -43,7 +53,7 @@ static int open_regular(struct increment *i)
 {
 	int node = openat(i->place.folder, i->place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	if (node < 0 && errno == ENOENT && !i->named)
+	if (node < 0 && errno == ENOENT && i->parentage == KEPT)
 		return 0;
 	if (node < 0 || fstat(node, &i->st)) {
 		int err = report_errno(-errno, "the parent %s", i->path);
@@ -61,14 +71,23 @@ static int open_regular(struct increment *i)
 				  report_errno(i->fd, "the parent %s", i->path);
 }
 
+/* The path of the file that is to be carried, NULL: no memory. */
+static const char *carried_path(struct increment *i, const struct checkpoint_options *o)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	if (asprintf(&i->made, "%s/%s", o->parent_folder, slash ? slash + 1 : o->path) < 0)
+		i->made = NULL;
+	return i->made;
+}
+
 static int find_parent(struct increment *i, const struct checkpoint_options *o)
 {
 	int err;
 
-	i->named = o->parent;
-	i->path = o->parent ?: o->path;
-	if (!i->path)			/* a stream that begins a chain */
-		return 0;
+	i->path = i->parentage == CARRIED ? carried_path(i, o) : o->parent ?: o->path;
+	if (!i->path)			/* a stream that begins a chain, or no memory */
+		return i->parentage == CARRIED ? report_errno(-ENOMEM, "%s", o->path) : 0;
 	err = place_find(&i->place, i->path, true);
 	return err ? err : open_regular(i);
 }
@@ -95,14 +114,18 @@ static int check_owner(const struct increment *i)
 
 static int check_parent(const struct increment *i, const struct checkpoint_options *o)
 {
+	static const char *const advice[] = {
+		[NAMED] = ": name another parent",
+		[KEPT] = ": choose another name with -f, or remove it",
+		[CARRIED] = "",
+	};
 	const Kcr__Preamble *p = i->context->preamble;
 	struct stat st;
 
 	if (p->target != o->target || p->scope != (uint32_t)o->scope)
-		return report_fail(-EINVAL, "%s was made of another ID (%d) or another scope: %s",
-				   i->path, p->target, i->named ? "name another parent" :
-				   "choose another name with -f, or remove it");
-	if (i->named && o->path && !stat(o->path, &st) && is_member(i, &st))
+		return report_fail(-EINVAL, "%s was made of another ID (%d) or another scope%s",
+				   i->path, p->target, advice[i->parentage]);
+	if (i->parentage != KEPT && o->path && !stat(o->path, &st) && is_member(i, &st))
 		return report_fail(-EINVAL, "%s would replace a file that the increment needs: choose "
 				   "another name with -f", o->path);
 	return 0;
@@ -116,7 +139,7 @@ static int decide(const struct increment *i, const struct checkpoint_options *o,
 	*full = !(context_reader_features(i->reader) & CONTEXT_HAS_TABLES) ||
 		ancestors == CONTEXT_MAX_ANCESTORS ||
 		(o->full_every && ancestors + 1 >= o->full_every);
-	if (!*full || !i->named)
+	if (!*full || i->parentage != NAMED)
 		return 0;
 	if (ancestors == CONTEXT_MAX_ANCESTORS)
 		return report_fail(-E2BIG, "%s has %zu ancestors, which is the most there may be: merge "
@@ -140,6 +163,30 @@ static int choose_name(struct increment *i)
 			return 0;
 	}
 	return report_fail(-EEXIST, "too many files named %s.N", i->path);
+}
+
+/*
+ * The names that the parent and its older files will have beside the new image: NAME.1,
+ * NAME.2 …, as in the folder where they are.
+ */
+static int choose_links(struct increment *i)
+{
+	const Kcr__Preamble *p = i->context->preamble;
+
+	for (size_t k = 0; k <= p->n_ancestor; k++) {
+		if (snprintf(i->aside, sizeof(i->aside), "%s.%zu", i->place.name, k + 1) >=
+		    (int)sizeof(i->aside))
+			return report_errno(-ENAMETOOLONG, "%s", i->path);
+		if (k < p->n_ancestor && strcmp(p->ancestor[k]->name, i->aside))
+			return report_fail(-EINVAL, "%s knows one of its older files by another name than %s",
+					   i->path, i->aside);
+	}
+	return 0;
+}
+
+static int choose_names(struct increment *i)
+{
+	return i->parentage == KEPT ? choose_name(i) : i->parentage == CARRIED ? choose_links(i) : 0;
 }
 
 static int read_tables(struct increment *i)
@@ -167,7 +214,7 @@ static void list_ancestors(struct increment *i)
 
 	kcr__ancestor__init(&i->parent);
 	context_reader_identity(i->reader, &i->parent);
-	i->parent.name = i->named ? i->place.name : i->aside;
+	i->parent.name = i->parentage == NAMED ? i->place.name : i->aside;
 	for (size_t k = 0; k < p->n_ancestor; k++)
 		i->ancestor[i->nr_ancestors++] = p->ancestor[k];
 	i->ancestor[i->nr_ancestors++] = &i->parent;
@@ -188,8 +235,8 @@ static int read_parent(struct increment *i, const struct checkpoint_options *o)
 		err = check_parent(i, o);
 	if (!err)
 		err = decide(i, o, &full);
-	if (!err && !i->named)
-		err = choose_name(i);
+	if (!err && !full)
+		err = choose_names(i);
 	if (err || full)
 		return err;
 	err = read_tables(i);
@@ -261,6 +308,55 @@ static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, boo
 
 /* ---- the steps of a checkpoint ----------------------------------------------------------- */
 
+static void drop_parent(struct increment *i)
+{
+	page_map_free(i->pages);
+	chain_free(i->chain);
+	context_reader_free(i->reader);
+	context_free(i->context);
+	if (i->fd >= 0)
+		close(i->fd);
+	i->pages = NULL;
+	i->chain = NULL;
+	i->reader = NULL;
+	i->context = NULL;
+	i->fd = -1;
+	i->nr_ancestors = 0;
+}
+
+/* What failed is told; the image will be full. */
+static int do_without(struct increment *i)
+{
+	report_warn("all memory is saved, not only what has changed: %s", report_message());
+	report_clear();
+	drop_parent(i);
+	return 0;
+}
+
+/* Takes back those that were made. */
+static void remove_links(struct increment *i, const struct destination *d)
+{
+	while (i->nr_links)
+		destination_unlink(d, i->ancestor[--i->nr_links]->name);
+}
+
+static int make_links(struct increment *i, const struct destination *d)
+{
+	int err = 0;
+
+	while (!err && i->nr_links < i->nr_ancestors) {
+		const size_t k = i->nr_links;
+		int fd = k < i->chain->count ? i->chain->member[k].fd : i->fd;
+
+		err = destination_link(d, fd, i->ancestor[k]->name);
+		i->nr_links += !err;
+	}
+	if (!err)
+		return 0;
+	remove_links(i, d);
+	return do_without(i);
+}
+
 int increment_open(struct checkpoint *c)
 {
 	static const struct page_sieve_ops ops = { .sift = sift };
@@ -275,22 +371,30 @@ int increment_open(struct checkpoint *c)
 	c->increment = i;
 	i->sieve.ops = &ops;
 	i->fd = i->place.folder = -1;
+	i->parentage = c->options->parent ? NAMED : c->options->parent_folder ? CARRIED : KEPT;
 	err = find_parent(i, c->options);
-	return err || i->fd < 0 ? err : read_parent(i, c->options);
+	if (!err && i->fd >= 0)
+		err = read_parent(i, c->options);
+	return err && i->parentage == CARRIED ? do_without(i) : err;
 }
 
 int increment_set_aside(struct checkpoint *c)
 {
-	const struct increment *i = c->increment;
+	struct increment *i = c->increment;
 
-	if (!i || i->named || !i->pages)
+	if (!i || i->parentage == NAMED || !i->pages)
 		return 0;
+	if (i->parentage == CARRIED)
+		return make_links(i, c->destination);
 	return destination_set_aside(c->destination, i->aside, &i->st);
 }
 
-void increment_committed(const struct increment *i)
+void increment_committed(struct increment *i)
 {
-	if (!i || i->named || i->pages || i->fd < 0)
+	if (!i)
+		return;
+	i->nr_links = 0;
+	if (i->parentage != KEPT || i->pages || i->fd < 0)
 		return;
 	for (size_t k = 0; k < i->chain->count; k++)
 		place_remove(&i->place, strrchr(i->chain->member[k].path, '/') + 1,
@@ -298,17 +402,14 @@ void increment_committed(const struct increment *i)
 	place_remove(&i->place, i->aside, &i->st);
 }
 
-void increment_free(struct increment *i)
+void increment_free(struct increment *i, const struct destination *d)
 {
 	if (!i)
 		return;
-	page_map_free(i->pages);
-	chain_free(i->chain);
-	context_reader_free(i->reader);
-	context_free(i->context);
-	if (i->fd >= 0)
-		close(i->fd);
+	remove_links(i, d);
+	drop_parent(i);
 	place_close(&i->place);
+	free(i->made);
 	free(i);
 }
 
@@ -325,6 +426,16 @@ void increment_describe(const struct increment *i, Kcr__Preamble *preamble)
 		return;
 	preamble->n_ancestor = i->nr_ancestors;
 	preamble->ancestor = (Kcr__Ancestor **)i->ancestor;
+}
+
+void increment_list_older(const struct increment *i, struct checkpoint_result *result)
+{
+	result->nr_older = i ? i->nr_ancestors : 0;
+	for (size_t k = 0; k < result->nr_older; k++) {
+		const struct stat *st = k < i->chain->count ? &i->chain->member[k].st : &i->st;
+
+		result->older[k] = (struct checkpoint_file){ st->st_size, i->ancestor[k]->id };
+	}
 }
 
 struct page_sieve *increment_sieve(struct increment *i)

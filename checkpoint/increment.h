@@ -9,10 +9,12 @@
  *
  * Without a parent of its own choice the tool keeps a chain under one name: NAME is
  * always the newest image, and what it was before gets the next name of NAME.1, NAME.2 …
+ * The ranks of an MPI job do the same from folder to folder, by hard links.
  */
 #ifndef KCR_CHECKPOINT_INCREMENT_H
 #define KCR_CHECKPOINT_INCREMENT_H
 
+#include "checkpoint/destination.h"
 #include "image/page_map.h"
 #include "image/pages.h"
 
@@ -26,13 +28,14 @@ struct increment;
  */
 int increment_open(struct checkpoint *c);
 /*
- * Once the destination is open: its present file will get another name.  0 or -errno
- * with a message.
+ * Once the destination is open: its present file will get another name, or older files
+ * get links beside it.  0 or -errno with a message.
  */
 int increment_set_aside(struct checkpoint *c);
 /* When the image has its name: removes a chain that a full image has replaced. */
-void increment_committed(const struct increment *i);
-void increment_free(struct increment *i);
+void increment_committed(struct increment *i);
+/* Removes links of what was not committed; NULL is allowed.  The destination is still open. */
+void increment_free(struct increment *i, const struct destination *d);
 
 /* NULL is allowed from here on: no increment is wanted. */
 
@@ -40,6 +43,8 @@ void increment_free(struct increment *i);
 uint64_t increment_features(const struct increment *i);
 /* The image's ancestors; what they point to lives as long as `i`. */
 void increment_describe(const struct increment *i, Kcr__Preamble *preamble);
+/* The files that the image will need. */
+void increment_list_older(const struct increment *i, struct checkpoint_result *result);
 /* Drops the pages that the parent has, and makes the tables; or NULL. */
 struct page_sieve *increment_sieve(struct increment *i);
 /* Pages that were dropped so far, and how many of them were `unwritten`. */

@@ -189,7 +189,6 @@ static int complete(const struct job_destination *d, const struct snapshot *s)
 {
 	char *manifest = folder_path("%s/" SNAPSHOT_MANIFEST, d->partial);
 	int err = manifest ? manifest_write(manifest, s) : -ENOMEM;
-	uint32_t elsewhere;
 
 	free(manifest);
 	if (!err && d->local)
@@ -198,7 +197,7 @@ static int complete(const struct job_destination *d, const struct snapshot *s)
 		err = folder_sync(d->partial);
 	/* A node may have written to another folder that it took for this one. */
 	if (!err && !d->local)
-		err = snapshot_check(d->partial, s, NULL, &elsewhere);
+		err = snapshot_check_written(d->partial, s);
 	return err;
 }
 

@@ -17,7 +17,7 @@
 
 #include "report/report.h"
 
-#define MANIFEST_MAX	(256 << 20)	/* bytes; a rank takes about a hundred */
+#define MANIFEST_MAX	(256 << 20)	/* bytes; a rank takes about a hundred, as does an older file */
 #define WHOLE_MAX	1e18		/* for numbers that need not be exact */
 #define FORMAT_NAME	"kcr-mpi-snapshot"
 
@@ -90,20 +90,42 @@ static double get_number(const cJSON *json, const char *name, double most)
 
 /* ---- writing -------------------------------------------------------------------- */
 
+static void put_file(cJSON *json, const struct snapshot_file *file)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, file->id);
+	cJSON_AddNumberToObject(json, "bytes", (double)file->bytes);
+	cJSON_AddStringToObject(json, "id", id);
+}
+
 static void put_ranks(cJSON *json, const struct snapshot *s)
 {
 	cJSON *ranks = cJSON_AddArrayToObject(json, "ranks");
-	char id[24];
 
 	for (uint32_t i = 0; i < s->nr_ranks; i++) {
+		const struct snapshot_rank *r = &s->rank[i];
 		cJSON *rank = cJSON_CreateObject();
+		cJSON *older = r->nr_older ? cJSON_AddArrayToObject(rank, "older") : NULL;
 
-		snprintf(id, sizeof(id), "%016" PRIx64, s->rank[i].id);
-		cJSON_AddStringToObject(rank, "node", s->rank[i].node);
-		cJSON_AddNumberToObject(rank, "bytes", (double)s->rank[i].bytes);
-		cJSON_AddStringToObject(rank, "id", id);
+		cJSON_AddStringToObject(rank, "node", r->node);
+		put_file(rank, &r->file);
+		for (uint32_t k = 0; k < r->nr_older; k++) {
+			cJSON *file = cJSON_CreateObject();
+
+			put_file(file, &r->older[k]);
+			cJSON_AddItemToArray(older, file);
+		}
 		cJSON_AddItemToArray(ranks, rank);
 	}
+}
+
+static uint32_t format_number(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		if (s->rank[i].nr_older)
+			return SNAPSHOT_FORMAT;
+	return SNAPSHOT_WHOLE;
 }
 
 static char *format(const struct snapshot *s)
@@ -112,7 +134,7 @@ static char *format(const struct snapshot *s)
 	char *text;
 
 	cJSON_AddStringToObject(json, "format", FORMAT_NAME);
-	cJSON_AddNumberToObject(json, "version", SNAPSHOT_FORMAT);
+	cJSON_AddNumberToObject(json, "version", format_number(s));
 	cJSON_AddNumberToObject(json, "interval", s->interval);
 	cJSON_AddNumberToObject(json, "created", (double)s->created);
 	cJSON_AddStringToObject(json, "openmpi", s->openmpi);
@@ -142,6 +164,11 @@ int manifest_write(const char *path, const struct snapshot *s)
 
 	if (!text)
 		return report_fail(-ENOMEM, "no memory for the manifest");
+	if (length > MANIFEST_MAX) {
+		free(text);
+		return report_fail(-EFBIG, "so many older files are too many for %s: begin anew earlier, "
+				   "by a smaller --full-every", path);
+	}
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		err = report_errno(-errno, "cannot create %s", path);
@@ -192,14 +219,30 @@ static int read_text(const char *path, char **out)
 	return text ? 0 : report_fail(-ENOMEM, "no memory for %s", path);
 }
 
-/* What tells the context file from another one: its id, in format 1 a checksum. */
-static int parse_file(const cJSON *item, uint32_t format_number, struct snapshot_rank *rank)
+static int parse_file(const cJSON *item, uint32_t format_number, struct snapshot_file *file)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item,
-					format_number == 1 ? "xxh64" : "id"));
-	uint64_t *number = format_number == 1 ? &rank->checksum : &rank->id;
+					format_number == SNAPSHOT_SUMS ? "xxh64" : "id"));
 
-	return text && sscanf(text, "%" SCNx64, number) == 1 ? 0 : -EINVAL;
+	file->bytes = get_number(item, "bytes", WHOLE_MAX);
+	return text && sscanf(text, "%" SCNx64, &file->id) == 1 ? 0 : -EINVAL;
+}
+
+static int parse_older(const cJSON *list, uint32_t format_number, struct snapshot_rank *rank)
+{
+	const cJSON *item;
+	int err = 0;
+
+	if (!list)
+		return 0;
+	if (format_number < SNAPSHOT_FORMAT || !cJSON_IsArray(list) || !cJSON_GetArraySize(list))
+		return -EINVAL;
+	rank->older = calloc(cJSON_GetArraySize(list), sizeof(*rank->older));
+	if (!rank->older)
+		return -ENOMEM;
+	cJSON_ArrayForEach(item, list)
+		err = err ?: parse_file(item, format_number, &rank->older[rank->nr_older++]);
+	return err;
 }
 
 static int parse_ranks(const cJSON *json, struct snapshot *s)
@@ -215,8 +258,8 @@ static int parse_ranks(const cJSON *json, struct snapshot *s)
 	cJSON_ArrayForEach(item, ranks) {
 		s->nr_ranks++;
 		rank->node = get_string(item, "node");
-		rank->bytes = get_number(item, "bytes", WHOLE_MAX);
-		if (!rank->node || parse_file(item, s->format, rank))
+		if (!rank->node || parse_file(item, s->format, &rank->file) ||
+		    parse_older(cJSON_GetObjectItemCaseSensitive(item, "older"), s->format, rank))
 			return -EINVAL;
 		rank++;
 	}

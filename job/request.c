@@ -55,6 +55,8 @@ char *job_request_format(const struct job_request *request)
 		cJSON_AddStringToObject(json, "local", request->local);
 	if (request->snapshot)
 		cJSON_AddTrueToObject(json, "snapshot");
+	if (request->incremental)
+		cJSON_AddTrueToObject(json, "incremental");
 	arguments = cJSON_AddArrayToObject(json, "arguments");
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		cJSON_AddItemToArray(arguments, cJSON_CreateString(request->argument[i]));
@@ -86,6 +88,7 @@ int job_request_parse(const char *line, struct job_request *out)
 	out->path = get_string(json, "path");
 	out->local = get_string(json, "local");
 	out->snapshot = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "snapshot"));
+	out->incremental = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "incremental"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
 		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
 			out->argument[out->nr_arguments++] = strdup(item->valuestring);
@@ -96,6 +99,19 @@ int job_request_parse(const char *line, struct job_request *out)
 		return -EINVAL;
 	}
 	cJSON_Delete(json);
+	return 0;
+}
+
+int job_request_add(struct job_request *request, const char *argument)
+{
+	char *copy;
+
+	if (request->nr_arguments == JOB_MAX_ARGUMENTS)
+		return -E2BIG;
+	copy = strdup(argument);
+	if (!copy)
+		return -ENOMEM;
+	request->argument[request->nr_arguments++] = copy;
 	return 0;
 }
 

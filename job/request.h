@@ -4,7 +4,8 @@
  * coordinator there (job/coordinator/).  A connection carries one
  * request and one answer, each a line of JSON:
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
- *	 "keep":1,"local":"/scratch","snapshot":true,"arguments":["--compress=lz4"]}
+ *	 "keep":1,"local":"/scratch","snapshot":true,"incremental":true,
+ *	 "arguments":["--compress=lz4","--incremental"]}
  *	{"code":0,"path":…,"ranks":4,"not_copied":0,"bytes":…,"gate_ms":…,"drain_ms":…,
  *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…,"warnings":["rank 3: …"]}
  *	or  {"code":16,"message":"…"}
@@ -35,6 +36,7 @@ struct job_request {
 	unsigned int timeout_s;		/* 0: no limit */
 	unsigned int keep;		/* snapshots of this name, at least 1 */
 	bool snapshot;			/* the ranks run on while they are written, unless there is a signal */
+	bool incremental;		/* what has not changed may be in files of the last of this name */
 	size_t nr_arguments;		/* for cr_checkpoint, which saves each rank */
 	char *argument[JOB_MAX_ARGUMENTS];
 };
@@ -72,6 +74,8 @@ bool job_peer_allowed(int fd);
 /* Both directions of both lines.  Text is malloc()ed; 0 or -errno (-EINVAL: malformed). */
 char *job_request_format(const struct job_request *request);
 int job_request_parse(const char *line, struct job_request *out);
+/* Adds an argument for cr_checkpoint: 0, -E2BIG or -ENOMEM. */
+int job_request_add(struct job_request *request, const char *argument);
 void job_request_free(struct job_request *request);
 char *job_answer_format(const struct job_answer *answer);
 int job_answer_parse(const char *line, struct job_answer *out);

@@ -31,6 +31,33 @@ char *snapshot_rank_path(const char *dir, uint32_t rank)
 	return folder_path("%s%s/rank.%" PRIu32 ".ctx", dir, is_local ? "/" LOCAL_LINK : "", rank);
 }
 
+char *snapshot_files_folder(const char *dir)
+{
+	char *manifest = folder_path("%s/" SNAPSHOT_MANIFEST, dir), *folder = NULL;
+	char *gathered = folder_path("%s/" LOCAL_LINK, dir);
+	struct stat st;
+
+	/* Not the link: on a node it may be that of the snapshot which had the name before. */
+	if (manifest && gathered && !access(manifest, F_OK))
+		folder = local_folder(dir) ?: strdup(lstat(gathered, &st) ? dir : gathered);
+	free(gathered);
+	free(manifest);
+	return folder;
+}
+
+uint64_t snapshot_bytes(const struct snapshot *s, uint64_t *older)
+{
+	uint64_t bytes = 0;
+
+	*older = 0;
+	for (uint32_t i = 0; i < s->nr_ranks; i++) {
+		bytes += s->rank[i].file.bytes;
+		for (uint32_t k = 0; k < s->rank[i].nr_older; k++)
+			*older += s->rank[i].older[k].bytes;
+	}
+	return bytes;
+}
+
 char *snapshot_name(const char *path)
 {
 	size_t end = strlen(SNAPSHOT_SUFFIX), length;
@@ -146,16 +173,30 @@ int snapshot_damaged(const char *path)
 	return report_fail(-EINVAL, "%s is damaged: it is not what the manifest says", path);
 }
 
-static int check_rank(const char *path, const struct snapshot *s, const struct snapshot_rank *rank,
+static int check_file(const char *path, const struct snapshot *s, const struct snapshot_file *file,
 		      snapshot_verify *verify)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return report_errno(-errno, "the snapshot is not complete: %s", path);
-	if ((uint64_t)st.st_size != rank->bytes)
+	if ((uint64_t)st.st_size != file->bytes)
 		return snapshot_damaged(path);
-	return verify ? verify(path, s, rank) : 0;
+	return verify ? verify(path, s, file) : 0;
+}
+
+static int check_rank(const char *path, const struct snapshot *s, const struct snapshot_rank *rank,
+		      snapshot_verify *verify)
+{
+	int err = check_file(path, s, &rank->file, verify);
+
+	for (uint32_t i = 0; i < rank->nr_older && !err; i++) {
+		char *older = folder_path("%s.%" PRIu32, path, i + 1);
+
+		err = older ? check_file(older, s, &rank->older[i], verify) : -ENOMEM;
+		free(older);
+	}
+	return err;
 }
 
 int snapshot_check(const char *dir, const struct snapshot *s, snapshot_verify *verify,
@@ -176,14 +217,29 @@ int snapshot_check(const char *dir, const struct snapshot *s, snapshot_verify *v
 	return err;
 }
 
+int snapshot_check_written(const char *dir, const struct snapshot *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->nr_ranks && !err; i++) {
+		char *path = snapshot_rank_path(dir, i);
+
+		err = path ? check_file(path, s, &s->rank[i].file, NULL) : -ENOMEM;
+		free(path);
+	}
+	return err;
+}
+
 /* ---- memory ------------------------------------------------------------------------- */
 
 void snapshot_free(struct snapshot *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->nr_ranks; i++)
+	for (uint32_t i = 0; i < s->nr_ranks; i++) {
 		free(s->rank[i].node);
+		free(s->rank[i].older);
+	}
 	free(s->rank);
 	free(s->openmpi);
 	free(s->kcr);

@@ -4,6 +4,10 @@
  * one context file per rank, rank.N.ctx, in there or on the disk of the rank's node
  * (local.h).  It is complete or does not exist (destination.h).  Some of the previous
  * ones are kept as NAME.kcr.~K~, K being their interval number.
+ *
+ * A rank's file may be an increment.  The older files that it needs are beside it:
+ * rank.N.ctx.1 is the full one, rank.N.ctx.2 the next, and so on.  They are hard links of
+ * the files in the snapshot before (checkpoint/increment.h), so no snapshot needs another.
  */
 #ifndef JOB_SNAPSHOT_H
 #define JOB_SNAPSHOT_H
@@ -17,17 +21,24 @@
 #define SNAPSHOT_SUFFIX		".kcr"
 #define SNAPSHOT_MANIFEST	"manifest.json"
 #define SNAPSHOT_HOSTS		"hosts"	/* each rank's node, one per line, if files are local */
-#define SNAPSHOT_FORMAT		2	/* 1, of release 0.1.0, had checksums in the place of ids */
+#define SNAPSHOT_SUMS		1	/* format of release 0.1.0: checksums in the place of ids */
+#define SNAPSHOT_WHOLE		2	/* ranks have one file each */
+#define SNAPSHOT_FORMAT		3	/* some have older ones, too: what knows 2 only must refuse it */
+
+struct snapshot_file {
+	uint64_t bytes;
+	uint64_t id;			/* in its head; SNAPSHOT_SUMS: XXH64 of the file */
+};
 
 struct snapshot_rank {
 	char *node;			/* the node it ran on */
-	uint64_t bytes;			/* of its context file */
-	uint64_t id;			/* of its context file, in the head of that */
-	uint64_t checksum;		/* format 1: XXH64 of the context file */
+	struct snapshot_file file;	/* its context file … */
+	struct snapshot_file *older;	/* … and those that this needs, the oldest first */
+	uint32_t nr_older;
 };
 
 struct snapshot {
-	uint32_t format;		/* as read; written is SNAPSHOT_FORMAT */
+	uint32_t format;		/* as read; what is written depends on what there is */
 	uint32_t interval;		/* 1, 2, … in the lifetime of the job */
 	int64_t created;		/* seconds since 1970 */
 	char *openmpi;			/* versions */
@@ -44,6 +55,10 @@ struct snapshot {
 
 /* "dir/rank.N.ctx" or "dir/local/rank.N.ctx", malloc()ed. */
 char *snapshot_rank_path(const char *dir, uint32_t rank);
+/* The folder that these are in, malloc()ed; NULL: `dir` is no snapshot. */
+char *snapshot_files_folder(const char *dir);
+/* Of all that ranks' files and those they need take; files in several snapshots count in each. */
+uint64_t snapshot_bytes(const struct snapshot *s, uint64_t *older);
 
 /* Appends SNAPSHOT_SUFFIX if it is missing, makes it absolute; malloc()ed or NULL. */
 char *snapshot_name(const char *path);
@@ -69,14 +84,16 @@ unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *co
 
 /* Reads a rank's file: 0 if it is sound and the one that the manifest means, or -errno, reported. */
 typedef int snapshot_verify(const char *path, const struct snapshot *s,
-			    const struct snapshot_rank *rank);
+			    const struct snapshot_file *file);
 
 /*
  * Do all files exist, with the sizes of the manifest, and pass `verify` (NULL: are not
- * read)?  *elsewhere: how many seem to be on the disks of other nodes.
+ * read)?  *elsewhere: of how many ranks they seem to be on the disks of other nodes.
  */
 int snapshot_check(const char *dir, const struct snapshot *s, snapshot_verify *verify,
 		   uint32_t *elsewhere);
+/* Have all ranks written their file there?  Those that it needs were found by who wrote it. */
+int snapshot_check_written(const char *dir, const struct snapshot *s);
 
 /* Reports that it is not what the manifest says: -EINVAL. */
 int snapshot_damaged(const char *path);

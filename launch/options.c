@@ -86,6 +86,26 @@ static int read_snapshots(struct options *o, const struct command *c)
 	return keep ? read_number("--keep (schizo_cr_keep)", keep, 1, &o->keep) : 0;
 }
 
+static int read_increments(struct options *o, const struct command *c)
+{
+	const char *every = command_own(c, "full-every"), *wanted = command_own(c, "incremental");
+	char argument[32];
+	unsigned int number;
+	int err;
+
+	if (!wanted)
+		return every ? report_fail(-EINVAL, "--full-every is for --incremental") : 0;
+	if (*wanted)
+		return report_fail(-EINVAL, "--incremental has no value: what has changed since the last "
+				   "snapshot of the name is saved");
+	err = strings_add(&o->increments, "--incremental");
+	if (err || !every)
+		return err;
+	err = read_number("--full-every", every, 1, &number);
+	snprintf(argument, sizeof(argument), "--full-every=%u", number);
+	return err ?: strings_add(&o->increments, argument);
+}
+
 static int read_recovery(struct options *o, const struct command *c)
 {
 	const char *recover = command_own(c, "recover");
@@ -124,6 +144,8 @@ int options_read(struct options *o, const struct command *c)
 	if (!err)
 		err = read_snapshots(o, c);
 	if (!err)
+		err = read_increments(o, c);
+	if (!err)
 		err = read_recovery(o, c);
 	return err ?: read_nodes(o, c);
 }
@@ -132,4 +154,6 @@ void options_free(struct options *o)
 {
 	free(o->path);
 	o->path = NULL;
+	strings_free(o->increments);
+	o->increments = NULL;
 }

@@ -19,6 +19,7 @@ struct options {
 	const char *local;		/* folder on every node, or NULL */
 	const char *interfaces;		/* separated by commas, or NULL: all */
 	bool stand_still;
+	char **increments;		/* cr_checkpoint's options for them; NULL: none are made */
 	unsigned int silence_s;		/* of a node, until it is lost; 0: as ever */
 	unsigned int spares;		/* hosts that are only used in the place of lost ones */
 	unsigned int recoveries;	/* from failures, at most */

@@ -42,7 +42,7 @@ enum {
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
-	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD,
+	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD, OPT_PARENT_FOLDER,
 };
 
 static const struct option long_options[] = {
@@ -102,6 +102,7 @@ static const struct option long_options[] = {
 	{ "prohibit", required_argument, NULL, OPT_PROHIBIT },
 	{ "requester", required_argument, NULL, OPT_REQUESTER },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
+	{ "parent-folder", required_argument, NULL, OPT_PARENT_FOLDER },
 	{}
 };
 
@@ -262,6 +263,10 @@ static int parse_increment(int option, const char *value, struct arguments *a)
 		a->for_increments = "--chain-path";
 		o->chain_path = value;
 		return 1;
+	case OPT_PARENT_FOLDER:
+		a->for_increments = "--parent-folder";
+		o->parent_folder = value;
+		return 1;
 	case OPT_PRECOPY:
 		return choice_rounds("--precopy", value, o) ?: 1;
 	default:
@@ -299,6 +304,17 @@ static int check_increment(const struct arguments *a)
 	if (o->chain_path && !o->parent)
 		return report_fail(-EINVAL, "--chain-path is for a parent that is named: a chain under "
 				   "one name is in its folder");
+	if (o->parent_folder && (o->parent || !o->path))
+		return report_fail(-EINVAL, "--parent-folder is for a chain under one name: name the file "
+				   "with -f, and no parent");
+	return 0;
+}
+
+/* The same where the target is no MPI job, whose snapshots stay as they are. */
+static int check_chain(const struct checkpoint_options *o)
+{
+	if (!o->incremental || o->precopy)
+		return 0;
 	if (o->keep)
 		return report_fail(-EINVAL, "--keep removes older files, which increments need: see "
 				   "--full-every");
@@ -453,6 +469,18 @@ static double milliseconds(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
+/* The files that an increment needs. */
+static void print_older(const struct checkpoint_result *r)
+{
+	if (!r->nr_older)
+		return;
+	fputs("\"older\":[", stdout);
+	for (size_t i = 0; i < r->nr_older; i++)
+		printf("%s{\"bytes\":%llu,\"id\":\"%016llx\"}", i ? "," : "",
+		       (unsigned long long)r->older[i].bytes, (unsigned long long)r->older[i].id);
+	fputs("],", stdout);
+}
+
 static void print_json(const struct arguments *a, const struct checkpoint_result *r)
 {
 	printf("{\"event\":\"done\",\"target\":%d,", a->checkpoint.target);
@@ -464,6 +492,7 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 	if (a->checkpoint.precopy)
 		printf("\"rounds\":%u,\"rounds_bytes\":%llu,", r->nr_rounds,
 		       (unsigned long long)r->rounds_bytes);
+	print_older(r);
 	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
 	       "\"pages_unwritten\":%llu,\"bytes\":%llu,\"id\":\"%016llx\","
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
@@ -515,6 +544,8 @@ int main(int argc, char **argv)
 	a.checkpoint.released = status_released;
 	if (mpi_job_checkpoint(&a.checkpoint, &a.job, a.json, &err))
 		return err ? fail(&a, err) : 0;
+	if (check_chain(&a.checkpoint))
+		return bad_usage();
 	if (a.job.local)
 		return fail(&a, report_fail(-EINVAL, "--local is for MPI jobs: process %d is no "
 					    "mpirun that takes requests", a.checkpoint.target));

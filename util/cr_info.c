@@ -258,6 +258,12 @@ static int work(struct context_reader *r, const struct context *c, const struct 
 	return err;
 }
 
+static int refuse_merge(const char *folder)
+{
+	return report_fail(-EINVAL, "%s is the snapshot of an MPI job: merge the file of one rank in it, "
+			   "or save the job without --incremental", folder);
+}
+
 static int run(const struct options *o)
 {
 	struct context_reader *r = NULL;
@@ -265,7 +271,7 @@ static int run(const struct options *o)
 	int fd = 0, err;
 
 	if (!o->core && snapshot_is(o->file))
-		return mpi_job_show(o->file, o->json, o->verify);
+		return o->merge ? refuse_merge(o->file) : mpi_job_show(o->file, o->json, o->verify);
 	if (strcmp(o->file, "-")) {
 		fd = open_file(o->file);
 		if (fd < 0)

@@ -31,23 +31,51 @@
 
 /* ---- checkpoint ------------------------------------------------------------------ */
 
+static void add(struct job_request *r, const char *argument, int *err)
+{
+	if (!*err)
+		*err = job_request_add(r, argument);
+}
+
 /* What each rank's cr_checkpoint does with processes that are debugged, or debug others. */
-static void add_ptrace(struct job_request *r, const struct checkpoint_options *o)
+static int add_ptrace(struct job_request *r, const struct checkpoint_options *o)
 {
 	static const char *const traced[] = {
 		[CHECKPOINT_PTRACE_ERROR] = NULL,
 		[CHECKPOINT_PTRACE_SKIP] = "--ptraced-skip",
 		[CHECKPOINT_PTRACE_ALLOW] = "--ptraced-allow",
 	};
+	int err = 0;
 
 	if (traced[o->traced])
-		r->argument[r->nr_arguments++] = strdup(traced[o->traced]);
+		add(r, traced[o->traced], &err);
 	if (o->tracer == CHECKPOINT_PTRACE_SKIP)
-		r->argument[r->nr_arguments++] = strdup("--ptracer-skip");
+		add(r, "--ptracer-skip", &err);
+	return err;
+}
+
+static int add_increment(struct job_request *r, const struct checkpoint_options *o)
+{
+	static const char *const changes[] = {
+		[CHECKPOINT_AUTO] = NULL,
+		[CHECKPOINT_DIRTY] = "--changes=dirty",
+		[CHECKPOINT_HASH] = "--changes=hash",
+	};
+	char every[32];
+	int err = 0;
+
+	r->incremental = true;
+	add(r, "--incremental", &err);
+	if (changes[o->changes])
+		add(r, changes[o->changes], &err);
+	snprintf(every, sizeof(every), "--full-every=%u", o->full_every);
+	if (o->full_every)
+		add(r, every, &err);
+	return err;
 }
 
 /* Options that are passed on to each rank's cr_checkpoint. */
-static void add_arguments(struct job_request *r, const struct checkpoint_options *o)
+static int add_arguments(struct job_request *r, const struct checkpoint_options *o)
 {
 	static const struct {
 		unsigned int flag;
@@ -57,19 +85,24 @@ static void add_arguments(struct job_request *r, const struct checkpoint_options
 		{ CHECKPOINT_SAVE_PRIVATE, "--save-private" },
 		{ CHECKPOINT_SAVE_SHARED, "--save-shared" },
 	};
+	int err = 0;
 
 	if (o->compression == CONTEXT_LZ4)
-		r->argument[r->nr_arguments++] = strdup("--compress=lz4");
+		add(r, "--compress=lz4", &err);
 	if (o->compression == CONTEXT_ZSTD)
-		r->argument[r->nr_arguments++] = strdup("--compress=zstd");
+		add(r, "--compress=zstd", &err);
 	if (!o->sync)
-		r->argument[r->nr_arguments++] = strdup("--nosync");
+		add(r, "--nosync", &err);
 	if (o->skip_unsupported)
-		r->argument[r->nr_arguments++] = strdup("--skip-unsupported");
+		add(r, "--skip-unsupported", &err);
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
 		if (o->save & save[i].flag)
-			r->argument[r->nr_arguments++] = strdup(save[i].argument);
-	add_ptrace(r, o);
+			add(r, save[i].argument, &err);
+	if (!err)
+		err = add_ptrace(r, o);
+	if (!err && o->incremental)
+		err = add_increment(r, o);
+	return err;
 }
 
 static int check_options(const struct checkpoint_options *o, const char *path)
@@ -84,9 +117,12 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 	if (o->replace == CHECKPOINT_BACKUP && o->backup)
 		return report_fail(-EINVAL, "--backup=NAME does not work for MPI jobs: --backup keeps "
 				   "the old snapshot as NAME.kcr.~N~");
-	if (o->incremental || o->precopy)
-		return report_fail(-EINVAL, "%s does not work for MPI jobs",
-				   o->precopy ? "--precopy" : "--incremental");
+	if (o->precopy)
+		return report_fail(-EINVAL, "--precopy does not work for MPI jobs");
+	if (o->parent || o->parent_folder)
+		return report_fail(-EINVAL, "%s does not work for MPI jobs: an increment continues the "
+				   "snapshot that has the name", o->parent ? "--incremental=PARENT" :
+				   "--parent-folder");
 	if (o->replace == CHECKPOINT_NOCLOBBER && !access(path, F_OK))
 		return report_fail(-EEXIST, "%s exists", path);
 	return 0;
@@ -166,10 +202,10 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 	*err = check_options(o, request.path);
 	if (!*err && job->local && !(request.local = folder_absolute(job->local)))
 		*err = report_fail(-ENOMEM, "no memory");
-	if (!*err) {
-		add_arguments(&request, o);
+	if (!*err && add_arguments(&request, o))
+		*err = report_fail(-ENOMEM, "no memory");
+	if (!*err)
 		*err = ask(fd, &request, o->target, json);
-	}
 	job_request_free(&request);
 	close(fd);
 	return true;
@@ -224,35 +260,46 @@ static void print_local(const struct snapshot *s, uint32_t elsewhere)
 	       s->nr_ranks - elsewhere, s->nr_ranks);
 }
 
+static void print_rank(const struct snapshot *s, uint32_t number)
+{
+	const struct snapshot_rank *r = &s->rank[number];
+	uint64_t older = 0;
+
+	printf("rank %-7" PRIu32, number);
+	text_put(stdout, r->node);
+	printf(", %" PRIu64 " bytes, %s %016" PRIx64, r->file.bytes,
+	       s->format == SNAPSHOT_SUMS ? "xxh64" : "id", r->file.id);
+	for (uint32_t k = 0; k < r->nr_older; k++)
+		older += r->older[k].bytes;
+	if (r->nr_older)
+		printf(", needs %" PRIu32 " older of %" PRIu64 " bytes", r->nr_older, older);
+	putchar('\n');
+}
+
 static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewhere)
 {
 	time_t created = s->created;
 	struct tm *local = localtime(&created);		/* NULL: the year does not fit into an int */
-	uint64_t bytes = 0;
+	uint64_t older, bytes = snapshot_bytes(s, &older);
 	char when[32] = "";
 
 	if (local)
 		strftime(when, sizeof(when), "%F %T", local);
-	for (uint32_t i = 0; i < s->nr_ranks; i++)
-		bytes += s->rank[i].bytes;
 	print_line("snapshot", dir);
 	printf("%-12s%s\n%-12s%" PRIu32 "\n", "created", when, "interval", s->interval);
 	print_words("program", s->program);
 	print_words("mpirun", s->options);
 	print_line("folder", s->cwd);
 	printf("%-12s%" PRIu32 "\n%-12s%" PRIu64 "\n", "ranks", s->nr_ranks, "bytes", bytes);
+	if (older)
+		printf("%-12s%" PRIu64 " bytes, in files that the ranks' need\n", "older", older);
 	if (s->local)
 		print_local(s, elsewhere);
 	print_versions(s);
 	printf("%-12sgate %.1f ms, drain %.1f ms, copy %.1f ms, dump %.1f ms\n", "phases",
 	       s->times.gate_ms, s->times.drain_ms, s->times.copy_ms, s->times.dump_ms);
-	for (uint32_t i = 0; i < s->nr_ranks; i++) {
-		printf("rank %-7" PRIu32, i);
-		text_put(stdout, s->rank[i].node);
-		printf(", %" PRIu64 " bytes, %s %016" PRIx64 "\n", s->rank[i].bytes,
-		       s->format == 1 ? "xxh64" : "id",
-		       s->format == 1 ? s->rank[i].checksum : s->rank[i].id);
-	}
+	for (uint32_t i = 0; i < s->nr_ranks; i++)
+		print_rank(s, i);
 }
 
 static int copy_manifest(const char *dir)
@@ -291,18 +338,19 @@ static int sum_file(int fd, uint64_t *sum)
 }
 
 /* Of format 1 it is enough that it is the same; later ones name the file, which says the rest. */
-static int verify_file(int fd, const char *path, const struct snapshot *s,
-		       const struct snapshot_rank *rank)
+static int read_file(int fd, const char *path, const struct snapshot *s,
+		     const struct snapshot_file *file)
 {
 	uint64_t found = 0;
-	int err = s->format == 1 ? sum_file(fd, &found) : context_verify(fd, path, &found);
+	bool sums = s->format == SNAPSHOT_SUMS;
+	int err = sums ? sum_file(fd, &found) : context_verify(fd, path, &found);
 
 	if (err)
-		return s->format == 1 ? report_errno(err, "cannot read %s", path) : err;
-	return found == (s->format == 1 ? rank->checksum : rank->id) ? 0 : snapshot_damaged(path);
+		return sums ? report_errno(err, "cannot read %s", path) : err;
+	return found == file->id ? 0 : snapshot_damaged(path);
 }
 
-static int verify_rank(const char *path, const struct snapshot *s, const struct snapshot_rank *rank)
+static int verify_file(const char *path, const struct snapshot *s, const struct snapshot_file *file)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
 	struct stat st;
@@ -312,7 +360,7 @@ static int verify_rank(const char *path, const struct snapshot *s, const struct 
 	else if (!S_ISREG(st.st_mode))
 		err = snapshot_damaged(path);
 	else
-		err = verify_file(fd, path, s, rank);
+		err = read_file(fd, path, s, file);
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -326,7 +374,7 @@ int mpi_job_show(const char *dir, bool json, bool verify)
 	int err = snapshot_load(dir, &s, &found);
 
 	if (!err)
-		err = snapshot_check(found, s, verify ? verify_rank : NULL, &elsewhere);
+		err = snapshot_check(found, s, verify ? verify_file : NULL, &elsewhere);
 	if (!err && json)
 		err = copy_manifest(found);
 	else if (!err)

@@ -84,8 +84,8 @@ static int start(struct dump *d, char **argv, bool copy)
 
 int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
 {
-	char number[16], *argv[MAX_ARGUMENTS + 10] = { COMMAND, "--tree", "--json", "--clobber" };
-	int count = 4, err;
+	char number[16], *argv[MAX_ARGUMENTS + 10] = { COMMAND, "--tree", "--json" };
+	int count = 3, err;
 
 	memset(d, 0, sizeof(*d));
 	d->fd = d->hold = -1;
@@ -184,17 +184,31 @@ void dump_go_on(struct dump *d)
 	send(d->hold, "", 1, MSG_NOSIGNAL);
 }
 
-/* What is known of the complete file: 0 or -EIO. */
-static int take_file(struct dump *d, const cJSON *json)
+static int take_file(const cJSON *json, struct wire_synced *file)
 {
 	const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(json, "bytes");
 	const char *id = string_of(json, "id");
 
 	if (!cJSON_IsNumber(bytes) || bytes->valuedouble < 0 || !id ||
-	    sscanf(id, "%" SCNx64, &d->id) != 1)
+	    sscanf(id, "%" SCNx64, &file->id) != 1)
 		return -EIO;
-	d->bytes = bytes->valuedouble;
+	file->bytes = bytes->valuedouble;
 	return 0;
+}
+
+/* What is known of the complete file, and of the older ones: 0, -EIO or -ENOMEM. */
+static int take_files(struct dump *d, const cJSON *json)
+{
+	const cJSON *item, *older = cJSON_GetObjectItemCaseSensitive(json, "older");
+	int err;
+
+	d->file = calloc(1 + (size_t)cJSON_GetArraySize(older), sizeof(*d->file));
+	if (!d->file)
+		return -ENOMEM;
+	err = take_file(json, &d->file[d->nr_files++]);
+	cJSON_ArrayForEach(item, older)
+		err = err ?: take_file(item, &d->file[d->nr_files++]);
+	return err;
 }
 
 /* The last event that it reported: 0 for "done". */
@@ -206,7 +220,7 @@ static int outcome(struct dump *d, const char *line, char **message)
 	int err = -EIO;
 
 	if (is_event(json, "done"))
-		err = take_file(d, json);
+		err = take_files(d, json);
 	else if (is_event(json, "error") && cJSON_IsNumber(code) && code->valueint > 0)
 		err = -code->valueint;
 	if (err && text)
@@ -263,6 +277,10 @@ int dump_finish(struct dump *d, char **text)
 	free(d->path);
 	free(d->text);
 	d->path = d->text = NULL;
+	if (err) {
+		free(d->file);
+		d->file = NULL;
+	}
 	return err;
 }
 

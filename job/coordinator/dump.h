@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job/coordinator/wire.h"
+
 enum dump_state {
 	DUMP_CHECKS,
 	DUMP_READY,		/* waits, before it stops the rank */
@@ -30,7 +32,8 @@ struct dump {
 	int hold;		/* a byte into it lets it go on; -1: it makes no copy */
 	enum dump_state state;
 	bool copied;		/* false: the rank stood still until it was written */
-	uint64_t bytes, id;	/* of the complete file */
+	struct wire_synced *file;	/* the complete one, and the older ones that it needs */
+	size_t nr_files;
 };
 
 /*
@@ -51,7 +54,7 @@ void dump_go_on(struct dump *d);
 #define DUMP_WARNINGS	2048	/* bytes: more are left out */
 
 /*
- * After its end: 0 with `bytes` and `id`, and its warnings in *text, each with a newline
+ * After its end: 0 with `file`, which is the caller's then, and its warnings in *text, each with a newline
  * (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else, and
  * collects the process.
  */

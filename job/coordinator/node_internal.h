@@ -29,7 +29,8 @@ struct member {				/* a rank of this node */
 
 struct saved {
 	uint32_t rank;
-	struct wire_synced file;
+	struct wire_synced *file;	/* its own, and those that this needs */
+	size_t nr_files;
 };
 
 struct node {

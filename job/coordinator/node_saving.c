@@ -110,9 +110,11 @@ void saving_ended(struct node *node, struct member *m)
 
 	if (err) {
 		tell_failure(node, m->dump_id, m->rank, -err, text ? text : "cannot be saved");
-	} else if (m->dump_id == node->id) {
+	} else if (m->dump_id != node->id) {
+		free(m->dump.file);
+	} else {
 		node->saved[node->nr_saved++] = (struct saved){
-			m->rank, { m->dump.bytes, m->dump.id },
+			m->rank, m->dump.file, m->dump.nr_files,
 		};
 		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, text,
 			   text ? strlen(text) : 0);
@@ -163,8 +165,9 @@ static int take_order(struct node *node, const uint8_t *data, size_t length)
 	for (size_t i = 0; i < node->nr_members; i++)
 		node->member[i]->wanted = node->member[i]->waits = false;
 	free(node->order);
+	while (node->nr_saved)
+		free(node->saved[--node->nr_saved].file);
 	free(node->saved);
-	node->nr_saved = 0;
 	node->order = length > sizeof(*node->order) ? malloc(length + 1) : NULL;
 	node->saved = calloc(node->nr_members + 1, sizeof(*node->saved));
 	if (!node->order || !node->saved)
@@ -240,8 +243,8 @@ void saving_sync(struct node *node)
 		if (err)
 			tell_failure(node, node->id, s->rank, -err, "its folder cannot be written");
 		else
-			wire_queue(&node->root, WIRE_SYNCED, s->rank, node->id, &s->file,
-				   sizeof(s->file));
+			wire_queue(&node->root, WIRE_SYNCED, s->rank, node->id, s->file,
+				   s->nr_files * sizeof(*s->file));
 	}
 	wire_flush(&node->root);
 }

@@ -331,8 +331,10 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		phases_abort(root, ENOMEM, NULL);
 		return;
 	}
-	if (h->type == WIRE_SYNCED && h->length >= sizeof(r->file))
-		memcpy(&r->file, data, sizeof(r->file));
+	if (h->type == WIRE_SYNCED && result_take(r, h, data)) {
+		phases_abort(root, ENOMEM, NULL);
+		return;
+	}
 	if (h->type == WIRE_COPIED)
 		count_standing(root, h, data);
 	settle(root, r);
@@ -449,11 +451,14 @@ int phases_begin_own(struct root *root, const char *path, unsigned int keep, con
 	struct job_request request = {
 		.keep = keep, .path = strdup(path),
 		.snapshot = !root->settings.stand_still && root->asker != WIRE_ALL,
+		.incremental = root->settings.incremental,
 	};
 	int err = request.path ? 0 : -ENOMEM;
 
 	if (root->settings.local && !(request.local = strdup(root->settings.local)))
 		err = -ENOMEM;
+	for (char **each = root->settings.arguments; each && *each && !err; each++)
+		err = job_request_add(&request, *each);
 	if (!err)
 		err = phases_begin(root, &request, why);
 	job_request_free(&request);

@@ -2,6 +2,7 @@
 /*
  * The snapshot under way in the job's folder: its destination is opened, gets the
  * manifest of all ranks' files, and is closed; folders that it makes superfluous go.
+ * Where only what has changed is saved, each rank's cr_checkpoint decides whether it can.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 
 #include "job/coordinator/root_internal.h"
+#include "job/folder.h"
 #include "report/report.h"
 
 /* Makes the daemons remove folders that no snapshot refers to any more. */
@@ -28,21 +30,66 @@ void result_close(struct root *root)
 	forget(root, gone);
 }
 
-int result_open(struct root *root, const struct job_request *request)
+/* The ranks may continue what is in the last snapshot of this name, if there is one. */
+static int name_parent(struct job_request *request)
+{
+	char *folder = snapshot_files_folder(request->path);
+	char *argument = folder ? folder_path("--parent-folder=%s", folder) : NULL;
+	int err = argument ? job_request_add(request, argument) : folder ? -ENOMEM : 0;
+
+	free(argument);
+	free(folder);
+	return err ? report_errno(err, "too many arguments") : 0;
+}
+
+int result_open(struct root *root, struct job_request *request)
 {
 	char **gone = NULL;
-	int err = job_destination_open(&root->destination, request->path, request->local,
-				       request->keep, &gone);
+	int err = request->incremental ? name_parent(request) : 0;
 
+	if (!err)
+		err = job_destination_open(&root->destination, request->path, request->local,
+					   request->keep, &gone);
 	forget(root, gone);
 	return err;
+}
+
+int result_take(struct root_rank *r, const struct wire_header *h, const uint8_t *data)
+{
+	free(r->file);
+	r->file = NULL;
+	r->nr_files = h->length / sizeof(*r->file);
+	if (!r->nr_files)
+		return -EPROTO;
+	r->file = calloc(r->nr_files, sizeof(*r->file));
+	if (!r->file)
+		return -ENOMEM;
+	memcpy(r->file, data, r->nr_files * sizeof(*r->file));
+	return 0;
+}
+
+/* Takes the list over. */
+static int describe_rank(struct snapshot_rank *out, struct root_rank *r)
+{
+	out->node = r->home->name;
+	if (!r->file)
+		return -EIO;
+	out->file = (struct snapshot_file){ r->file[0].bytes, r->file[0].id };
+	out->nr_older = r->nr_files - 1;
+	out->older = calloc(r->nr_files, sizeof(*out->older));
+	if (!out->older)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < out->nr_older; k++)
+		out->older[k] = (struct snapshot_file){ r->file[k + 1].bytes, r->file[k + 1].id };
+	return 0;
 }
 
 int result_commit(struct root *root)
 {
 	struct snapshot s = *root->job;
 	char **gone = NULL;
-	int err;
+	uint64_t older;
+	int err = 0;
 
 	s.interval++;
 	s.created = time(NULL);
@@ -51,16 +98,14 @@ int result_commit(struct root *root)
 	s.rank = calloc(root->nr_ranks, sizeof(*s.rank));
 	if (!s.rank)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < root->nr_ranks; i++) {
-		struct root_rank *r = &root->rank[i];
-
-		s.rank[i].node = r->home->name;
-		s.rank[i].bytes = r->file.bytes;
-		s.rank[i].id = r->file.id;
-		root->answer.bytes += r->file.bytes;
-	}
+	for (uint32_t i = 0; i < root->nr_ranks && !err; i++)
+		err = describe_rank(&s.rank[i], &root->rank[i]);
+	root->answer.bytes = snapshot_bytes(&s, &older);
 	report_clear();
-	err = job_destination_commit(root->destination, &s, &gone);
+	if (!err)
+		err = job_destination_commit(root->destination, &s, &gone);
+	for (uint32_t i = 0; i < root->nr_ranks; i++)
+		free(s.rank[i].older);
 	free(s.rank);
 	forget(root, gone);
 	if (!err)

@@ -19,6 +19,8 @@ struct root_settings {
 	/* Of checkpoints that a signal or the program asks for: */
 	const char *local;		/* folder on every node for the ranks' files, or NULL */
 	bool stand_still;		/* until all is written, instead of being copied */
+	bool incremental;		/* with files of the last one of the same name */
+	char **arguments;		/* of cr_checkpoint, for each rank; NULL-terminated, or NULL */
 	/* Of those that a signal or the interval asks for: */
 	const char *path;		/* absolute */
 	unsigned int keep;		/* snapshots */

@@ -40,7 +40,8 @@ struct root_rank {
 	uint32_t address_length;
 	struct wire_bookmark *bookmark;
 	size_t nr_bookmarks;
-	struct wire_synced file;
+	struct wire_synced *file;	/* that was written, and those that this needs; or NULL */
+	size_t nr_files;
 	struct wire_ask *asks;		/* a request of the application, or NULL */
 };
 
@@ -141,8 +142,14 @@ int bookmarks_send(struct root *root);
 void bookmarks_drop(struct root *root);
 
 /* ---- result.c ---- */
-/* Opens root->destination as the request says: 0 or -errno with a message. */
-int result_open(struct root *root, const struct job_request *request);
+/*
+ * Opens root->destination as the request says, which also gets the argument that tells the ranks
+ * where the last snapshot of this name has its files, if they may use them.  0 or -errno with a
+ * message.
+ */
+int result_open(struct root *root, struct job_request *request);
+/* A rank's files, as told by its daemon (WIRE_SYNCED): 0, -EPROTO or -ENOMEM. */
+int result_take(struct root_rank *r, const struct wire_header *h, const uint8_t *data);
 /* All files are complete: writes the manifest.  0 or -errno with a message. */
 int result_commit(struct root *root);
 /* Removes what was not committed. */

@@ -77,7 +77,7 @@ enum wire_type {
 	WIRE_DUMP,		/* root → daemon: struct wire_dump */
 	WIRE_DUMPED,		/* daemon → root: warnings, each with a newline */
 	WIRE_SYNC,		/* root → daemon */
-	WIRE_SYNCED,		/* daemon → root: struct wire_synced */
+	WIRE_SYNCED,		/* daemon → root: struct wire_synced[] */
 	WIRE_SIGNAL,		/* root → daemon: int32_t */
 	WIRE_CONTINUE,
 	WIRE_CONTINUED,
@@ -146,7 +146,8 @@ struct wire_copied {
 	uint32_t copied;	/* 0: no copy could be made, so the rank stood still until all was written */
 };
 
-struct wire_synced {			/* the rank's context file */
+/* The rank's context file; behind it those that it needs, the oldest first. */
+struct wire_synced {
 	uint64_t bytes;
 	uint64_t id;		/* in its head */
 };

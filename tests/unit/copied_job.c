@@ -62,27 +62,43 @@ void stage_wait_for(const char *name, int number)
 
 /* ---- cr_checkpoint -------------------------------------------------------------------------- */
 
-static int finish(int rank, const char *path)
+/* Links the file that is continued, if there is one in this folder; its size, or 0. */
+static off_t carry(const char *folder, int rank, const char *path)
+{
+	char from[4096], to[4096];
+	struct stat st;
+
+	snprintf(from, sizeof(from), "%s/rank.%d.ctx", folder ?: "/nonexistent", rank);
+	snprintf(to, sizeof(to), "%s.1", path);
+	return !stat(from, &st) && !link(from, to) ? st.st_size : 0;
+}
+
+static int finish(int rank, const char *path, const char *parents)
 {
 	struct stat st;
+	off_t older;
 
 	stage_wait_for("write", -1);
 	if (staged("full", rank)) {
 		puts("{\"event\":\"error\",\"code\":28,\"message\":\"the disk is full\"}");
 		return 28;
 	}
+	older = carry(parents, rank, path);
 	if (rename(staged_path("writing", rank), path) || stat(path, &st))
 		return 1;
 	if (staged("warns", rank))
 		puts("{\"event\":\"warning\",\"message\":\"a \\\"thing\\\" is lost\"}\n"
 		     "{\"event\":\"warning\",\"message\":\"another\"}");
-	printf("{\"event\":\"done\",\"bytes\":%d,\"id\":\"%016x\"}\n", (int)st.st_size, ID + rank);
+	printf("{\"event\":\"done\",\"bytes\":%d,\"id\":\"%016x\"", (int)st.st_size, ID + rank);
+	if (older)
+		printf(",\"older\":[{\"bytes\":%d,\"id\":\"%016x\"}]", (int)older, OLDER_ID + rank);
+	puts("}");
 	return 0;
 }
 
 int stage_be_cr_checkpoint(int argc, char **argv)
 {
-	const char *path = NULL;
+	const char *path = NULL, *parents = NULL;
 	bool copies = false;
 	char byte;
 	int rank;
@@ -93,12 +109,14 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 		if (!strcmp(argv[i], "--file"))
 			path = argv[i + 1];
 		copies = copies || !strcmp(argv[i], "--snapshot");
+		if (!strncmp(argv[i], "--parent-folder=", 16))
+			parents = argv[i] + 16;
 	}
 	if (!path || sscanf(strrchr(path, '/'), "/rank.%d.ctx", &rank) != 1)
 		return 1;
 	if (!copies) {
 		stage_mark("writing", rank);
-		return finish(rank, path);
+		return finish(rank, path, parents);
 	}
 	if (staged("refused", rank)) {
 		puts("{\"event\":\"error\",\"code\":95,\"message\":\"it uses io_uring\"}");
@@ -116,7 +134,7 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		return 1;
 	stage_mark("writing", rank);
-	return finish(rank, path);
+	return finish(rank, path, parents);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------ */
@@ -179,6 +197,7 @@ int request_connect(struct job_request *request)
 	assert_true(fd >= 0);
 	*request = (struct job_request){
 		.path = (char *)staged_path("saved.kcr", -1), .keep = 1, .snapshot = true,
+		.incremental = stage.incremental,
 	};
 	return fd;
 }

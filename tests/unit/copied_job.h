@@ -18,12 +18,14 @@
 
 #define RANKS	5		/* more than may be written at a time on a small machine */
 #define ID	0xabcdef00u	/* of the first rank's file */
+#define OLDER_ID 0xfedcba00u	/* of the one that it needs, if it continues one */
 
 extern struct stage {
 	char *folder;
 	pid_t node;			/* the daemon */
 	int rank_fd[RANKS];
 	uint32_t id;			/* of the checkpoint, as the ranks were told */
+	bool incremental;		/* what requests say */
 	/* The request that has come: */
 	int request_fd;
 	pthread_t client;

@@ -345,6 +345,30 @@ static void test_link(void **state)
 	assert_content("sub/image", "new");
 }
 
+/* Older files beside the new one: of the file that is open, whatever has its name by now. */
+static void test_beside(void **state)
+{
+	struct checkpoint_options o = options("sub/image", CHECKPOINT_ATOMIC);
+	struct destination *d;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir("sub", 0700), 0);
+	put("older", "older");
+	fd = open("older", O_RDONLY);
+	assert_int_equal(rename("older", "renamed"), 0);
+	put("older", "forged");
+	assert_int_equal(destination_open(&d, &o), 0);
+	assert_int_equal(destination_link(d, fd, "image.1"), 0);
+	assert_content("sub/image.1", "older");
+	assert_int_equal(destination_link(d, fd, "image.1"), -EEXIST);
+	destination_unlink(d, "image.1");
+	assert_int_equal(access("sub/image.1", F_OK), -1);
+	assert_content("renamed", "older");
+	destination_close(d);
+	close(fd);
+}
+
 /* In a folder that others may write to: root follows none of their links, and waits for nobody. */
 static void test_others(void **state)
 {
@@ -545,7 +569,7 @@ int main(void)
 		CASE(test_new_file), CASE(test_replace), CASE(test_noclobber_race),
 		CASE(test_backup), CASE(test_abandoned), CASE(test_leftover), CASE(test_two_runs),
 		CASE(test_exchanged), CASE(test_sync),
-		CASE(test_link), CASE(test_others), CASE(test_fifo_exchanged),
+		CASE(test_link), CASE(test_beside), CASE(test_others), CASE(test_fifo_exchanged),
 		CASE(test_exchanged_at_the_end),
 		CASE(test_folder_exchanged), CASE(test_special), CASE(test_refused),
 		CASE(test_descriptor_and_rewind), CASE(test_path),

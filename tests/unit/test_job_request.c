@@ -68,6 +68,25 @@ static void without_signal(void **state)
 	assert_int_equal(ask(NULL, NULL, &answer), -ECONNRESET);
 }
 
+static void sent_and_received(void **state)
+{
+	struct job_request request = { .path = strdup("/saved.kcr"), .keep = 2, .incremental = true }, got;
+	char *line;
+
+	(void)state;
+	for (int i = 0; i < JOB_MAX_ARGUMENTS; i++)
+		assert_int_equal(job_request_add(&request, "--full-every=3"), 0);
+	assert_int_equal(job_request_add(&request, "--nosync"), -E2BIG);
+	line = job_request_format(&request);
+	assert_int_equal(job_request_parse(line, &got), 0);
+	assert_true(got.incremental && !got.snapshot && got.keep == 2);
+	assert_int_equal(got.nr_arguments, JOB_MAX_ARGUMENTS);
+	assert_string_equal(got.argument[JOB_MAX_ARGUMENTS - 1], "--full-every=3");
+	free(line);
+	job_request_free(&request);
+	job_request_free(&got);
+}
+
 /* Complete is complete, whether mpirun survives the signal or not. */
 static void with_signal(void **state)
 {
@@ -174,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_signal), cmocka_unit_test(with_signal),
+		cmocka_unit_test(sent_and_received),
 		cmocka_unit_test(held_name), cmocka_unit_test(another_user),
 	};
 

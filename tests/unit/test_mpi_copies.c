@@ -112,8 +112,53 @@ static void not_read_back(void **state)
 	close(watch);
 	assert_int_equal(snapshot_load_one(staged_path("saved.kcr", -1), &s), 0);
 	for (uint32_t i = 0; i < RANKS; i++)
-		assert_int_equal(s->rank[i].id, ID + i);
+		assert_int_equal(s->rank[i].file.id, ID + i);
 	snapshot_free(s);
+}
+
+/* The older file of each rank that the snapshot has; rank 4 may have none. */
+static void has_older(uint32_t expected, bool rank_4)
+{
+	struct snapshot *s;
+	uint32_t elsewhere;
+
+	assert_int_equal(snapshot_load_one(staged_path("saved.kcr", -1), &s), 0);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		assert_int_equal(s->rank[i].nr_older, i < 4 || rank_4 ? expected : 0);
+		if (s->rank[i].nr_older)
+			assert_int_equal(s->rank[i].older[0].id, OLDER_ID + i);
+	}
+	assert_int_equal(snapshot_check(staged_path("saved.kcr", -1), s, NULL, &elsewhere), 0);
+	snapshot_free(s);
+}
+
+/*
+ * Ranks are told where the last snapshot has their files, if there is one and the request wants
+ * it, and what they need of these is in the manifest; a failure leaves the last one whole.
+ */
+static void continued(void **state)
+{
+	(void)state;
+	stage.incremental = true;
+	snapshot_is_saved();
+	has_older(0, false);
+	snapshot_is_saved();
+	has_older(1, true);
+	stage_mark("full", 2);
+	request_begins();
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	stage_mark("write", -1);
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);	/* it is cancelled */
+	request_ends(ENOSPC, "rank 2: the disk is full");
+	snapshot_stays();
+	has_older(1, true);
+	unlink(staged_path("full", 2));
+	unlink(staged_path("saved.kcr/rank.4.ctx", -1));
+	snapshot_is_saved();
+	has_older(1, false);
+	stage.incremental = false;
+	snapshot_is_saved();
+	has_older(0, false);
 }
 
 /* What is warned of while a rank is saved reaches the one who has asked. */
@@ -351,7 +396,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH_JOB(all_or_none), WITH_JOB(refused), WITH_JOB(checked_first),
 		WITH_JOB(once_each_way), WITH_JOB(not_read_back), WITH_JOB(warned),
-		WITH_JOB(not_copied), WITH_JOB(disk_is_full),
+		WITH_JOB(not_copied), WITH_JOB(disk_is_full), WITH_JOB(continued),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
 		WITH_JOB(asked_together),
