@@ -73,17 +73,15 @@ static off_t carry(const char *folder, int rank, const char *path)
 	return !stat(from, &st) && !link(from, to) ? st.st_size : 0;
 }
 
-static int finish(int rank, const char *path, const char *parents)
+static int finish(int rank, const char *path, off_t older)
 {
 	struct stat st;
-	off_t older;
 
 	stage_wait_for("write", -1);
 	if (staged("full", rank)) {
 		puts("{\"event\":\"error\",\"code\":28,\"message\":\"the disk is full\"}");
 		return 28;
 	}
-	older = carry(parents, rank, path);
 	if (rename(staged_path("writing", rank), path) || stat(path, &st))
 		return 1;
 	if (staged("warns", rank))
@@ -100,6 +98,7 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 {
 	const char *path = NULL, *parents = NULL;
 	bool copies = false;
+	off_t older;
 	char byte;
 	int rank;
 
@@ -114,9 +113,10 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 	}
 	if (!path || sscanf(strrchr(path, '/'), "/rank.%d.ctx", &rank) != 1)
 		return 1;
+	older = carry(parents, rank, path);
 	if (!copies) {
 		stage_mark("writing", rank);
-		return finish(rank, path, parents);
+		return finish(rank, path, older);
 	}
 	if (staged("refused", rank)) {
 		puts("{\"event\":\"error\",\"code\":95,\"message\":\"it uses io_uring\"}");
@@ -134,7 +134,7 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		return 1;
 	stage_mark("writing", rank);
-	return finish(rank, path, parents);
+	return finish(rank, path, older);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------ */

@@ -116,6 +116,23 @@ static void not_read_back(void **state)
 	snapshot_free(s);
 }
 
+/* Who writes the rank's file. */
+static pid_t writer_of(int rank)
+{
+	pid_t writer = 0;
+	FILE *in;
+
+	stage_wait_for("writing", rank);
+	while (!writer) {
+		in = fopen(staged_path("writing", rank), "r");
+		assert_non_null(in);
+		if (fscanf(in, "%d", &writer) != 1)
+			writer = 0;
+		fclose(in);
+	}
+	return writer;
+}
+
 /* The older file of each rank that the snapshot has; rank 4 may have none. */
 static void has_older(uint32_t expected, bool rank_4)
 {
@@ -153,6 +170,15 @@ static void continued(void **state)
 	snapshot_stays();
 	has_older(1, true);
 	unlink(staged_path("full", 2));
+	unlink(staged_path("write", -1));
+	unlink(staged_path("writing", 0));
+	request_begins();
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	kill(writer_of(0), SIGKILL);
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	request_ends(EIO, "rank 0: cr_checkpoint ended without a result");
+	snapshot_stays();
+	has_older(1, true);
 	unlink(staged_path("saved.kcr/rank.4.ctx", -1));
 	snapshot_is_saved();
 	has_older(1, false);
@@ -246,21 +272,13 @@ static void rank_and_disk(void **state)
 /* The request ends before all is written: what writes is ended, too. */
 static void withdrawn(void **state)
 {
-	pid_t writer = 0;
-	FILE *in;
+	pid_t writer;
 
 	(void)state;
 	snapshot_is_saved();
 	request_begins();
 	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
-	stage_wait_for("writing", 0);
-	while (!writer) {
-		in = fopen(staged_path("writing", 0), "r");
-		assert_non_null(in);
-		if (fscanf(in, "%d", &writer) != 1)
-			writer = 0;
-		fclose(in);
-	}
+	writer = writer_of(0);
 	shutdown(stage.request_fd, SHUT_RDWR);
 	assert_int_equal(pthread_join(stage.client, NULL), 0);
 	assert_int_equal(stage.result, -ECONNRESET);
