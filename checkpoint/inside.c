@@ -74,6 +74,8 @@ static int check_options(const struct checkpoint_options *o)
 		return refuse_name("--incremental=FILE");
 	if (o->chain_path)
 		return refuse_name("--chain-path");
+	if (o->parent_folder)
+		return refuse_name("--parent-folder");
 	if (o->backup)
 		return refuse_name("--backup=NAME");
 	return 0;
