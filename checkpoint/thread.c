@@ -3,17 +3,29 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "arch/xstate.h"
 #include "checkpoint/internal.h"
 #include "device/device.h"
 #include "report/report.h"
 
+/* What prctl(2) has set for it. */
+static void thread_settings(const struct kcr_thread *from, Kcr__Thread *t)
+{
+	t->has_tsc = from->flags & KCR_THREAD_NO_TSC;
+	t->tsc = PR_TSC_SIGSEGV;
+	t->has_mce_kill = from->flags & (KCR_THREAD_MCE_EARLY | KCR_THREAD_MCE_LATE);
+	t->mce_kill = from->flags & KCR_THREAD_MCE_EARLY ? PR_MCE_KILL_EARLY : PR_MCE_KILL_LATE;
+	t->has_io_flusher = t->io_flusher = from->flags & KCR_THREAD_IO_FLUSHER;
+}
+
 static int thread_state(const struct kcr_thread *from, Kcr__Thread *t)
 {
 	t->tid = from->tid;
 	t->sigmask = from->sigmask;
 	t->has_held = t->held = from->flags & KCR_THREAD_HELD;
+	thread_settings(from, t);
 	t->has_altstack_sp = t->has_altstack_size = t->has_altstack_flags = true;
 	t->altstack_sp = from->altstack_sp;
 	t->altstack_size = from->altstack_size;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "arch/address.h"
 #include "arch/xstate.h"
@@ -19,6 +20,7 @@
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
 #define AFFINITY_MAX		8192
+#define MDWE_MAX		3	/* both flags of PR_SET_MDWE */
 #define CLOCK_MAX		(INT64_MAX / 2)	/* ns */
 #define RECORD_PAGES		3	/* head and restart: libcr/record.h */
 #define VMA_KNOWN		((KCR_VMA_DROPPABLE << 1) - 1)
@@ -198,6 +200,9 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 {
 	if (!valid_pid(thread->tid))
 		return "impossible thread number";
+	if ((thread->has_tsc && thread->tsc != PR_TSC_SIGSEGV && thread->tsc != PR_TSC_ENABLE) ||
+	    thread->mce_kill > PR_MCE_KILL_DEFAULT)
+		return "thread with unknown settings";
 	if (thread->n_reg != KCR_NR_REGS)
 		return "thread with a wrong number of registers";
 	if (thread->restart &&
@@ -296,6 +301,8 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		return "process with another one's address space";
 	if (p->has_clocks && (!p->clocks || p->clocks > preamble->n_clocks))
 		return "process with unknown clocks";
+	if (p->mdwe > MDWE_MAX)
+		return "process with unknown settings";
 	if (p->n_action && p->n_action != SIGNALS)
 		return "process with a wrong number of signal handlers";
 	for (i = 0; i < p->n_thread && !wrong; i++)

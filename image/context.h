@@ -47,6 +47,7 @@ enum context_section {
 #define CONTEXT_HAS_OWN_THREADS	(1ull << 3)	/* threads with credentials or a folder of their own */
 #define CONTEXT_HAS_SECCOMP	(1ull << 4)	/* threads with seccomp filters, or strict mode */
 #define CONTEXT_HAS_KEYS	(1ull << 5)	/* protection keys of memory */
+#define CONTEXT_HAS_SETTINGS	(1ull << 6)	/* of prctl(2): MDWE, or of threads */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

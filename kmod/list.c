@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/dumpable.h"
+#include "compat/mm.h"
 #include "compat/task.h"
 #include "ioctl.h"
 #include "park.h"
@@ -68,6 +69,14 @@ static u32 process_flags(struct kcr_member *member)
 	return flags;
 }
 
+static u32 mdwe_flags(const struct mm_struct *mm)
+{
+	bool refused, own;
+
+	kcr_mm_mdwe(mm, &refused, &own);
+	return (refused ? KCR_PROCESS_MDWE : 0) | (own ? KCR_PROCESS_MDWE_OWN : 0);
+}
+
 /* list_lock held; false if the process died. */
 static bool describe(struct kcr_member *member, struct kcr_process *process,
 		     struct sharing *sharing)
@@ -80,7 +89,7 @@ static bool describe(struct kcr_member *member, struct kcr_process *process,
 	task = parked->task;
 	memset(process, 0, sizeof(*process));
 	process->pid = pid_vnr(member->pid);
-	process->flags = process_flags(member);
+	process->flags = process_flags(member) | mdwe_flags(member->mm);
 	list_for_each_entry(parked, &member->threads, node)
 		process->nr_threads += kcr_parked_rests(parked);
 	process->exit_signal = member->leader->exit_signal;

@@ -42,6 +42,20 @@ static u32 read_securebits(struct task_struct *task)
 	return securebits;
 }
 
+/* What prctl(2) has set for it. */
+static u32 read_settings(struct task_struct *task)
+{
+	const unsigned int flusher = PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE;
+	unsigned int flags = READ_ONCE(task->flags);
+	u32 settings = kcr_tsc_is_off(task) ? KCR_THREAD_NO_TSC : 0;
+
+	if (flags & PF_MCE_PROCESS)
+		settings |= flags & PF_MCE_EARLY ? KCR_THREAD_MCE_EARLY : KCR_THREAD_MCE_LATE;
+	if ((flags & flusher) == flusher)
+		settings |= KCR_THREAD_IO_FLUSHER;
+	return settings;
+}
+
 static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 {
 	struct task_struct *task = parked->task;
@@ -50,6 +64,7 @@ static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 	lockdep_assert_held(&parked->job->list_lock);
 	memset(record, 0, sizeof(*record));
 	record->tid = task_pid_vnr(task);
+	record->flags = read_settings(task);
 	if (parked->state == KCR_STOPPED)
 		record->flags |= KCR_THREAD_STOPPED;
 	if (kcr_client_holds(parked->job, parked->member->pid, task, KCR_ANSWER_FREE_RESTART))

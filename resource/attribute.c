@@ -3,7 +3,8 @@
  * The attributes of a process, in the order in which they are rebuilt.  Two
  * rules determine it: what needs privileges comes before `credentials`, which
  * drops them; what a change of credentials resets (the parent-death signal)
- * comes after it.  Limits are raised first and lowered last.
+ * comes after it.  Limits are raised first and lowered last.  No memory becomes executable
+ * after `mdwe`.
  */
 #include "resource/attribute.h"
 
@@ -17,6 +18,7 @@ const struct attribute *const attributes[] = {
 	&attribute_personality,
 	&attribute_sched,
 	&attribute_membarrier,
+	&attribute_thread_settings,
 	&attribute_seccomp,
 	&attribute_credentials,
 	&attribute_prctl,
@@ -24,5 +26,6 @@ const struct attribute *const attributes[] = {
 	&attribute_pending,
 	&attribute_timer,
 	&attribute_rlimit,
+	&attribute_mdwe,
 	NULL,
 };

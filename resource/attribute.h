@@ -16,6 +16,7 @@
 
 extern const struct attribute attribute_credentials;
 extern const struct attribute attribute_cwd;
+extern const struct attribute attribute_mdwe;
 extern const struct attribute attribute_membarrier;
 extern const struct attribute attribute_name;
 extern const struct attribute attribute_namespace;
@@ -29,6 +30,7 @@ extern const struct attribute attribute_seccomp;
 extern const struct attribute attribute_sigaction;
 extern const struct attribute attribute_terminal;
 extern const struct attribute attribute_thread_folder;
+extern const struct attribute attribute_thread_settings;
 extern const struct attribute attribute_timer;
 
 /* Writes text to /proc/self/NAME; 0 or -errno. */

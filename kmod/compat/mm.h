@@ -3,7 +3,7 @@
  * The kernel's memory interfaces in the version this is built for: walking a
  * process's VMAs, getting pages of another address space, names of flags that
  * are newer than the oldest supported kernel (5.10).
- * Used by mm.c, vma.c, scan.c and pages.c only.
+ * Used by mm.c, list.c, vma.c, scan.c and pages.c only.
  */
 #ifndef KCR_COMPAT_MM_H
 #define KCR_COMPAT_MM_H
@@ -49,6 +49,31 @@
 #else
 #define KCR_HAVE_SECRETMEM	0
 #endif
+
+/* 6.3: PR_SET_MDWE (b507808ebce2), with one more flag from 6.6 on; before, there was none. */
+#ifdef MMF_HAS_MDWE_MASK
+#define KCR_HAVE_MDWE		1
+#else
+#define KCR_HAVE_MDWE		0
+#endif
+/* 6.18: flags of an mm are read by functions. */
+#define KCR_HAVE_MM_FLAGS_TEST	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
+
+/* May memory be made executable that was not (*refused: no), and is that inherited (*own: no)? */
+static inline void kcr_mm_mdwe(const struct mm_struct *mm, bool *refused, bool *own)
+{
+	*refused = false;
+	*own = false;
+#if KCR_HAVE_MDWE && KCR_HAVE_MM_FLAGS_TEST
+	*refused = mm_flags_test(MMF_HAS_MDWE, mm);
+	*own = mm_flags_test(MMF_HAS_MDWE_NO_INHERIT, mm);
+#elif KCR_HAVE_MDWE
+	*refused = test_bit(MMF_HAS_MDWE, &mm->flags);
+#ifdef MMF_HAS_MDWE_NO_INHERIT
+	*own = test_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags);
+#endif
+#endif
+}
 
 static inline bool kcr_vma_is_secret(const struct vm_area_struct *vma)
 {

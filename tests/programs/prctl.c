@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What prctl(2) and files of /proc/self set: name, child subreaper, huge pages,
- * timer slack, parent-death signal, dumpable, core dump filter, OOM score.
+ * timer slack, parent-death signal, dumpable, core dump filter, OOM score; what only the
+ * module tells: time stamp counter, memory errors, writing out of memory, MDWE.
  */
 #include <signal.h>
 #include <sys/prctl.h>
 
 #include "check.h"
+
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER	57
+#define PR_GET_IO_FLUSHER	58
+#endif
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE		65
+#define PR_GET_MDWE		66
+#endif
+#define MDWE_ALL		3	/* refused, and not for children */
 
 static void put(const char *path, const char *text)
 {
@@ -26,6 +37,7 @@ static long get(const char *path, int base)
 int main(int argc, char **argv)
 {
 	char name[16];
+	bool has_mdwe;
 	int value;
 
 	check_begin(argc, argv);
@@ -37,8 +49,16 @@ int main(int argc, char **argv)
 	put("/proc/self/coredump_filter", "0x21");
 	put("/proc/self/oom_score_adj", "321");
 	NEED(!prctl(PR_SET_DUMPABLE, argc > 3 ? atoi(argv[3]) : 1, 0, 0, 0));
+	NEED(!prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
+	NEED(!prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0));
+	NEED(geteuid() || !prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0));
+	has_mdwe = !prctl(PR_SET_MDWE, MDWE_ALL, 0, 0, 0);	/* Linux 6.6 */
 	check_ready();
 	check_wait();
+	CHECK(!prctl(PR_GET_TSC, &value) && value == PR_TSC_SIGSEGV);
+	CHECK(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0) == PR_MCE_KILL_EARLY);
+	CHECK(geteuid() || prctl(PR_GET_IO_FLUSHER, 0, 0, 0, 0) == 1);
+	CHECK(!has_mdwe || prctl(PR_GET_MDWE, 0, 0, 0, 0) == MDWE_ALL);
 	CHECK(!prctl(PR_GET_NAME, name) && !strcmp(name, "a ) (name\\"));
 	CHECK(!prctl(PR_GET_CHILD_SUBREAPER, &value) && value == 1);
 	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "image/context.h"
@@ -245,6 +246,22 @@ static void clocks(void **state)
 	s.preamble.n_clocks = 0;
 }
 
+static void settings(void **state)
+{
+	Kcr__Thread *t = process(0)->thread[0];
+
+	(void)state;
+	process(0)->has_mdwe = t->has_tsc = t->has_mce_kill = true;
+	t->tsc = PR_TSC_SIGSEGV;
+	process(0)->mdwe = 3;
+	expect(NULL);
+	REFUSED(t->tsc, 3, "unknown settings");
+	REFUSED(t->mce_kill, 3, "unknown settings");
+	REFUSED(process(0)->mdwe, 4, "unknown settings");
+	process(0)->has_mdwe = t->has_tsc = t->has_mce_kill = false;
+	process(0)->mdwe = t->tsc = 0;
+}
+
 static void areas(void **state)
 {
 	Kcr__Vma **vma = process(0)->mm->vma;
@@ -357,6 +374,7 @@ int main(void)
 		cmocka_unit_test(threads),
 		cmocka_unit_test(filters),
 		cmocka_unit_test(clocks),
+		cmocka_unit_test(settings),
 		cmocka_unit_test(areas),
 		cmocka_unit_test(address_spaces),
 		cmocka_unit_test(descriptors),

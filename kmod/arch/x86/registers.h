@@ -19,6 +19,12 @@ u32 kcr_xstate_size(void);
 int kcr_registers_read(struct task_struct *task, u64 *regs);
 int kcr_xstate_read(struct task_struct *task, void *xstate);
 
+/* Has it given up reading the time stamp counter (PR_SET_TSC)? */
+static inline bool kcr_tsc_is_off(struct task_struct *task)
+{
+	return test_tsk_thread_flag(task, TIF_NOTSC);
+}
+
 /* May the calling thread run on with these?  0 or -EINVAL. */
 int kcr_registers_check(const u64 *regs);
 /* Sets them, for the return to user mode; xstate is not changed. */

@@ -97,6 +97,8 @@ struct kcr_park {
 #define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) has reported it */
 #define KCR_PROCESS_TRACER	(1 << 7)	/* it debugs others */
 #define KCR_PROCESS_LEADERLESS	(1 << 8)	/* its first thread has ended, others run */
+#define KCR_PROCESS_MDWE	(1 << 9)	/* PR_SET_MDWE */
+#define KCR_PROCESS_MDWE_OWN	(1 << 10)	/* … with PR_MDWE_NO_INHERIT */
 
 /* Ids are equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
@@ -142,6 +144,10 @@ struct kcr_restart_block {
 
 #define KCR_THREAD_STOPPED	(1 << 0)	/* was in a group stop */
 #define KCR_THREAD_HELD		(1 << 1)	/* is to wait for callbacks at a restart */
+#define KCR_THREAD_NO_TSC	(1 << 2)	/* PR_SET_TSC: PR_TSC_SIGSEGV */
+#define KCR_THREAD_MCE_EARLY	(1 << 3)	/* PR_MCE_KILL_SET: PR_MCE_KILL_EARLY */
+#define KCR_THREAD_MCE_LATE	(1 << 4)	/* … PR_MCE_KILL_LATE */
+#define KCR_THREAD_IO_FLUSHER	(1 << 5)	/* PR_SET_IO_FLUSHER */
 
 /*
  * One thread.  The registers are ready to run: an interrupted system call is
