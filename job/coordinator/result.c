@@ -68,7 +68,7 @@ int result_take(struct root_rank *r, const struct wire_header *h, const uint8_t 
 	return 0;
 }
 
-/* Takes the list over. */
+/* Of the rank's files; out->older is to be freed. */
 static int describe_rank(struct snapshot_rank *out, struct root_rank *r)
 {
 	out->node = r->home->name;
