@@ -12,11 +12,12 @@
 #include "batch/metrics.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
+#include "util/choices.h"
 #include "util/usage.h"
 
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
-	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT,
+	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
 	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
 };
@@ -35,6 +36,7 @@ static const struct option long_options[] = {
 	{ "keep-at-end", no_argument, NULL, OPT_KEEP_AT_END },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
+	{ "compress", required_argument, NULL, OPT_COMPRESS },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "max-restarts", required_argument, NULL, OPT_MAX_RESTARTS },
 	{ "pids", required_argument, NULL, OPT_PIDS },
@@ -72,6 +74,7 @@ static const char usage_text[] =
 	"      --keep-at-end        and stay when the command has succeeded\n"
 	"      --verify             read each one again before it counts\n"
 	"      --snapshot           let the program run while its memory is written\n"
+	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"Then:\n"
 	"      --exit-code=N        end with N after a save that ends the program (85)\n"
@@ -216,6 +219,8 @@ static int parse_one(int option, const char *value, struct options *o)
 		return 0;
 	case OPT_NAME:
 		return parse_name(value, o);
+	case OPT_COMPRESS:
+		return choice_compression(value, &o->compression);
 	case OPT_KEEP:
 		return parse_number("keep", value, 1, 1000000, &o->keep);
 	case OPT_MAX_RESTARTS:

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "batch/scheduler.h"
+#include "image/compression.h"
 
 #define EXIT_SAVED		85	/* by default: saved after a warning */
 #define EXIT_FOLDER		73	/* the folder cannot be used */
@@ -34,6 +35,8 @@ struct options {
 	bool quiet, verbose;
 	const struct scheduler *scheduler;	/* whose job this is, or NULL */
 	const struct scheduler *requeue;	/* to be asked for another run, or NULL */
+
+	struct compression compression;	/* of the checkpoints */
 
 	const char *prometheus;		/* file for the metrics, or NULL */
 

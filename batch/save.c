@@ -126,6 +126,7 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
 		.signal = signal, .snapshot = !mpi && r->options->snapshot,
 		.skip_unsupported = r->options->skip_unsupported,
+		.compression = r->options->compression,
 	};
 	struct checkpoint_result result;
 	int err;

@@ -17,10 +17,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "device/device.h"
+#include "image/chooser.h"
+#include "image/pages.h"
 #include "proc/clock.h"
 #include "proc/handle.h"
 #include "report/report.h"
@@ -116,6 +119,7 @@ static int finish(struct checkpoint *c)
 	c->result->nr_unwritten = increment_unwritten(c->increment);
 	c->result->nr_pages -= c->result->nr_unchanged;
 	increment_list_older(c->increment, c->result);
+	c->result->target_rate = memory_target_rate(c);
 	start = now_ns();
 	if (!err)
 		err = destination_sync(c->destination);
@@ -129,6 +133,7 @@ static int attempt_begin(struct checkpoint *c)
 {
 	c->attempt = (struct attempt){ .job = -1 };
 	c->result->nr_pages = 0;
+	memset(c->result->compression, 0, sizeof(c->result->compression));
 	increment_again(c->increment);
 	c->attempt.job = device_open(&c->attempt.info);
 	return c->attempt.job < 0 ? c->attempt.job : 0;
@@ -143,6 +148,7 @@ static void attempt_end(struct checkpoint *c)
 	}
 	describe_free(&c->attempt.description);
 	context_writer_free(c->attempt.writer);
+	chooser_free(c->attempt.chooser);
 	if (c->attempt.members.handle)
 		handles_close(c->attempt.members.handle, c->attempt.members.count);
 	free(c->attempt.members.process);
@@ -167,6 +173,8 @@ static int attempt_run(struct checkpoint *c)
 	int err = context_writer_new(&c->attempt.writer, c->destination->fd,
 				     increment_features(c->increment));
 
+	if (!err && o->compression.adaptive)
+		err = chooser_new(&c->attempt.chooser, c->destination->fd, pages_processors());
 	if (!err)
 		err = describe_host(c);
 	if (err)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "image/context.h"
+#include "image/compression.h"
 
 /* Which processes; the values are those of CR_SCOPE_*. */
 enum checkpoint_scope {
@@ -68,7 +68,7 @@ struct checkpoint_options {
 	unsigned int save;		/* CHECKPOINT_SAVE_* */
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;
-	enum context_compression compression;
+	struct compression compression;
 	bool incremental;		/* save tables, and only what differs from a parent */
 	enum checkpoint_changes changes;
 	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
@@ -121,6 +121,8 @@ struct checkpoint_result {
 	uint64_t nr_pages;
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
+	struct compression_count compression[CONTEXT_COMPRESSIONS];	/* of pages, by kind */
+	double target_rate;		/* bytes/s that the destination takes, if that was measured; 0 */
 	uint64_t bytes;			/* of the context file */
 	uint64_t id;			/* … in its head, chosen at random */
 	size_t nr_older;		/* files that an increment needs, */

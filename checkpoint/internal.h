@@ -13,6 +13,7 @@
 #include "proc/time_namespace.h"
 #include "resource/resource.h"
 
+struct chooser;			/* image/chooser.h */
 struct forward;			/* forward.c */
 struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
@@ -71,6 +72,7 @@ struct attempt {
 	struct clients clients;
 	struct description description;
 	struct context_writer *writer;
+	struct chooser *chooser;	/* of adaptive compression; NULL: it is not wanted */
 	bool snapshot;			/* memory is read from copies */
 	bool announced;			/* the caller was told that the processes run again */
 	uint64_t written_bytes;		/* of memory, for progress */
@@ -288,5 +290,7 @@ void opened_free(struct checkpoint *c);
 /* Writes the early regions or all others, from the snapshot or the processes. */
 int memory_write(struct checkpoint *c, bool early, bool snapshot);
 bool memory_has_early(const struct checkpoint *c);
+/* Bytes/s that the destination has taken; 0: not measured. */
+double memory_target_rate(const struct checkpoint *c);
 
 #endif /* KCR_CHECKPOINT_INTERNAL_H */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "device/device.h"
+#include "image/chooser.h"
 #include "image/pages.h"
 #include "report/report.h"
 
@@ -278,6 +279,25 @@ bool memory_has_early(const struct checkpoint *c)
 	return false;
 }
 
+double memory_target_rate(const struct checkpoint *c)
+{
+	double cost = c->attempt.chooser ? rate_cost(chooser_rate(c->attempt.chooser)) : 0;
+
+	return cost > 0 ? 1e9 / cost : 0;
+}
+
+/*
+ * While the processes stand still and are to go on, only the page cache keeps them waiting;
+ * else, the disk is waited for in the end.
+ */
+static void pace(const struct checkpoint *c, bool snapshot)
+{
+	const struct checkpoint_options *o = c->options;
+
+	if (c->attempt.chooser)
+		rate_pace(chooser_rate(c->attempt.chooser), o->sync && (snapshot || o->signal));
+}
+
 int memory_write(struct checkpoint *c, bool early, bool snapshot)
 {
 	static const struct page_source_ops ops = { .next = next, .load = load, .send = send };
@@ -292,9 +312,11 @@ int memory_write(struct checkpoint *c, bool early, bool snapshot)
 	pages->early = early;
 	pages->snapshot = snapshot;
 	context_page_sink(&sink, c->attempt.writer);
+	pace(c, snapshot);
 	err = pages_move(&(struct pages_flow) {
 		.source = &pages->source, .sink = &sink.sink, .work = PAGES_ENCODE,
-		.compression = c->options->compression, .sieve = increment_sieve(c->increment),
+		.compression = c->options->compression, .chooser = c->attempt.chooser,
+		.count = c->result->compression, .sieve = increment_sieve(c->increment),
 		.progress = progress, .progress_arg = c,
 	});
 	free(pages);

@@ -61,7 +61,7 @@ int merge_write(struct context_reader *last, const struct context *context,
 		err = copy_contents(w, last);
 	if (!err)
 		err = chain_move(&(struct pages_flow) {
-			.sink = &sink.sink, .work = PAGES_RECODE, .compression = compression,
+			.sink = &sink.sink, .work = PAGES_RECODE, .compression.kind = compression,
 		}, last, chain);
 	if (!err)
 		err = context_writer_finish(w);

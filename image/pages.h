@@ -12,7 +12,10 @@
 #ifndef KCR_IMAGE_PAGES_H
 #define KCR_IMAGE_PAGES_H
 
+#include "image/compression.h"
 #include "image/context.h"
+
+struct chooser;
 
 struct page_source {
 	const struct page_source_ops *ops;
@@ -27,8 +30,8 @@ struct page_source_ops {
 	int (*next)(struct page_source *source, struct context_chunk *chunk);
 	/*
 	 * Its data into `buffer`, of CONTEXT_CHUNK_BYTES.  From a file: as stored, with
-	 * their checksum in *sum; from a process *sum is not set.  Nothing if it is
-	 * `unwritten`: then it is for the sieve.
+	 * their checksum in *sum; from a process *sum is not set, and the chunk may be a
+	 * part of the last one.  Nothing if it is `unwritten`: then it is for the sieve.
 	 */
 	int (*load)(struct page_source *source, const struct context_chunk *chunk, void *buffer,
 		    uint64_t *sum);
@@ -102,7 +105,9 @@ struct pages_flow {
 	struct page_source *source;
 	struct page_sink *sink;
 	enum pages_work work;
-	enum context_compression compression;	/* for ENCODE and RECODE */
+	struct compression compression;	/* for ENCODE and RECODE */
+	struct chooser *chooser;	/* chooses it instead; for ENCODE; or NULL */
+	struct compression_count *count;	/* for ENCODE and RECODE: added to, by kind; or NULL */
 	/* Or NULL.  Chunks that go directly from a file to the module do not pass it. */
 	struct page_sieve *sieve;
 	/* Called after each chunk with its number of pages; or NULL. */
@@ -112,6 +117,9 @@ struct pages_flow {
 
 /* Moves all chunks.  After an error the sink may have received some of them. */
 int pages_move(const struct pages_flow *flow);
+
+/* How many processors work on them. */
+unsigned int pages_processors(void);
 
 /* ---- a context file as source or sink: file_pages.c --------------------------------- */
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page pipeline.  A ring of slots, each with one chunk: the caller's thread
+ * The page pipeline.  A ring of slots (slot.h), each with one chunk: the caller's thread
  * loads them from the source, workers sift, encode or decode them, and the caller's
  * thread passes the oldest one to the sink when it needs a slot or finishes.  So
  * memory is bounded by the number of slots, and the sink gets the chunks in the
  * order of the source; unless it does not mind: then the worker passes each on, so that
  * loading and storing go on at the same time.  The threads are created when a chunk first
  * needs them.
+ *
+ * With adaptive compression (chooser.h) a chunk that is not to be compressed may still go the
+ * direct way: then those before it have to be stored first, so that it waits for some of its
+ * kind.  Now and then a part of a chunk is stored with nothing else going on.
  */
 #include "image/pages.h"
 
@@ -16,27 +20,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-#include "image/codec.h"
+#include "image/chooser.h"
+#include "image/slot.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define MAX_WORKERS	4
-
-enum slot_state { SLOT_FREE, SLOT_FULL, SLOT_TAKEN, SLOT_DONE };
-
-struct slot {
-	enum slot_state state;
-	struct context_chunk chunk;
-	struct kcr_run run[CONTEXT_CHUNK_RUNS];
-	struct page_table table;
-	bool keep[CONTEXT_CHUNK_PAGES];
-	void *loaded, *worked;		/* CONTEXT_CHUNK_BYTES each */
-	struct codec *codec;
-	bool stored;			/* by the worker, or that failed */
-	int error;
-	const char *wrong;		/* what is wrong with the data, or NULL */
-};
+#define MANY_RAW	4	/* in a row: it is worth while to wait for the chunks before */
 
 struct pipeline {
 	const struct pages_flow *flow;
@@ -46,105 +37,24 @@ struct pipeline {
 	bool end;
 	unsigned int next_put, next_store;	/* count chunks; slot = count % nr_slots */
 	unsigned int nr_slots, nr_workers;
+	unsigned int nr_raw;		/* chunks in a row that were not to be compressed */
+	bool alone;			/* no worker has anything to do meanwhile */
 	struct slot slot[MAX_WORKERS + 1];
 	pthread_t worker[MAX_WORKERS];
 };
 
 /* ---- workers ----------------------------------------------------------------------- */
 
-static int encode(const struct pages_flow *flow, struct slot *slot)
+/* Around what is written to the destination. */
+static void begin_measure(const struct pages_flow *flow, bool alone)
 {
-	struct context_chunk *chunk = &slot->chunk;
-	void *out = chunk->data == slot->worked ? slot->loaded : slot->worked;
-	ssize_t length = 0;
-
-	if (flow->compression != CONTEXT_RAW && chunk->length)
-		length = codec_compress(slot->codec, flow->compression, chunk->data,
-					chunk->length, out);
-	if (length < 0)
-		return length;
-	if (length) {
-		chunk->compression = flow->compression;
-		chunk->data = out;
-		chunk->length = length;
-	}
-	chunk->sum = XXH64(chunk->data, chunk->length, 0);
-	return 0;
+	if (flow->chooser)
+		rate_begin(chooser_rate(flow->chooser), alone);
 }
 
-static int decode(struct slot *slot)
+static int end_measure(const struct pages_flow *flow, uint64_t bytes)
 {
-	struct context_chunk *chunk = &slot->chunk;
-	size_t length = chunk->nr_pages * CONTEXT_PAGE;
-	int err;
-
-	if (!chunk->picked && XXH64(chunk->data, chunk->length, 0) != chunk->sum) {
-		slot->wrong = "wrong checksum of the data";
-		return -EINVAL;
-	}
-	if (chunk->compression == CONTEXT_RAW)
-		return 0;
-	err = codec_decompress(slot->codec, chunk->compression, chunk->data, chunk->length,
-			       slot->worked, length);
-	if (err == -EINVAL)
-		slot->wrong = "malformed compression";
-	chunk->compression = CONTEXT_RAW;
-	chunk->data = slot->worked;
-	chunk->length = length;
-	return err;
-}
-
-/* Moves the pages that are kept together, and adapts the runs. */
-static void compact(struct slot *slot)
-{
-	struct context_chunk *chunk = &slot->chunk;
-	char *pages = (void *)chunk->data;
-	size_t from = 0, to = 0, nr_runs = 0;
-	struct kcr_run old[CONTEXT_CHUNK_RUNS], *last = NULL;
-
-	memcpy(old, slot->run, chunk->nr_runs * sizeof(*old));
-	for (size_t i = 0; i < chunk->nr_runs; i++) {
-		for (uint64_t k = 0; k < old[i].nr_pages; k++, from++) {
-			uint64_t address = old[i].address + k * CONTEXT_PAGE;
-
-			if (!slot->keep[from])
-				continue;
-			if (from != to)
-				memcpy(pages + to * CONTEXT_PAGE, pages + from * CONTEXT_PAGE,
-				       CONTEXT_PAGE);
-			to++;
-			if (!last || last->address + last->nr_pages * CONTEXT_PAGE != address) {
-				last = &slot->run[nr_runs++];
-				*last = (struct kcr_run){ .address = address };
-			}
-			last->nr_pages++;
-		}
-	}
-	chunk->nr_runs = nr_runs;
-	chunk->nr_pages = to;
-	chunk->nr_superseded = 0;
-	chunk->length = to * CONTEXT_PAGE;
-}
-
-static int sift(const struct pages_flow *flow, struct slot *slot)
-{
-	struct page_table *t = &slot->table;
-	int err;
-
-	memset(slot->keep, true, slot->chunk.nr_pages);
-	t->table = (struct context_table){
-		.pid = slot->chunk.pid, .runs = t->run, .hash = t->hash, .owner = t->owner,
-	};
-	err = flow->sieve->ops->sift(flow->sieve, &slot->chunk, slot->keep, t);
-	if (err == -EINVAL)
-		slot->wrong = "wrong checksum of a page";
-	if (err)
-		return err;
-	if (t->table.nr_pages)
-		slot->chunk.table = &t->table;
-	if (memchr(slot->keep, 0, slot->chunk.nr_pages))
-		compact(slot);
-	return 0;
+	return flow->chooser ? rate_end(chooser_rate(flow->chooser), bytes) : 0;
 }
 
 static int store(struct pipeline *p, const struct slot *slot)
@@ -155,7 +65,10 @@ static int store(struct pipeline *p, const struct slot *slot)
 	if (!slot->chunk.nr_pages && !slot->chunk.table)
 		return 0;
 	pthread_mutex_lock(&p->storing);
+	begin_measure(p->flow, p->alone);
 	err = sink->ops->store(sink, &slot->chunk);
+	if (!err)
+		err = end_measure(p->flow, slot->chunk.length);
 	pthread_mutex_unlock(&p->storing);
 	return err;
 }
@@ -163,12 +76,8 @@ static int store(struct pipeline *p, const struct slot *slot)
 static void work_at(struct pipeline *p, struct slot *slot)
 {
 	const struct pages_flow *flow = p->flow;
-	int err = flow->work == PAGES_ENCODE ? 0 : decode(slot);
+	int err = slot_work(slot, flow);
 
-	if (!err && flow->sieve)
-		err = sift(flow, slot);
-	if (!err && flow->work != PAGES_DECODE)
-		err = encode(flow, slot);
 	slot->stored = !err && flow->sink->ops->unordered;
 	slot->error = slot->stored ? store(p, slot) : err;
 }
@@ -210,7 +119,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static unsigned int usable_processors(void)
+unsigned int pages_processors(void)
 {
 	cpu_set_t set;
 
@@ -235,20 +144,13 @@ static void start_threads(struct pipeline *p)
 
 static int start_workers(struct pipeline *p)
 {
-	int err = 0;
-
-	p->nr_slots = usable_processors() + 1;
+	p->nr_slots = pages_processors() + 1;
 	for (unsigned int i = 0; i < p->nr_slots; i++) {
-		struct slot *slot = &p->slot[i];
+		int err = slot_init(&p->slot[i]);
 
-		slot->codec = codec_new();
-		slot->loaded = malloc(CONTEXT_CHUNK_BYTES);
-		slot->worked = malloc(CONTEXT_CHUNK_BYTES);
-		if (!slot->codec || !slot->loaded || !slot->worked)
-			err = -ENOMEM;
+		if (err)
+			return report_errno(err, "buffers for pages");
 	}
-	if (err)
-		return report_errno(err, "buffers for pages");
 	start_threads(p);
 	return 0;
 }
@@ -261,11 +163,8 @@ static void stop_workers(struct pipeline *p)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < p->nr_workers; i++)
 		pthread_join(p->worker[i], NULL);
-	for (unsigned int i = 0; i < p->nr_slots; i++) {
-		codec_free(p->slot[i].codec);
-		free(p->slot[i].loaded);
-		free(p->slot[i].worked);
-	}
+	for (unsigned int i = 0; i < p->nr_slots; i++)
+		slot_free(&p->slot[i]);
 }
 
 /* ---- the caller's thread ----------------------------------------------------------- */
@@ -276,6 +175,29 @@ static int explain(const struct pages_flow *flow, const struct slot *slot)
 		return flow->source->ops->damaged(flow->source, &slot->chunk, slot->wrong);
 	return report_errno(slot->error, flow->work == PAGES_ENCODE ? "cannot compress memory" :
 			    "cannot decompress memory");
+}
+
+static void count(const struct pages_flow *flow, enum context_compression kind, uint64_t bytes,
+		  uint64_t stored)
+{
+	if (!flow->count || !bytes)
+		return;
+	flow->count[kind].chunks++;
+	flow->count[kind].bytes += bytes;
+	flow->count[kind].stored += stored;
+}
+
+/* What has come of a chunk that was stored. */
+static void account(const struct pages_flow *flow, const struct slot *slot)
+{
+	const struct context_chunk *chunk = &slot->chunk;
+
+	if (flow->work == PAGES_DECODE)
+		return;
+	count(flow, chunk->compression, slot->length, chunk->length);
+	if (flow->chooser)
+		chooser_compressed(flow->chooser, &slot->choice, slot->length,
+				   chunk->compression ? chunk->length : 0, slot->ns);
 }
 
 /* Waits for the oldest chunk and passes it to the sink, if the worker has not. */
@@ -292,6 +214,8 @@ static int store_oldest(struct pipeline *p)
 		err = slot->error;
 	else
 		err = slot->error ? explain(p->flow, slot) : store(p, slot);
+	if (!err)
+		account(p->flow, slot);
 	pthread_mutex_lock(&p->lock);
 	slot->state = SLOT_FREE;
 	p->next_store++;
@@ -300,17 +224,25 @@ static int store_oldest(struct pipeline *p)
 }
 
 /* Copies the chunk to the slot and loads its data. */
-static int load(struct page_source *source, const struct context_chunk *chunk, struct slot *slot)
+static int load(const struct pages_flow *flow, const struct context_chunk *chunk, struct slot *slot)
 {
+	struct page_source *source = flow->source;
+	uint64_t start = now_ns();
+	int err;
+
 	slot->chunk = *chunk;
 	slot->chunk.runs = memcpy(slot->run, chunk->runs, chunk->nr_runs * sizeof(*chunk->runs));
 	slot->chunk.data = slot->loaded;
 	slot->error = 0;
 	slot->wrong = NULL;
-	return source->ops->load(source, chunk, slot->loaded, &slot->chunk.sum);
+	err = source->ops->load(source, chunk, slot->loaded, &slot->chunk.sum);
+	if (!err && flow->chooser && chunk->length)
+		chooser_loaded(flow->chooser, chunk->length, now_ns() - start);
+	return err;
 }
 
-static int put(struct pipeline *p, const struct context_chunk *chunk)
+static int put(struct pipeline *p, const struct context_chunk *chunk,
+	       const struct chooser_choice *choice)
 {
 	struct slot *slot;
 	int err = p->nr_slots ? 0 : start_workers(p);
@@ -320,9 +252,10 @@ static int put(struct pipeline *p, const struct context_chunk *chunk)
 	if (err)
 		return err;
 	slot = &p->slot[p->next_put % p->nr_slots];
-	err = load(p->flow->source, chunk, slot);
+	err = load(p->flow, chunk, slot);
 	if (err)
 		return err;
+	slot->choice = *choice;
 	if (!p->nr_workers)
 		work_at(p, slot);
 	pthread_mutex_lock(&p->lock);
@@ -333,16 +266,35 @@ static int put(struct pipeline *p, const struct context_chunk *chunk)
 	return 0;
 }
 
-/* Has the module write the pages to the sink's file descriptor. */
-static int send(const struct pages_flow *flow, const struct context_chunk *chunk)
+static int store_all(struct pipeline *p)
 {
-	int fd = flow->sink->ops->begin(flow->sink, chunk), err;
+	int err = 0;
+
+	while (!err && p->next_store != p->next_put)
+		err = store_oldest(p);
+	return err;
+}
+
+/* Has the module write the pages to the sink's file descriptor. */
+static int send(struct pipeline *p, const struct context_chunk *chunk)
+{
+	const struct pages_flow *flow = p->flow;
+	int err = store_all(p), fd;
 	uint64_t sum;
 
+	if (err)
+		return err;
+	fd = flow->sink->ops->begin(flow->sink, chunk);
 	if (fd < 0)
 		return fd;
+	begin_measure(flow, true);
 	err = flow->source->ops->send(flow->source, chunk, fd, &sum);
-	return err ? err : flow->sink->ops->end(flow->sink, sum);
+	if (!err)
+		err = end_measure(flow, chunk->length);
+	if (err)
+		return err;
+	count(flow, CONTEXT_RAW, chunk->length, chunk->length);
+	return flow->sink->ops->end(flow->sink, sum);
 }
 
 /* Has the module read the pages from the source's file descriptor. */
@@ -360,21 +312,103 @@ static int fill(struct pipeline *p, const struct context_chunk *chunk, int fd)
 	return flow->source->ops->end(flow->source, err, sum);
 }
 
-/* Chooses the route: raw pages need not pass through user space. */
-static int move(struct pipeline *p, const struct context_chunk *chunk)
+/* Could raw chunks pass by the workers? */
+static bool is_direct(const struct pages_flow *flow)
+{
+	return flow->work == PAGES_ENCODE && !flow->sieve && flow->source->ops->send &&
+	       flow->sink->ops->begin;
+}
+
+/* Moves up to `nr_pages` pages from the front of a chunk to *out; where its runs begin now. */
+static struct kcr_run *split(struct context_chunk *chunk, struct kcr_run *rest, uint64_t nr_pages,
+			     struct context_chunk *out, struct kcr_run *run)
+{
+	*out = *chunk;
+	out->runs = run;
+	out->nr_runs = out->nr_pages = 0;
+	while (chunk->nr_runs && out->nr_pages < nr_pages) {
+		uint64_t n = nr_pages - out->nr_pages;
+
+		n = n < rest->nr_pages ? n : rest->nr_pages;
+		run[out->nr_runs++] = (struct kcr_run){ .address = rest->address, .nr_pages = n };
+		out->nr_pages += n;
+		rest->address += n * CONTEXT_PAGE;
+		rest->nr_pages -= n;
+		if (rest->nr_pages)
+			break;
+		rest++;
+		chunk->nr_runs--;
+	}
+	out->length = out->nr_pages * CONTEXT_PAGE;
+	chunk->runs = rest;
+	chunk->nr_pages -= out->nr_pages;
+	chunk->length -= out->length;
+	return rest;
+}
+
+/* May a chunk go directly from the module to the file? */
+static bool may_send(struct pipeline *p, const struct chooser_choice *choice)
+{
+	p->nr_raw = choice->how.kind == CONTEXT_RAW ? p->nr_raw + 1 : 0;
+	return p->nr_raw && (p->next_store == p->next_put || p->nr_raw >= MANY_RAW);
+}
+
+/* Chooses compression and route: raw pages need not pass through user space. */
+static int move_out(struct pipeline *p, const struct context_chunk *chunk)
 {
 	const struct pages_flow *flow = p->flow;
-	const struct page_source_ops *from = flow->source->ops;
-	const struct page_sink_ops *to = flow->sink->ops;
+	bool direct = is_direct(flow);
+	struct chooser_choice choice = { .how = flow->compression };
+	int err = 0;
+
+	if (flow->chooser && !chunk->unwritten)
+		err = chooser_choose(flow->chooser, flow->source, chunk, direct, &choice);
+	if (err)
+		return err;
+	return direct && may_send(p, &choice) ? send(p, chunk) : put(p, chunk, &choice);
+}
+
+/* Stores a part of the chunk, which is then left out, with nothing else going on. */
+static int store_part(struct pipeline *p, struct context_chunk *chunk, struct kcr_run **rest)
+{
+	static const struct chooser_choice none;
+	struct kcr_run run[CHOOSER_PROBE];
+	struct context_chunk part;
+	int err;
+
+	*rest = split(chunk, *rest, CHOOSER_PROBE, &part, run);
+	p->alone = true;
+	err = is_direct(p->flow) ? send(p, &part) : put(p, &part, &none) ?: store_all(p);
+	p->alone = false;
+	chooser_probed(p->flow->chooser);
+	return err;
+}
+
+static int move_adaptively(struct pipeline *p, const struct context_chunk *chunk)
+{
+	const struct chooser *chooser = p->flow->chooser;
+	struct kcr_run run[CONTEXT_CHUNK_RUNS], *rest = run;
+	struct context_chunk left = *chunk;
+	int err = 0;
+
+	if (chooser_probe_is_due(chooser)) {
+		memcpy(run, chunk->runs, chunk->nr_runs * sizeof(*run));
+		err = store_all(p);
+		while (!err && left.nr_pages && chooser_probe_is_due(chooser))
+			err = store_part(p, &left, &rest);
+	}
+	return err || !left.nr_pages ? err : move_out(p, &left);
+}
+
+static int move_in(struct pipeline *p, const struct context_chunk *chunk)
+{
+	static const struct chooser_choice none;
+	const struct page_source_ops *from = p->flow->source->ops;
 	int fd = -1;
 
-	if (flow->work == PAGES_ENCODE && flow->compression == CONTEXT_RAW && !flow->sieve &&
-	    from->send && to->begin)
-		return send(flow, chunk);
-	if (flow->work == PAGES_DECODE && chunk->compression == CONTEXT_RAW && from->begin &&
-	    to->fill)
-		fd = from->begin(flow->source);
-	return fd < 0 ? put(p, chunk) : fill(p, chunk, fd);
+	if (chunk->compression == CONTEXT_RAW && from->begin && p->flow->sink->ops->fill)
+		fd = from->begin(p->flow->source);
+	return fd < 0 ? put(p, chunk, &none) : fill(p, chunk, fd);
 }
 
 static int move_all(struct pipeline *p)
@@ -388,15 +422,18 @@ static int move_all(struct pipeline *p)
 		more = flow->source->ops->next(flow->source, &chunk);
 		if (more <= 0)
 			break;
-		err = move(p, &chunk);
+		if (flow->work == PAGES_DECODE)
+			err = move_in(p, &chunk);
+		else if (flow->chooser && !chunk.unwritten)
+			err = move_adaptively(p, &chunk);
+		else
+			err = move_out(p, &chunk);
 		if (err)
 			return err;
 		if (flow->progress)
 			flow->progress(flow->progress_arg, chunk.nr_pages);
 	}
-	while (!more && p->next_store != p->next_put)
-		more = store_oldest(p);
-	return more;
+	return more ? more : store_all(p);
 }
 
 int pages_move(const struct pages_flow *flow)

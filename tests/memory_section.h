@@ -17,7 +17,8 @@ static inline int section_write_packed(struct context_writer *w, struct context_
 	ssize_t length = 0;
 
 	if (how != CONTEXT_RAW)
-		length = codec_compress(codec, how, chunk->data, chunk->length, packed);
+		length = codec_compress(codec, &(struct compression){ .kind = how }, chunk->data,
+					chunk->length, packed);
 	if (length < 0)
 		return length;
 	if (length) {

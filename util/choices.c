@@ -3,6 +3,7 @@
 #include "util/choices.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +20,53 @@ long choice_number(const char *text, long least)
 	return errno || end == text || *end || n < least || n > 0x7fffffff ? -1 : n;
 }
 
-int choice_compression(const char *value, struct checkpoint_options *o)
+/* The level behind the colon. */
+static int parse_level(const char *text, struct compression *how)
 {
-	if (!strcmp(value, "lz4"))
-		o->compression = CONTEXT_LZ4;
-	else if (!strcmp(value, "zstd"))
-		o->compression = CONTEXT_ZSTD;
-	else if (!strcmp(value, "none"))
-		o->compression = CONTEXT_RAW;
-	else
-		return report_fail(-EINVAL, "--compress takes lz4, zstd or none, not \"%s\"", value);
+	int least, most;
+	char *end;
+	long n;
+
+	compression_levels(how->kind, &least, &most);
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || n < least || n > most || !n)
+		return report_fail(-EINVAL, "--compress=%s takes a level from 1 to %d, or from -1 to %d "
+				   "(faster), not \"%s\"", compression_names[how->kind], most, least, text);
+	how->level = (int)n;
 	return 0;
+}
+
+int choice_compression(const char *value, struct compression *how)
+{
+	size_t length = strcspn(value, ":");
+
+	*how = (struct compression){ .adaptive = !strcmp(value, "auto") };
+	if (how->adaptive)
+		return 0;
+	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++) {
+		if (strlen(compression_names[i]) != length || strncmp(compression_names[i], value, length))
+			continue;
+		how->kind = i;
+		if (!value[length])
+			return 0;
+		if (i != CONTEXT_RAW)
+			return parse_level(value + length + 1, how);
+	}
+	return report_fail(-EINVAL, "--compress takes auto, lz4, zstd, either of them with a level such "
+			   "as zstd:3, or none, not \"%s\"", value);
+}
+
+char *choice_compression_option(const struct compression *how)
+{
+	char *text = NULL;
+	int n;
+
+	if (how->adaptive || !how->level)
+		n = asprintf(&text, "--compress=%s", how->adaptive ? "auto" : compression_names[how->kind]);
+	else
+		n = asprintf(&text, "--compress=%s:%d", compression_names[how->kind], how->level);
+	return n < 0 ? NULL : text;
 }
 
 int choice_changes(const char *value, struct checkpoint_options *o)

@@ -7,9 +7,12 @@
 
 /* A number not less than `least`, or -1. */
 long choice_number(const char *text, long least);
-/* --compress, --changes and the rounds of pre-copy: 0 or -EINVAL with a message. */
-int choice_compression(const char *value, struct checkpoint_options *o);
+/* --changes and the rounds of pre-copy: 0 or -EINVAL with a message. */
 int choice_changes(const char *value, struct checkpoint_options *o);
 int choice_rounds(const char *option, const char *value, struct checkpoint_options *o);
+
+/* --compress: likewise; and back, the option as a whole: to be freed, NULL: no memory. */
+int choice_compression(const char *value, struct compression *how);
+char *choice_compression_option(const struct compression *how);
 
 #endif /* KCR_UTIL_CHOICES_H */

@@ -17,6 +17,7 @@
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "util/choices.h"
+#include "util/compressed.h"
 #include "util/ending.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
@@ -138,7 +139,7 @@ static const char usage_text[] =
 	"      --chain-path=DIR     the older files of PARENT may also be there\n"
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
-	"      --compress=HOW       lz4, zstd or none (default)\n"
+	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"      --save-{exe,private,shared,all,none}   contents of mapped files, too\n"
@@ -366,7 +367,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		o->skip_unsupported = true;
 		return 0;
 	case OPT_COMPRESS:
-		return choice_compression(value, o);
+		return choice_compression(value, &o->compression);
 	case OPT_KEEP:
 		if (choice_number(value, 1) < 0)
 			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);
@@ -493,6 +494,7 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		printf("\"rounds\":%u,\"rounds_bytes\":%llu,", r->nr_rounds,
 		       (unsigned long long)r->rounds_bytes);
 	print_older(r);
+	compressed_json(stdout, r);
 	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
 	       "\"pages_unwritten\":%llu,\"bytes\":%llu,\"id\":\"%016llx\","
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
@@ -563,6 +565,7 @@ int main(int argc, char **argv)
 			       "been written to and were not read",
 			       (unsigned long long)result.nr_unchanged,
 			       (unsigned long long)result.nr_unwritten);
+	compressed_tell(&a.checkpoint.compression, &result);
 	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they were stopped for "
 		       "%.1f ms", result.nr_processes, result.nr_threads,
 		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,

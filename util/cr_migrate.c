@@ -18,6 +18,7 @@
 #include "proc/spawn.h"
 #include "report/report.h"
 #include "util/choices.h"
+#include "util/compressed.h"
 #include "util/ending.h"
 #include "util/follow.h"
 #include "util/mpi_job.h"
@@ -63,7 +64,7 @@ static const char usage_text[] =
 	"      --detach             end when they run there, do not stand for them\n"
 	"      --rounds=N           copy their memory up to N times while they run (5)\n"
 	"      --changes=HOW        find what has changed by dirty, hash or auto (default)\n"
-	"      --compress=HOW       lz4, zstd or none (default)\n"
+	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"  -t, --time SEC           run on here if it takes longer\n"
 	"      --json               what was done as a JSON line on standard error\n"
@@ -102,7 +103,7 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_CHANGES:
 		return choice_changes(value, o);
 	case OPT_COMPRESS:
-		return choice_compression(value, o);
+		return choice_compression(value, &o->compression);
 	case OPT_SKIP_UNSUPPORTED:
 		o->skip_unsupported = true;
 		return 0;
@@ -212,13 +213,17 @@ static void print_result(const struct arguments *a, const struct migrate_result 
 {
 	const struct checkpoint_result *last = &r->checkpoint;
 
-	if (a->json)
-		fprintf(stderr, "{\"event\":\"done\",\"target\":%d,\"processes\":%zu,\"threads\":%zu,"
+	if (a->json) {
+		fprintf(stderr, "{\"event\":\"done\",\"target\":%d,", a->migrate.checkpoint.target);
+		compressed_json(stderr, last);
+		fprintf(stderr, "\"processes\":%zu,\"threads\":%zu,"
 			"\"rounds\":%u,\"rounds_bytes\":%llu,\"bytes\":%llu,\"stopped_ms\":%.3f,"
-			"\"downtime_ms\":%.3f}\n", a->migrate.checkpoint.target, last->nr_processes,
+			"\"downtime_ms\":%.3f}\n", last->nr_processes,
 			last->nr_threads, last->nr_rounds, (unsigned long long)last->rounds_bytes,
 			(unsigned long long)last->bytes, milliseconds(last->stopped_ns),
 			milliseconds(r->downtime_ns));
+	}
+	compressed_tell(&a->migrate.checkpoint.compression, last);
 	report_verbose("%zu processes with %zu threads run at %s: %.1f MB were sent, of which %.1f MB while "
 		       "they were stopped; they did not run for %.1f ms", last->nr_processes,
 		       last->nr_threads, a->migrate.host,

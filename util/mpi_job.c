@@ -25,6 +25,7 @@
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "report/report.h"
+#include "util/choices.h"
 #include "util/progress.h"
 
 #define ANSWER_PATIENCE_S	15	/* for mpirun to report that the time is over */
@@ -74,6 +75,15 @@ static int add_increment(struct job_request *r, const struct checkpoint_options 
 	return err;
 }
 
+static void add_compression(struct job_request *r, const struct compression *how, int *err)
+{
+	char *option = choice_compression_option(how);
+
+	if (!*err)
+		*err = option ? job_request_add(r, option) : -ENOMEM;
+	free(option);
+}
+
 /* Options that are passed on to each rank's cr_checkpoint. */
 static int add_arguments(struct job_request *r, const struct checkpoint_options *o)
 {
@@ -87,10 +97,8 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 	};
 	int err = 0;
 
-	if (o->compression == CONTEXT_LZ4)
-		add(r, "--compress=lz4", &err);
-	if (o->compression == CONTEXT_ZSTD)
-		add(r, "--compress=zstd", &err);
+	if (o->compression.adaptive || o->compression.kind != CONTEXT_RAW)
+		add_compression(r, &o->compression, &err);
 	if (!o->sync)
 		add(r, "--nosync", &err);
 	if (o->skip_unsupported)

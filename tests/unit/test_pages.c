@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "image/chooser.h"
 #include "image/pages.h"
 #include "report/report.h"
 
@@ -106,13 +107,24 @@ static int give(struct page_source *source, struct context_chunk *chunk)
 	return 1;
 }
 
+/* The last chunk, or some of its pages. */
 static int load(struct page_source *source, const struct context_chunk *chunk, void *buffer,
 		uint64_t *sum)
 {
 	struct memory *m = of_source(source);
+	unsigned char *to = buffer;
 
 	(void)sum;
-	memcpy(buffer, pages_of(m, m->next - 1), chunk->length);
+	for (size_t i = 0; i < chunk->nr_runs; i++) {
+		uint64_t offset = (chunk->runs[i].address - BASE) % 0x1000000, length;
+
+		offset = offset % 0x800000 + offset / 0x800000 * (PAGES / 2 * CONTEXT_PAGE);
+		length = chunk->runs[i].nr_pages * CONTEXT_PAGE;
+		assert_true(offset + length <= PAGES * CONTEXT_PAGE);
+		memcpy(to, pages_of(m, m->next - 1) + offset, length);
+		to += length;
+	}
+	assert_int_equal(to - (unsigned char *)buffer, chunk->length);
 	m->loaded++;
 	return 0;
 }
@@ -183,8 +195,11 @@ static void count(void *arg, uint64_t nr_pages)
 	seen_pages += nr_pages;
 }
 
-static int save(struct memory *m, int fd, enum context_compression how)
+static struct compression_count counts[CONTEXT_COMPRESSIONS];
+
+static int save_as(struct memory *m, int fd, struct compression how)
 {
+	struct chooser *chooser = NULL;
 	Kcr__Preamble preamble = KCR__PREAMBLE__INIT;
 	struct context_page_sink sink;
 	struct context_writer *w;
@@ -195,14 +210,24 @@ static int save(struct memory *m, int fd, enum context_compression how)
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble.base), 0);
 	context_page_sink(&sink, w);
 	seen_pages = 0;
+	memset(counts, 0, sizeof(counts));
+	if (how.adaptive)
+		assert_int_equal(chooser_new(&chooser, fd, pages_processors()), 0);
 	err = pages_move(&(struct pages_flow) {
 		.source = &m->source, .sink = &sink.sink, .work = PAGES_ENCODE,
-		.compression = how, .progress = count, .progress_arg = &seen_pages,
+		.compression = how, .chooser = chooser, .count = counts, .progress = count,
+		.progress_arg = &seen_pages,
 	});
 	if (!err)
 		err = context_writer_finish(w);
 	context_writer_free(w);
+	chooser_free(chooser);
 	return err;
+}
+
+static int save(struct memory *m, int fd, enum context_compression how)
+{
+	return save_as(m, fd, (struct compression){ .kind = how });
 }
 
 static int restore(struct memory *m, int fd)
@@ -359,6 +384,103 @@ static void through_pipe(void **state)
 	free(to.page);
 }
 
+/* ---- adaptive compression ---------------------------------------------------------- */
+
+struct slow {
+	int fd, file;
+};
+
+/* Takes 16 MB/s, and keeps them. */
+static void *take_slowly(void *arg)
+{
+	const struct slow *s = arg;
+	char buffer[65536];
+	ssize_t n;
+
+	while ((n = read(s->fd, buffer, sizeof(buffer))) > 0) {
+		assert_int_equal(write(s->file, buffer, n), n);
+		usleep((unsigned int)n / 16);
+	}
+	return NULL;
+}
+
+static uint64_t chunks(void)
+{
+	uint64_t sum = 0, bytes = 0;
+
+	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++) {
+		sum += counts[i].chunks;
+		bytes += counts[i].bytes;
+	}
+	assert_int_equal(bytes, NR_CHUNKS * PAGES * CONTEXT_PAGE);
+	assert_int_equal(counts[CONTEXT_RAW].stored, counts[CONTEXT_RAW].bytes);
+	return sum;
+}
+
+/*
+ * A slow pipe gets what can be compressed in that form, after the first chunks, by which it
+ * is seen to be slow; what it gets is read as any image.
+ */
+static void adaptive_to_pipe(bool buffers_only)
+{
+	struct memory from, to;
+	struct slow slow;
+	pthread_t thread;
+	int ends[2];
+
+	memory_new(&from);
+	memory_new(&to);
+	from.buffers_only = buffers_only;
+	make_pages(&from);
+	assert_int_equal(pipe(ends), 0);
+	slow = (struct slow){ .fd = ends[0], .file = memory_file() };
+	assert_int_equal(pthread_create(&thread, NULL, take_slowly, &slow), 0);
+	assert_int_equal(save_as(&from, ends[1], (struct compression){ .adaptive = true }), 0);
+	close(ends[1]);
+	pthread_join(thread, NULL);
+	assert_int_equal(chunks(), NR_CHUNKS);
+	assert_in_range(counts[CONTEXT_LZ4].chunks + counts[CONTEXT_ZSTD].chunks, 5, NR_CHUNKS / 2 + 1);
+	lseek(slow.file, 0, SEEK_SET);
+	assert_int_equal(restore(&to, slow.file), 0);
+	assert_memory_equal(from.page, to.page, NR_CHUNKS * PAGES * CONTEXT_PAGE);
+	close(ends[0]);
+	close(slow.file);
+	free(from.page);
+	free(to.page);
+}
+
+static void adaptive(void **state)
+{
+	(void)state;
+	adaptive_to_pipe(false);
+	adaptive_to_pipe(true);
+}
+
+/* To memory, whatever is chosen. */
+static void adaptive_to_file(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct memory from, to;
+		int fd = memory_file();
+
+		memory_new(&from);
+		memory_new(&to);
+		make_pages(&from);
+		no_threads = i;
+		assert_int_equal(save_as(&from, fd, (struct compression){ .adaptive = true }), 0);
+		assert_int_equal(chunks(), NR_CHUNKS);
+		assert_int_equal(seen_pages, NR_CHUNKS * PAGES);
+		lseek(fd, 0, SEEK_SET);
+		assert_int_equal(restore(&to, fd), 0);
+		assert_memory_equal(from.page, to.page, NR_CHUNKS * PAGES * CONTEXT_PAGE);
+		no_threads = false;
+		close(fd);
+		free(from.page);
+		free(to.page);
+	}
+}
+
 /* ---- failures ------------------------------------------------------------------------ */
 
 /* An error of either end comes back as it is, whichever chunk it is about. */
@@ -460,7 +582,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw), cmocka_unit_test(lz4), cmocka_unit_test(zstd),
 		cmocka_unit_test(without_threads), cmocka_unit_test(buffers_only),
-		cmocka_unit_test(through_pipe), cmocka_unit_test(failing_ends),
+		cmocka_unit_test(through_pipe), cmocka_unit_test(adaptive),
+		cmocka_unit_test(adaptive_to_file), cmocka_unit_test(failing_ends),
 		cmocka_unit_test(damaged), cmocka_unit_test(truncated),
 	};
 

@@ -10,7 +10,7 @@ complete -c cr_migrate -l spool -x -a '(__fish_complete_directories)' -d 'Folder
 complete -c cr_migrate -l detach -d 'End when they run there'
 complete -c cr_migrate -l rounds -x -d 'How often memory is copied while they run'
 complete -c cr_migrate -l changes -x -a 'auto dirty hash' -d 'How changes are found'
-complete -c cr_migrate -l compress -x -a 'lz4 zstd none' -d 'How to compress'
+complete -c cr_migrate -l compress -x -a 'auto lz4 zstd none' -d 'How to compress'
 complete -c cr_migrate -l skip-unsupported -d 'Restore as closed what cannot be saved'
 complete -c cr_migrate -s t -l time -x -d 'Run on here if it takes longer'
 complete -c cr_migrate -l json -d 'What was done as JSON'
