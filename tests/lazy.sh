@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the cases of lazy restarts.
+case $(uname -r) in
+5.10.*) skip "--lazy needs Linux 5.18" ;;
+esac
 
 # loads: has cr_restart, $restarted, a userfaultfd of a program?
 loads() {
@@ -35,15 +38,6 @@ half_loaded() {
 	done
 	kill -STOP "$restarted"
 	loads || skip "the machine is too fast: everything is loaded"
-}
-
-# some_gone PID...: is one of them no process that runs?
-some_gone() {
-	local each
-	for each in "$@"; do
-		! ended "$each" || return 0
-	done
-	return 1
 }
 
 # gone PID...: they all have ended; their parents may not have waited for them yet.

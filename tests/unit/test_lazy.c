@@ -193,7 +193,7 @@ static void busy(void **state)
 	(void)state;
 	needs_userfaultfd();
 	for (int i = rounds ? atoi(rounds) : 20; i > 0; i--, seed++) {
-			if (load(seed, &status))
+		if (load(seed, &status))
 			fail_msg("seed %u: %s", seed, report_message());
 		if (status)
 			fail_msg("seed %u: status %#x", seed, status);
