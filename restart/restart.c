@@ -500,7 +500,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result)
 {
 	struct rebuild r = { 0 };
-	enum identity_rule rule;
+	enum identity_rule rule = IDENTITY_CALLER;
 	struct kcr_info info;
 	int err, subreaper = 0;
 

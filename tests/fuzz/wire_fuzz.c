@@ -147,6 +147,17 @@ void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
+char *snapshot_files_folder(const char *dir)
+{
+	return fails ? NULL : strdup(dir);
+}
+
+uint64_t snapshot_bytes(const struct snapshot *s, uint64_t *older)
+{
+	*older = 0;
+	return s->nr_ranks;
+}
+
 int local_make(const char *folder)
 {
 	return fails || !strlen(folder) ? -EACCES : 0;
