@@ -70,23 +70,24 @@ static int grow(void **array, size_t size, size_t count, size_t *room)
 	return 0;
 }
 
-/* Adds a page of the newest chunk, to the last piece if that goes on with it. */
-static int add_page(struct page_index *x, int32_t pid, uint64_t address, uint32_t offset)
+/* Adds pages of the newest chunk, to the last piece if that goes on with them. */
+static int add_pages(struct page_index *x, int32_t pid, uint64_t address, uint32_t offset,
+		     uint32_t count)
 {
 	struct index_piece *last = x->nr_pieces ? &x->piece[x->nr_pieces - 1] : NULL;
 	uint32_t chunk = x->nr_chunks - 1;
 	int err;
 
-	x->chunk[chunk].needed++;
+	x->chunk[chunk].needed += count;
 	if (last && last->chunk == chunk && last->offset + last->nr_pages == offset &&
 	    last->address + (uint64_t)last->nr_pages * CONTEXT_PAGE == address) {
-		last->nr_pages++;
+		last->nr_pages += count;
 		return 0;
 	}
 	err = grow((void **)&x->piece, sizeof(*x->piece), x->nr_pieces, &x->room_pieces);
 	if (!err)
 		x->piece[x->nr_pieces++] = (struct index_piece){
-			.address = address, .pid = pid, .nr_pages = 1, .chunk = chunk,
+			.address = address, .pid = pid, .nr_pages = count, .chunk = chunk,
 			.offset = offset,
 		};
 	return err;
@@ -115,23 +116,38 @@ static int add_place(struct page_index *x, const struct context_reader *r, unsig
 	return 0;
 }
 
+/* Those pages of a run that the map places in this file. */
+static int add_some(struct page_index *x, int32_t pid, const struct kcr_run *run, uint32_t offset,
+		    const struct page_map *map, unsigned int member)
+{
+	page_cursor cursor = 0;
+	int err = 0;
+
+	for (uint64_t k = 0; !err && k < run->nr_pages; k++) {
+		uint64_t address = run->address + k * CONTEXT_PAGE;
+		size_t page = page_map_find(map, &cursor, pid, address);
+
+		if (page != SIZE_MAX && page_map_owner(map, page) == member)
+			err = add_pages(x, pid, address, offset + k, 1);
+	}
+	return err;
+}
+
 /* The section that was just read.  `map`: only the pages that it places in this file. */
 static int add_chunk(struct page_index *x, const struct context_reader *r,
 		     const struct page_map *map, unsigned int member)
 {
 	const struct context_item *item = &r->item;
-	page_cursor cursor = 0;
 	uint32_t offset = 0;
 	int err = add_place(x, r, member);
 
-	for (size_t i = 0; !err && i < item->nr_runs; i++)
-		for (uint64_t k = 0; !err && k < item->runs[i].nr_pages; k++, offset++) {
-			uint64_t address = item->runs[i].address + k * CONTEXT_PAGE;
-			size_t page = map ? page_map_find(map, &cursor, item->pid, address) : 0;
+	for (size_t i = 0; !err && i < item->nr_runs; i++) {
+		const struct kcr_run *run = &item->runs[i];
 
-			if (!map || (page != SIZE_MAX && page_map_owner(map, page) == member))
-				err = add_page(x, item->pid, address, offset);
-		}
+		err = map ? add_some(x, item->pid, run, offset, map, member) :
+			    add_pages(x, item->pid, run->address, offset, run->nr_pages);
+		offset += run->nr_pages;
+	}
 	return err;
 }
 

@@ -43,21 +43,6 @@ int lazy_check(const struct context_reader *reader, const struct kcr_info *info)
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
-static uint64_t pages_in(const struct page_index *x, int32_t pid, uint64_t start, uint64_t end)
-{
-	uint64_t count = 0;
-
-	for (size_t i = page_index_find(x, pid, start); i < page_index_pieces(x); i++) {
-		const struct index_piece *p = page_index_piece(x, i);
-		uint64_t stop = p->address + p->nr_pages * PAGE;
-
-		if (p->pid != pid || p->address >= end)
-			break;
-		count += ((stop < end ? stop : end) - (p->address > start ? p->address : start)) / PAGE;
-	}
-	return count;
-}
-
 /* Has the thread's neighbourhood stored at once; 0: it has no such address. */
 static void keep_near(struct missing *m, uint64_t address)
 {
@@ -92,7 +77,7 @@ static int choose_ranges(const struct context *c, const Kcr__Process *p, struct 
 		const Kcr__Vma *v = p->mm->vma[i];
 
 		if (!v->file_id && !(v->flags & AT_ONCE) &&
-		    pages_in(m->index, m->pid, v->start, v->end) >= FEW_PAGES)
+		    missing_pages_in(m->index, m->pid, v->start, v->end) >= FEW_PAGES)
 			err = missing_add(m, v->start, v->end);
 	}
 	if (!err)
@@ -184,55 +169,57 @@ static void add_page(struct storing *s, uint64_t address, const char *page)
 		s->run[s->nr_runs++] = (struct kcr_run){ .address = address, .nr_pages = 1 };
 }
 
-/* Is the page, of an address space with `m` (or NULL), to come later? */
-static bool comes_later(const struct missing *m, uint64_t address)
+/*
+ * From page k of a piece on: how many are for now, after *later that are not; the address
+ * space has `m`, or NULL: nothing of it comes later.
+ */
+static uint64_t for_now(const struct missing *m, const struct index_piece *p, uint64_t k,
+			uint64_t *later)
 {
-	uint64_t image;
+	uint64_t rest = p->nr_pages - k, address, skip = rest;
 
-	return m && missing_find(m, address, &image);
+	*later = m ? missing_place(m, p, p->address + k * PAGE, rest, &address, &skip) : 0;
+	return *later ? 0 : skip;
 }
 
-/* Does the chunk have pages for now? */
-static bool has_some(const struct lazy *l, const struct missing *m, size_t chunk)
+/* Takes the pages for now out of a chunk's pages; NULL: only finds out whether there are any. */
+static bool take_pages(struct storing *s, size_t chunk, const char *pages)
 {
-	const struct index_piece *p;
+	const struct page_index *x = s->lazy->index;
+	const struct missing *m = missing_of(s->lazy, page_index_chunk(x, chunk)->pid);
+	uint64_t now, later;
 	size_t count;
-	const uint32_t *piece = page_index_of_chunk(l->index, chunk, &count);
+	const uint32_t *piece = page_index_of_chunk(x, chunk, &count);
+	bool any = false;
 
 	for (size_t i = 0; i < count; i++) {
-		p = page_index_piece(l->index, piece[i]);
-		for (uint64_t k = 0; k < p->nr_pages; k++)
-			if (!comes_later(m, p->address + k * PAGE))
-				return true;
+		const struct index_piece *p = page_index_piece(x, piece[i]);
+
+		for (uint64_t k = 0; k < p->nr_pages; k += later + now) {
+			now = for_now(m, p, k, &later);
+			any |= now;
+			for (uint64_t n = k; pages && n < k + now; n++)
+				add_page(s, p->address + n * PAGE, pages + (p->offset + n) * PAGE);
+		}
 	}
-	return false;
+	return any;
 }
 
 static int store_chunk(struct storing *s, size_t chunk)
 {
-	struct page_index *x = s->lazy->index;
-	const struct index_chunk *info = page_index_chunk(x, chunk);
-	const struct missing *m = missing_of(s->lazy, info->pid);
-	uint64_t sum;
-	size_t count;
-	const uint32_t *piece = page_index_of_chunk(x, chunk, &count);
+	int32_t pid = page_index_chunk(s->lazy->index, chunk)->pid;
 	const char *pages;
+	uint64_t sum;
 	int err = 0;
 
-	if (!has_some(s->lazy, m, chunk))
+	if (!take_pages(s, chunk, NULL))
 		return 0;
 	pages = lazy_chunk(s->lazy, chunk, &err);
 	if (!pages)
 		return err;
 	s->nr_runs = s->nr_pages = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct index_piece *p = page_index_piece(x, piece[i]);
-
-		for (uint64_t k = 0; k < p->nr_pages; k++)
-			if (!comes_later(m, p->address + k * PAGE))
-				add_page(s, p->address + k * PAGE, pages + (p->offset + k) * PAGE);
-	}
-	return device_store(s->rebuild->job, rebuild_pid(s->rebuild, info->pid), s->pages, s->run,
+	take_pages(s, chunk, pages);
+	return device_store(s->rebuild->job, rebuild_pid(s->rebuild, pid), s->pages, s->run,
 			    s->nr_runs, &sum);
 }
 

@@ -21,7 +21,7 @@
 
 #define PAGE		((uint64_t)CONTEXT_PAGE)
 #define AT_FAULT	16u		/* pages that are brought at a time, for one who waits … */
-#define AT_REST		128u		/* … and for nobody */
+#define AT_REST		256u		/* … and for nobody */
 #define PAUSE_US	100		/* until a program has gone on after an event */
 #define ENOUGH_MESSAGES	16u
 
@@ -232,6 +232,9 @@ static int bring(struct lazy *l, struct space *s, const struct index_piece *piec
 		missing_done(&s->missing, piece, image, (uint64_t)result / PAGE);
 		return settle(s) ?: 1;
 	}
+	/* The range is looked up before it is checked whether an event is outstanding. */
+	if (result == -ENOENT && faults_look(s->fd, address) == -EAGAIN)
+		return -EAGAIN;
 	if (result == -ENOENT && s->forked) {	/* MADV_DONTFORK */
 		missing_done(&s->missing, piece, image, 1);
 		return 1;

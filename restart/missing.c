@@ -64,6 +64,21 @@ static bool is_done(const struct missing *m, uint64_t page)
 	return m->done[page / 8] & (1 << page % 8);
 }
 
+uint64_t missing_pages_in(const struct page_index *index, int32_t pid, uint64_t start, uint64_t end)
+{
+	uint64_t count = 0;
+
+	for (size_t i = page_index_find(index, pid, start); i < page_index_pieces(index); i++) {
+		const struct index_piece *p = page_index_piece(index, i);
+		uint64_t stop = p->address + p->nr_pages * PAGE;
+
+		if (p->pid != pid || p->address >= end)
+			break;
+		count += ((stop < end ? stop : end) - (p->address > start ? p->address : start)) / PAGE;
+	}
+	return count;
+}
+
 /* Calls for the pages of every piece in a range of the image. */
 static uint64_t for_pages(struct missing *m, uint64_t start, uint64_t end,
 			  uint64_t (*each)(struct missing *m, uint64_t page))
@@ -81,11 +96,6 @@ static uint64_t for_pages(struct missing *m, uint64_t start, uint64_t end,
 			sum += each(m, page_index_number(m->index, piece, at));
 	}
 	return sum;
-}
-
-static uint64_t count_page(struct missing *m, uint64_t page)
-{
-	return !is_done(m, page);
 }
 
 static uint64_t finish_page(struct missing *m, uint64_t page)
@@ -139,7 +149,7 @@ int missing_add(struct missing *m, uint64_t start, uint64_t end)
 	if (err)
 		return err;
 	m->segment[m->nr_segments++] = (struct segment){ .start = start, .end = end, .image = start };
-	m->left += for_pages(m, start, end, count_page);
+	m->left += missing_pages_in(m->index, m->pid, start, end);
 	return 0;
 }
 

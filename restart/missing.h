@@ -48,7 +48,9 @@ void missing_free(struct missing *m);
 /* The address space of a child: the same pages are missing.  0 or -ENOMEM. */
 int missing_fork(struct missing *child, const struct missing *parent);
 
-/* A range of the image that is being left out at first.  0 or -ENOMEM. */
+/* How many pages of the image are in a range of it. */
+uint64_t missing_pages_in(const struct page_index *index, int32_t pid, uint64_t start, uint64_t end);
+/* A range of the image is left out, none of which is done yet.  0 or -ENOMEM. */
 int missing_add(struct missing *m, uint64_t start, uint64_t end);
 
 /* The program has dropped the contents: the range reads as zeros. */
