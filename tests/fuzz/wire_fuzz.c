@@ -185,6 +185,18 @@ void folder_look_again(const char *path)
 	(void)path;
 }
 
+char *folder_path(const char *format, ...)
+{
+	va_list args;
+	char *path;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&path, format, args);
+	va_end(args);
+	return length < 0 ? NULL : path;
+}
+
 /* ---- mpirun, daemon and rank ------------------------------------------------------------ */
 
 static int ends[2];			/* they write to this, and it is discarded */
@@ -247,6 +259,7 @@ static void end_root(void)
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		free(root.rank[i].address);
 		free(root.rank[i].asks);
+		free(root.rank[i].file);
 	}
 	free(root.rank);
 	for (size_t i = 0; i < NODES; i++) {
