@@ -19,7 +19,7 @@
 #define SAMPLE_BYTES	((size_t)SAMPLE_PAGES * CONTEXT_PAGE)
 
 #define SAMPLE_SHARE	0.02	/* of the time … */
-#define SAMPLE_FREE_NS	2e6	/* … and so much at the beginning */
+#define SAMPLE_FREE_NS	1e6	/* … and so much at the beginning */
 
 /* Estimates are no better than that: less is not worth it. */
 #define WORTH		0.9	/* compressed instead of not */
