@@ -233,7 +233,7 @@ void kcr_guard_sweep(struct kcr_job *job)
 	spin_unlock(&job->list_lock);
 }
 
-/* Does any of them still use its memory? */
+/* Does any other process than the caller still use its memory? */
 static bool kill_round(struct kcr_job *job)
 {
 	struct guard *guard;
@@ -242,7 +242,8 @@ static bool kill_round(struct kcr_job *job)
 	spin_lock(&job->list_lock);
 	list_for_each_entry(guard, &job->guards, node) {
 		kill_one(guard);
-		left |= kcr_process_uses(guard->leader, guard->mm);
+		left |= !same_thread_group(guard->leader, current) &&
+			kcr_process_uses(guard->leader, guard->mm);
 		cond_resched_lock(&job->list_lock);
 	}
 	spin_unlock(&job->list_lock);
@@ -252,8 +253,14 @@ static bool kill_round(struct kcr_job *job)
 void kcr_guard_kill(struct kcr_job *job)
 {
 	lockdep_assert_held(&job->lock);
-	/* By an owner that is exiting, so no signal can interrupt it. */
-	while (kill_round(job))
+	/*
+	 * An exiting owner has left its own memory, so nobody waits for it.  One that only closes
+	 * the job may be guarded by another owner that does the same.
+	 */
+	while (kill_round(job)) {
+		if (fatal_signal_pending(current) && !(current->flags & PF_EXITING))
+			break;
 		schedule_timeout_idle(1);
+	}
 	kcr_guard_end(job);
 }
