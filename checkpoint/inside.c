@@ -50,7 +50,7 @@ struct inside {
 	const struct checkpoint_options *options;
 	struct container container;
 	struct place place;		/* the destination; its folder is -1: a descriptor */
-	int parent;			/* a pidfd of the parent */
+	int parent;			/* a pidfd of the parent of whoever uses it */
 	int pipe[2];			/* the child says what the parent is to know meanwhile */
 	struct outcome *outcome;
 };
@@ -140,17 +140,21 @@ static void say_obstacle(void *arg, const char *message)
 		_exit(1);
 }
 
-/* Ends with the parent: by SIGTERM, which removes what is unfinished. */
-static void begin_child(struct inside *i, struct checkpoint_options *o)
+/* Ends with its parent from now on: by SIGTERM, which removes what is unfinished. */
+static void end_with_parent(const struct inside *i)
 {
 	const struct container parent = { .process = i->parent };
 	struct sigaction term;
 	bool ignored = !sigaction(SIGTERM, NULL, &term) && term.sa_handler == SIG_IGN;
 
-	close(i->pipe[0]);
 	prctl(PR_SET_PDEATHSIG, ignored ? SIGKILL : SIGTERM);
 	if (container_has_ended(&parent, 0))
 		_exit(1);
+}
+
+static void begin_child(struct inside *i, struct checkpoint_options *o)
+{
+	end_with_parent(i);
 	*o = *i->options;
 	o->target = i->container.inner;
 	o->namespaces = i->container.namespaces;
@@ -220,24 +224,51 @@ static int collect(const struct inside *i, pid_t child)
 	return i->outcome->err ? report_fail(i->outcome->err, "%s", i->outcome->message) : 0;
 }
 
-/* The child's PID, 0 in the child, or -errno with a message. */
+/*
+ * In a process between the two, as only what is forked after it has entered is in the PID
+ * namespace, and the parent is to stay where it is.  Returns in the child.
+ */
+static void enter_and_fork(struct inside *i)
+{
+	int err, status;
+	pid_t child;
+
+	close(i->pipe[0]);
+	err = enter(i);
+	/* Another user namespace may have cleared what was asked for before. */
+	end_with_parent(i);
+	close(i->parent);
+	i->parent = err ? -1 : handle_open(getpid());
+	if (!err && i->parent < 0)
+		err = report_errno(i->parent, "cannot enter the container");
+	child = err ? -1 : fork();
+	if (!child)
+		return;
+	if (child < 0)
+		end_child(i, err ?: report_errno(-errno, "cannot enter the container"));
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/* The PID of what is to be waited for, 0 in the child, or -errno with a message. */
 static pid_t begin(struct inside *i)
 {
 	int err = prepare(i);
 	pid_t child;
 
-	if (!err)
-		err = enter(i);
 	if (err)
 		return err;
 	fflush(NULL);
 	child = fork();
 	if (child < 0)
 		return report_errno(-errno, "cannot enter the container");
-	if (child) {
-		close(i->pipe[1]);
-		i->pipe[1] = -1;
+	if (!child) {
+		enter_and_fork(i);
+		return 0;
 	}
+	close(i->pipe[1]);
+	i->pipe[1] = -1;
 	return child;
 }
 
