@@ -123,9 +123,6 @@ static int add_message(pid_t pid, int err)
 		return report_fail(err, "process %d is this program itself", pid);
 	case EBUSY:
 		return report_fail(err, "process %d is being checkpointed by another request", pid);
-	case EINPROGRESS:
-		return report_fail(-EBUSY, "process %d is still being loaded by cr_restart --lazy: "
-				   "try again when that is done", pid);
 	case EDQUOT:
 		return refused_process(pid, err);
 	case EACCES:
@@ -514,9 +511,11 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms)
 	return call(job, KCR_IOC_WAIT, &wait);
 }
 
-int device_resume(int job, uint32_t flags, unsigned int *nr_threads)
+int device_resume(int job, bool hold, unsigned int *nr_threads)
 {
-	struct kcr_resume resume = { .size = sizeof(resume), .flags = flags };
+	struct kcr_resume resume = {
+		.size = sizeof(resume), .flags = hold ? KCR_RESUME_HOLD : 0,
+	};
 	int err = call(job, KCR_IOC_RESUME, &resume);
 
 	if (err)

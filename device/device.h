@@ -69,7 +69,7 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms);
  * processes; otherwise by clone3(2), which needs privileges.
  */
 pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal);
-/* flags: KCR_RESUME_*, to be called again without them. */
-int device_resume(int job, uint32_t flags, unsigned int *nr_threads);
+/* hold: only the threads that callbacks do not hold; to be called again without it. */
+int device_resume(int job, bool hold, unsigned int *nr_threads);
 
 #endif /* KCR_DEVICE_H */

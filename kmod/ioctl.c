@@ -32,7 +32,6 @@ static long info(struct kcr_job *job, void *request)
 	info->features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
 	if (kcr_track_works())
 		info->features |= KCR_FEATURE_TRACK;
-	info->features |= KCR_FEATURE_GUARD;
 	info->xstate_size = kcr_xstate_size();
 	return 0;
 }
@@ -75,7 +74,7 @@ static const struct command {
 	{ { KCR_IOC_WAIT, 16, 0 }, SHARED, kcr_ioc_wait },
 	{ { KCR_IOC_FILL, 56, 0 }, OWNER, kcr_ioc_fill },
 	{ { KCR_IOC_STORE, 56, 0 }, OWNER, kcr_ioc_store },
-	{ { KCR_IOC_RESUME, 16, KCR_RESUME_HOLD | KCR_RESUME_GUARD }, OWNER, kcr_ioc_resume },
+	{ { KCR_IOC_RESUME, 16, KCR_RESUME_HOLD }, OWNER, kcr_ioc_resume },
 };
 
 static bool is_allowed(const struct kcr_job *job, enum rule rule)

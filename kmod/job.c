@@ -12,7 +12,6 @@
 
 #include "account.h"
 #include "client.h"
-#include "guard.h"
 #include "park.h"
 
 static atomic_t nr_jobs = ATOMIC_INIT(0);
@@ -37,7 +36,6 @@ struct kcr_job *kcr_job_new(void)
 	spin_lock_init(&job->list_lock);
 	INIT_LIST_HEAD(&job->processes);
 	INIT_LIST_HEAD(&job->clients);
-	INIT_LIST_HEAD(&job->guards);
 	hash_init(job->threads);
 	init_waitqueue_head(&job->arrived);
 	init_waitqueue_head(&job->released);
@@ -98,7 +96,6 @@ void kcr_job_end(struct kcr_job *job)
 		cond_resched();
 	}
 	kcr_restart_abort(job);
-	kcr_guard_kill(job);
 	kcr_clients_end(job);
 	mutex_unlock(&job->lock);
 }

@@ -6,7 +6,7 @@
  * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c copies
  * memory, kmod/track.c tracks changes of it, kmod/snapshot.c copies address
  * spaces, kmod/notify.c notifies clients (kmod/client.c), kmod/clone.c,
- * kmod/enter.c, kmod/restart.c and kmod/guard.c restart.  kmod/policy.c decides who may,
+ * kmod/enter.c and kmod/restart.c restart.  kmod/policy.c decides who may,
  * kmod/account.c how much.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
@@ -48,7 +48,7 @@ struct kcr_job {
 	struct pid *owner;		/* the same, referenced */
 	struct kcr_account *account;	/* charged for its processes */
 	struct list_head processes;	/* struct kcr_member, in the order of joining */
-	unsigned int nr_members;	/* or guards */
+	unsigned int nr_members;
 	unsigned int sweep_at;		/* at this many members remove the dead ones */
 	struct work_struct sweep;	/* does so; holds a reference while it is queued */
 	DECLARE_HASHTABLE(threads, KCR_THREAD_HASH_BITS);	/* struct kcr_parked, by task */
@@ -67,7 +67,6 @@ struct kcr_job {
 	u32 finish_code;		/* the first that a client passed to DONE … */
 	pid_t finish_pid;		/* … and its PID, in the owner's PID namespace */
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
-	struct list_head guards;	/* kmod/guard.c: processes of a restart that runs already */
 };
 
 /*
@@ -107,10 +106,8 @@ void kcr_job_end(struct kcr_job *job);
 /* Waits until no job is left: after that no work of the module is queued or runs. */
 void kcr_job_wait_none(void);
 
-/* Removes members and guards of processes that have died, if there are many.  job->lock held. */
+/* Removes members that have died, if there are many.  job->lock held. */
 void kcr_job_sweep(struct kcr_job *job);
-/* Has that be done soon.  job->list_lock held. */
-void kcr_job_sweep_if_many(struct kcr_job *job);
 /* Likewise, as job->sweep. */
 void kcr_job_sweep_work(struct work_struct *work);
 
@@ -124,9 +121,6 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
  * job->lock held; may sleep.
  */
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot);
-
-/* Does a thread of the process, which is referenced, use this address space? */
-bool kcr_process_uses(const struct task_struct *leader, const struct mm_struct *mm);
 
 /*
  * What a parked thread does for the requester, which may die meanwhile: so both

@@ -20,7 +20,6 @@
 #include "account.h"
 #include "compat/task.h"
 #include "compat/workqueue.h"
-#include "guard.h"
 #include "ioctl.h"
 #include "park.h"
 #include "policy.h"
@@ -155,7 +154,6 @@ void kcr_job_sweep(struct kcr_job *job)
 			kcr_member_free(member);
 		cond_resched();
 	}
-	kcr_guard_sweep(job);
 	spin_lock(&job->list_lock);
 	job->sweep_at = max(2 * job->nr_members, (unsigned int)KCR_FIRST_SWEEP);
 	spin_unlock(&job->list_lock);
@@ -174,7 +172,7 @@ void kcr_job_sweep_work(struct work_struct *work)
 }
 
 /* Amortised: as many members have joined since the last sweep as this one visits. */
-void kcr_job_sweep_if_many(struct kcr_job *job)
+static void sweep_if_many(struct kcr_job *job)
 {
 	lockdep_assert_held(&job->list_lock);
 	if (job->nr_members < job->sweep_at || job->parking)
@@ -205,7 +203,7 @@ static struct kcr_member *adopt(struct kcr_member *parent, struct task_struct *c
 		return ERR_PTR(ret);
 	}
 	kcr_fork_start(&member->watch);
-	kcr_job_sweep_if_many(job);
+	sweep_if_many(job);
 	return member;
 }
 
@@ -282,7 +280,10 @@ struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot)
 	return rests && mmget_not_zero(member->mm) ? member->mm : ERR_PTR(-ESRCH);
 }
 
-bool kcr_process_uses(const struct task_struct *leader, const struct mm_struct *mm)
+/* ---- ADD ------------------------------------------------------------------- */
+
+/* True if a thread of the process uses this address space. */
+static bool uses_mm(struct task_struct *leader, struct mm_struct *mm)
 {
 	struct task_struct *task;
 	bool found = false;
@@ -294,8 +295,6 @@ bool kcr_process_uses(const struct task_struct *leader, const struct mm_struct *
 	return found;
 }
 
-/* ---- ADD ------------------------------------------------------------------- */
-
 static int check_target(struct task_struct *leader, struct mm_struct *mm)
 {
 	if (leader->flags & PF_KTHREAD)
@@ -304,7 +303,7 @@ static int check_target(struct task_struct *leader, struct mm_struct *mm)
 		return -EPERM;
 	if (same_thread_group(leader, current))
 		return -EDEADLK;
-	if (!mm || !kcr_process_uses(leader, mm))
+	if (!mm || !uses_mm(leader, mm))
 		return -ESRCH;
 	return kcr_policy_trace(leader, false);
 }

@@ -15,7 +15,6 @@
 #include "account.h"
 #include "compat/dumpable.h"
 #include "compat/task.h"
-#include "guard.h"
 #include "ioctl.h"
 #include "restart.h"
 
@@ -396,7 +395,7 @@ static int check_resume(struct kcr_job *job)
 	return ret;
 }
 
-/* All but the held threads run already; false: all do. */
+/* All but the held threads run already. */
 static bool end_hold(struct kcr_job *job)
 {
 	bool held;
@@ -411,26 +410,15 @@ static bool end_hold(struct kcr_job *job)
 	return held;
 }
 
-/* What an earlier RESUME has kept: those flags that are missing now end. */
-static bool resume_rest(struct kcr_job *job, u32 flags)
-{
-	bool held = !(flags & KCR_RESUME_HOLD) && end_hold(job);
-	bool guarded = !(flags & KCR_RESUME_GUARD) && kcr_guard_end(job);
-
-	return held || guarded;
-}
-
-/* After an error the job can only be ended, unless another job has a process (-EBUSY). */
+/* After an error the job can only be ended. */
 long kcr_ioc_resume(struct kcr_job *job, void *request)
 {
 	struct kcr_resume *resume = request;
 	long ret;
 
-	if (job->restart && job->restart->resumed && resume_rest(job, resume->flags))
+	if (!resume->flags && end_hold(job))
 		return 0;
 	ret = check_resume(job);
-	if (!ret && resume->flags & KCR_RESUME_GUARD)
-		ret = kcr_guard_begin(job);
 	if (!ret)
 		ret = stop_again(job);
 	if (ret)

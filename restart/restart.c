@@ -30,7 +30,6 @@
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
 #include "restart/handles.h"
-#include "restart/lazy.h"
 #include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
@@ -41,8 +40,6 @@
 #define ENTER_TIMEOUT_MS	300000		/* in case a restart hangs */
 #define HOLD_MS			5000		/* hold threads that a callback may wait for */
 #define WAIT_MS			100		/* between checks of all processes */
-#define BUSY_MS			30000		/* for a checkpoint that has begun meanwhile */
-#define BUSY_WAIT_US		10000
 #define END_MS			10000		/* for processes that are not our children yet */
 
 static int check_architecture(const Kcr__Preamble *p)
@@ -186,7 +183,6 @@ static int wait_for_all(const struct rebuild *r, const struct restorer_status *s
 		bool dead = c->process[first]->state == KCR__PROCESS__STATE__ZOMBIE;
 		int err = dead ? 0 : look(r, first, WAIT_MS);
 
-		lazy_offers_receive();
 		for (size_t i = first + 1; err == -EAGAIN && i < c->nr_processes; i++)
 			if (c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE &&
 			    look(r, i, 1) == -ECHILD)
@@ -291,14 +287,14 @@ static int finish_patiently(const struct rebuild *r, unsigned int timeout_ms, in
  * Waits for callbacks (libcr) while the other threads are held: at most HOLD_MS,
  * as a callback may need a lock that one of these has.
  */
-static int finish_callbacks(const struct rebuild *r, const int *handle, uint32_t keep)
+static int finish_callbacks(const struct rebuild *r, const int *handle)
 {
 	pid_t pid;
 	int code, err = finish_patiently(r, HOLD_MS, &code, &pid);
 
 	if (err == -ETIMEDOUT) {
 		report_clear();
-		err = device_resume(r->job, keep, NULL);
+		err = device_resume(r->job, false, NULL);
 		if (!err)
 			err = finish_patiently(r, 0, &code, &pid);
 	}
@@ -326,27 +322,10 @@ static bool needs_handles(const struct context *c, int signal)
 }
 
 /*
- * A job that guards its processes cannot have one that another job has: a checkpoint that was
- * begun too early gives up by itself.
- */
-static int resume(const struct rebuild *r, uint32_t flags)
-{
-	uint64_t end = now_ns() + BUSY_MS * 1000000ull;
-	int err = device_resume(r->job, flags, NULL);
-
-	while (err == -EBUSY && flags & KCR_RESUME_GUARD && now_ns() < end) {
-		report_clear();
-		usleep(BUSY_WAIT_US);
-		err = device_resume(r->job, flags, NULL);
-	}
-	return err;
-}
-
-/*
  * Lets them run, with a signal if wanted: it is pending until the threads leave the module,
- * and is the first they get.  keep: KCR_RESUME_* that go on.
+ * and is the first they get.
  */
-static int let_go(const struct rebuild *r, const int *handle, int signal, uint32_t keep)
+static int let_go(const struct rebuild *r, const int *handle, int signal)
 {
 	bool hold = has_clients(r->context);
 	int err;
@@ -356,18 +335,18 @@ static int let_go(const struct rebuild *r, const int *handle, int signal, uint32
 	/* SIGKILL would end their sleep in ENTER before all can run. */
 	if (signal && signal != SIGKILL && !hold)
 		signal_all(r, handle, signal);
-	err = resume(r, keep | (hold ? KCR_RESUME_HOLD : 0));
+	err = device_resume(r->job, hold, NULL);
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
-		err = finish_callbacks(r, handle, keep);
+		err = finish_callbacks(r, handle);
 		if (!err && signal != SIGCONT)
 			stop_again(r, handle);
 		if (!err && signal && signal != SIGKILL)
 			signal_all(r, handle, signal);
 		/* Fails if nothing is held any more: ignored. */
 		if (!err)
-			device_resume(r->job, keep, NULL);
+			device_resume(r->job, false, NULL);
 		if (!err)
 			report_clear();
 	}
@@ -428,10 +407,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return err;
 	made = now_ns();
 	files_close(r);			/* from here on only the programs hold them */
-	if (options->lazy)
-		err = lazy_begin(&result->loading, r, reader, options, result);
-	else
-		err = memory_fill(r, reader, options, result);
+	err = memory_fill(r, reader, options, result);
 	if (!err)
 		err = record_restart(r);
 	if (!err && needs_handles(r->context, options->signal))
@@ -443,10 +419,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (options->commit)
 		err = options->commit(result->leader,
 				      foreground_group(r, r->context->process[leader]));
-	if (!err && result->loading)
-		err = lazy_serve(result->loading, r->job);
 	if (!err)
-		err = let_go(r, handle, options->signal, options->lazy ? KCR_RESUME_GUARD : 0);
+		err = let_go(r, handle, options->signal);
 	if (handle)
 		handles_close(handle, r->context->nr_processes);
 	if (err)
@@ -528,23 +502,13 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (r.job < 0)
 		return r.job;
 	err = check_programs(context, &info);
-	if (!err && options->lazy)
-		err = lazy_check(reader, &info);
 	if (!err)
 		err = prepare(&r, context, options);
 	if (!err && options->check_only)
 		err = check_all(&r, options->clocks);
 	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
-	if (!err && result->loading)
-		lazy_let_go(result->loading);
-	else if (!lazy_stop(result->loading))
-		close(r.job);		/* kills what is not running by now */
-	lazy_offers_end();
-	if (err) {
-		lazy_free(result->loading);
-		result->loading = NULL;
-	}
+	close(r.job);			/* kills what is not running by now */
 	if (err && r.new_pid && r.new_pid != MAP_FAILED)
 		reap_all(&r);
 	/* skeleton_make() made us a subreaper; the programs' orphans are not for us. */
@@ -552,14 +516,5 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	report_relay();
 	if (r.context)
 		finish(&r);
-	return err;
-}
-
-int restart_loaded(struct restart_result *result)
-{
-	int err = result->loading ? lazy_wait(result->loading) : 0;
-
-	lazy_free(result->loading);
-	result->loading = NULL;
 	return err;
 }

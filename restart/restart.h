@@ -32,7 +32,6 @@ struct restart_options {
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
 	enum restart_clocks clocks;
-	bool lazy;		/* let them run before all of their memory is loaded */
 	bool check_only;	/* find out whether this is possible here, and make nothing */
 	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
 	size_t nr_redirects;
@@ -56,14 +55,11 @@ struct restart_options {
 	void *progress_arg;
 };
 
-struct lazy;
-
 struct restart_result {
 	pid_t leader;		/* the checkpoint's target, or the first root of its tree */
 	size_t nr_processes;
 	size_t nr_threads;
 	uint64_t nr_pages;
-	struct lazy *loading;	/* for restart_loaded(); NULL: everything is there */
 	uint64_t open_ns;	/* files and their contents */
 	uint64_t skeleton_ns;	/* processes, up to the last ENTER */
 	uint64_t fill_ns;	/* memory */
@@ -75,16 +71,8 @@ struct restart_result {
  * (-errno, message recorded with report_fail()) every new process has been
  * killed and reaped.  The caller must be single-threaded.  It may be killed
  * at any time: until options->commit has returned, the new processes die with it.
- * With `lazy` they do so until restart_loaded() has returned; the reader, the context and
- * the chain must stay until then, and the caller has a second thread.
  */
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result);
-
-/*
- * Waits until all memory is loaded.  0, or -errno with a message: it could not be, and all
- * processes have been killed.
- */
-int restart_loaded(struct restart_result *result);
 
 #endif /* KCR_RESTART_RESTART_H */

@@ -27,7 +27,6 @@
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
 #include "restart/family.h"
-#include "restart/lazy.h"
 #include "restart/process.h"
 #include "restart/suspend.h"
 
@@ -412,12 +411,6 @@ static void live(size_t i)
 	block_signals(true);
 	if (!helpers)
 		give_up(-ENOMEM, "cannot be made", i);
-	if (saved(i)->mm) {
-		int err = lazy_offer(i);
-
-		if (err)
-			give_up(err, "cannot offer its memory for lazy loading", i);
-	}
 	if (clocks_enter(saved(i)) || identity_take(saved(i)->credentials))
 		_exit(1);
 	parent = context_process(k.context, saved(i)->ppid);
@@ -483,8 +476,6 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		return report_errno(-errno, "restart");
 
 	err = leave_sharers();
-	if (!err && options->lazy)
-		err = lazy_offers_begin(c);
 	if (!err)
 		err = suspend_begin(r, fork_helper);
 	/* Those whose adoptive parent is not in the file are adopted by us. */

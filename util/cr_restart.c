@@ -36,13 +36,6 @@
 
 #define EXIT_USAGE	255
 
-/* What a restart reads from. */
-struct image {
-	struct context_reader *reader;
-	struct context *context;
-	struct chain *chain;		/* NULL: no increment */
-};
-
 struct arguments {
 	const char *file;
 	int fd;				/* -F, else -1 */
@@ -54,8 +47,8 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_LAZY, OPT_TRUST, OPT_CHECK,
-	OPT_INSIDE, OPT_KEEP, OPT_KMSG, OPT_JSON,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE,
+	OPT_KEEP, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
@@ -82,7 +75,6 @@ static const struct option long_options[] = {
 	{ "redirect", required_argument, NULL, OPT_REDIRECT },
 	{ "strict-files", no_argument, NULL, OPT_STRICT },
 	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
-	{ "lazy", no_argument, NULL, OPT_LAZY },
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "inside", required_argument, NULL, OPT_INSIDE },
@@ -124,7 +116,6 @@ static void usage(FILE *out)
 	      "      --redirect [PID:]FD=FILE   FILE instead of a regular file\n"
 	      "      --strict-files       fail if an open file has changed\n"
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
-	      "      --lazy               let them run at once, and load their memory meanwhile\n"
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --check              only look whether it could be restarted here\n"
 	      "      --inside PID         in the container that process PID is in\n"
@@ -279,9 +270,6 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_CHAIN_PATH:
 		a->chain_path = value;
 		return 0;
-	case OPT_LAZY:
-		a->restart.lazy = true;
-		return 0;
 	case OPT_TRUST:
 		a->restart.trust = true;
 		return 0;
@@ -434,39 +422,34 @@ static void name_source(int fd, char *path, size_t size)
 		path[0] = '\0';
 }
 
-static void image_free(struct image *image)
-{
-	chain_free(image->chain);
-	context_free(image->context);
-	context_reader_free(image->reader);
-	*image = (struct image){};
-}
-
-/* Reads, rebuilds, lets run.  The image stays while its memory is being loaded. */
-static int restart(const struct arguments *a, int fd, struct image *image,
-		   struct restart_result *result)
+/* Reads, rebuilds, lets run.  The file is closed in any case. */
+static int restart(const struct arguments *a, int fd, struct restart_result *result)
 {
 	struct restart_options options = a->restart;
+	struct context_reader *reader;
+	struct context *context = NULL;
+	struct chain *chain = NULL;
 	struct join join;
 	const char *name = a->file ?: "the descriptor given";
-	int err = context_reader_new(&image->reader, fd, name);
+	int err = context_reader_new(&reader, fd, name);
 
 	if (err)
 		return err;
 	options.redirect = redirect_rules(&options.nr_redirects);
-	err = context_load(image->reader, &image->context);
-	if (!err && image->context->preamble->n_ancestor)
-		err = chain_open(&image->chain, image->context->preamble, name, fd, a->chain_path);
-	options.chain = image->chain;
+	err = context_load(reader, &context);
+	if (!err && context->preamble->n_ancestor)
+		err = chain_open(&chain, context->preamble, name, fd, a->chain_path);
+	options.chain = chain;
 	if (a->inside) {
-		join = (struct join){ a->inside, image->context };
+		join = (struct join){ a->inside, context };
 		options.join = join_container;
 		options.join_arg = &join;
 	}
 	if (!err)
-		err = restart_run(image->reader, image->context, &options, result);
-	if (!result->loading)
-		image_free(image);
+		err = restart_run(reader, context, &options, result);
+	chain_free(chain);
+	context_free(context);
+	context_reader_free(reader);
 	return err;
 }
 
@@ -497,56 +480,27 @@ static int commit_rank(pid_t leader, pid_t foreground)
  * use, and does not need them.  The ranks of a node have had one clock, and have it again:
  * each in a namespace of its own, they would differ by the times of their restarts.
  */
-static int restart_rank(struct arguments *a, int fd, struct image *image,
-			struct restart_result *result)
+static int restart_rank(struct arguments *a, int fd, struct restart_result *result)
 {
 	int err;
 
 	a->restart.any_port = a->restart.any_cpu = true;
 	a->restart.clocks = RESTART_CLOCKS_NEW;
-	a->restart.lazy = false;
-	err = restart(a, fd, image, result);
+	err = restart(a, fd, result);
 	if (err != -EBUSY || !a->restart.restore_pid || lseek(fd, 0, SEEK_SET))
 		return err;
 	report_clear();
 	report_warn("process or thread IDs of this rank are in use here: it gets new ones");
 	a->restart.restore_pid = false;
 	memset(result, 0, sizeof(*result));
-	return restart(a, fd, image, result);
-}
-
-/*
- * The program runs.  0 when all its memory is there; else it has been killed, and this is
- * the exit code.
- */
-static int finish_loading(struct image *image, struct restart_result *result)
-{
-	int err = restart_loaded(result);
-
-	image_free(image);
-	return err ? fail(hook_class(err), err) : 0;
-}
-
-/* Stands for the program until it ends, and ends likewise. */
-static int stand_for(struct image *image, struct restart_result *result)
-{
-	int status = follow_leader(result->leader), code = 0;
-
-	if (result->loading) {		/* others may not be complete */
-		follow_end();
-		code = finish_loading(image, result);
-	}
-	if (code || status < 0)
-		return code;		/* its parent is another process, which reaped it */
-	follow_mimic(status);
+	return restart(a, fd, result);
 }
 
 int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
 	struct restart_result result = {};
-	struct image image = {};
-	int code, err, fd;
+	int code, err, fd, status;
 	char source[4096], *rank_file = NULL;
 
 	report_set_program("cr_restart");
@@ -567,9 +521,8 @@ int main(int argc, char **argv)
 	a.restart.source = source;
 	a.restart.commit = rank_file ? commit_rank : commit;
 	follow_begin();
-	err = rank_file ? restart_rank(&a, fd, &image, &result) : restart(&a, fd, &image, &result);
-	if (!result.loading)
-		close(fd);
+	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
+	close(fd);
 	free(rank_file);
 	if (err) {
 		follow_fail();
@@ -584,11 +537,14 @@ int main(int argc, char **argv)
 	if (status_is_open()) {		/* libcr waits for the program itself */
 		follow_end();
 		status_done(0, result.leader);
-		return finish_loading(&image, &result);
+		return 0;
 	}
 	if (hook_is_set(HOOK_SUCCESS)) {
 		follow_end();
-		return finish_loading(&image, &result) ?: hook_run(HOOK_SUCCESS);
+		return hook_run(HOOK_SUCCESS);
 	}
-	return stand_for(&image, &result);
+	status = follow_leader(result.leader);
+	if (status < 0)
+		return 0;		/* its parent is another process, which reaped it */
+	follow_mimic(status);
 }

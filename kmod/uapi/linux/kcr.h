@@ -36,7 +36,6 @@
 #define KCR_FEATURE_SNAPSHOT	(1 << 0)	/* KCR_IOC_SNAPSHOT works */
 #define KCR_FEATURE_CLONE	(1 << 1)	/* KCR_IOC_CLONE works */
 #define KCR_FEATURE_TRACK	(1 << 2)	/* KCR_IOC_TRACK works */
-#define KCR_FEATURE_GUARD	(1 << 3)	/* KCR_RESUME_GUARD is known */
 
 struct kcr_info {
 	__u32 size;
@@ -59,8 +58,7 @@ struct kcr_info {
  * mem_fd is of another address space (the program called exec: reopen it);
  * EPERM a kernel thread or another PID namespace; EDEADLK the caller itself;
  * EACCES the caller itself may not trace it; EEXIST already in this job; EBUSY
- * in another job; EINPROGRESS in a restart (GUARD) that is still loading its memory;
- * EDQUOT the user's jobs have max_processes processes.
+ * in another job; EDQUOT the user's jobs have max_processes processes.
  */
 struct kcr_add {
 	__u32 size;
@@ -425,19 +423,10 @@ struct kcr_wait {
 
 /* Threads that entered as HELD wait for another RESUME, or for the end of the job. */
 #define KCR_RESUME_HOLD		(1 << 0)
-/*
- * The owner is still loading their memory: until another RESUME without this flag the
- * processes, and those that they fork, die with the job (but for those that have called
- * exec), which does not end, and so releases none of the owner's descriptors, before they
- * have left their memory.  If one cannot be guarded, all die.
- */
-#define KCR_RESUME_GUARD	(1 << 1)
 
 /*
- * Lets all entered threads run: the restart is complete, but for what the flags keep
- * until another RESUME without them.
- * EBUSY: a live process of the job has not entered, or (GUARD) one is in another job: try
- * again; ECHILD: one died; GUARD: ENOMEM, EDQUOT: max_processes.
+ * Lets all entered threads run: the restart is complete.
+ * EBUSY: a live process of the job has not entered; ECHILD: one died.
  */
 struct kcr_resume {
 	__u32 size;

@@ -294,8 +294,7 @@ static void resume(struct actor *actor, int job)
 	struct kcr_resume request = { .size = sizeof(request) };
 	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = 30 * setting->slow };
 
-	request.flags = (chance(&actor->random, 30) ? KCR_RESUME_HOLD : 0) |
-			(chance(&actor->random, 30) ? KCR_RESUME_GUARD : 0);
+	request.flags = chance(&actor->random, 30) ? KCR_RESUME_HOLD : 0;
 	call(actor, job, KCR_IOC_RESUME, &request);
 	if (!request.flags)
 		return;

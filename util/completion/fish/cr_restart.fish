@@ -16,7 +16,6 @@ complete -c cr_restart -l relocate -x -d 'Look for saved paths elsewhere (OLD=NE
 complete -c cr_restart -l redirect -x -d 'A file instead of a regular file ([PID:]FD=FILE)'
 complete -c cr_restart -l strict-files -d 'Fail if an open file has changed'
 complete -c cr_restart -l chain-path -x -a '(__fish_complete_directories)' -d 'Where older files of an increment may be'
-complete -c cr_restart -l lazy -d 'Let them run at once, and load their memory meanwhile'
 complete -c cr_restart -l trust -d 'As root, whoever may have written the file'
 complete -c cr_restart -l check -d 'Only look whether it could be restarted here'
 complete -c cr_restart -l inside -x -a '(__fish_complete_pids)' -d 'In the container of a process'
