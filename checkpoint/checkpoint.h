@@ -73,6 +73,7 @@ struct checkpoint_options {
 	enum checkpoint_changes changes;
 	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
 					 * descriptor: none, the image is full */
+	bool parent_optional;		/* if that can be no parent the image is full, with a warning */
 	const char *chain_path;		/* the parent's older files may also be there; or NULL */
 	/*
 	 * Or: the parent is the file of the destination's name in this folder.  Links of it and of its
@@ -80,7 +81,7 @@ struct checkpoint_options {
 	 * where that is impossible, or the file can be no parent, the image is full, with a warning.
 	 */
 	const char *parent_folder;
-	unsigned int full_every;	/* images of a chain at `path`; 0: no limit */
+	unsigned int full_every;	/* images of a chain; 0: no limit */
 	unsigned int precopy;		/* for precopy.h: images before this one, at most; 0: none */
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */

@@ -2,8 +2,8 @@
 /*
  * The parent of an increment: which file it is, whether it can be one, and the
  * comparison of pages with its tables.  What it says is believed as much as the new
- * image is, so it must belong to the same user.  A parent that is to be carried into
- * another folder is only a wish: without it the image is full.
+ * image is, so it must belong to the same user.  A parent that is offered, or is to be
+ * carried into another folder, is only a wish: without it the image is full.
  */
 #include "checkpoint/increment.h"
 
@@ -24,6 +24,7 @@
 /* Where the parent is, and what becomes of it. */
 enum parentage {
 	NAMED,				/* by the user: it stays */
+	OFFERED,			/* likewise, but only a wish */
 	KEPT,				/* it has the destination's name, and gets another one */
 	CARRIED,			/* likewise in another folder: gets a link beside the new image */
 };
@@ -36,7 +37,7 @@ struct increment {
 	struct place place;
 	int fd;				/* -1: there is no parent */
 	struct stat st;
-	char aside[NAME_MAX + 1];	/* the parent's next name, unless it is NAMED */
+	char aside[NAME_MAX + 1];	/* the parent's next name; "": it keeps its own */
 	size_t nr_links;		/* that were made beside the new image; uncommitted */
 	struct context_reader *reader;
 	struct context *context;	/* its description */
@@ -116,6 +117,7 @@ static int check_parent(const struct increment *i, const struct checkpoint_optio
 {
 	static const char *const advice[] = {
 		[NAMED] = ": name another parent",
+		[OFFERED] = "",
 		[KEPT] = ": choose another name with -f, or remove it",
 		[CARRIED] = "",
 	};
@@ -214,7 +216,7 @@ static void list_ancestors(struct increment *i)
 
 	kcr__ancestor__init(&i->parent);
 	context_reader_identity(i->reader, &i->parent);
-	i->parent.name = i->parentage == NAMED ? i->place.name : i->aside;
+	i->parent.name = i->aside[0] ? i->aside : i->place.name;
 	for (size_t k = 0; k < p->n_ancestor; k++)
 		i->ancestor[i->nr_ancestors++] = p->ancestor[k];
 	i->ancestor[i->nr_ancestors++] = &i->parent;
@@ -357,6 +359,18 @@ static int make_links(struct increment *i, const struct destination *d)
 	return do_without(i);
 }
 
+static enum parentage parentage(const struct checkpoint_options *o)
+{
+	if (o->parent)
+		return o->parent_optional ? OFFERED : NAMED;
+	return o->parent_folder ? CARRIED : KEPT;
+}
+
+static bool is_wish(const struct increment *i)
+{
+	return i->parentage == OFFERED || i->parentage == CARRIED;
+}
+
 int increment_open(struct checkpoint *c)
 {
 	static const struct page_sieve_ops ops = { .sift = sift };
@@ -371,18 +385,18 @@ int increment_open(struct checkpoint *c)
 	c->increment = i;
 	i->sieve.ops = &ops;
 	i->fd = i->place.folder = -1;
-	i->parentage = c->options->parent ? NAMED : c->options->parent_folder ? CARRIED : KEPT;
+	i->parentage = parentage(c->options);
 	err = find_parent(i, c->options);
 	if (!err && i->fd >= 0)
 		err = read_parent(i, c->options);
-	return err && i->parentage == CARRIED ? do_without(i) : err;
+	return err && is_wish(i) ? do_without(i) : err;
 }
 
 int increment_set_aside(struct checkpoint *c)
 {
 	struct increment *i = c->increment;
 
-	if (!i || i->parentage == NAMED || !i->pages)
+	if (!i || !i->aside[0] || !i->pages)
 		return 0;
 	if (i->parentage == CARRIED)
 		return make_links(i, c->destination);

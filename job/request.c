@@ -57,6 +57,8 @@ char *job_request_format(const struct job_request *request)
 		cJSON_AddTrueToObject(json, "snapshot");
 	if (request->incremental)
 		cJSON_AddTrueToObject(json, "incremental");
+	if (request->parent)
+		cJSON_AddStringToObject(json, "parent", request->parent);
 	arguments = cJSON_AddArrayToObject(json, "arguments");
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		cJSON_AddItemToArray(arguments, cJSON_CreateString(request->argument[i]));
@@ -87,13 +89,15 @@ int job_request_parse(const char *line, struct job_request *out)
 	kind = cJSON_GetObjectItemCaseSensitive(json, "request");
 	out->path = get_string(json, "path");
 	out->local = get_string(json, "local");
+	out->parent = get_string(json, "parent");
 	out->snapshot = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "snapshot"));
 	out->incremental = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "incremental"));
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "arguments"))
 		if (cJSON_IsString(item) && out->nr_arguments < JOB_MAX_ARGUMENTS)
 			out->argument[out->nr_arguments++] = strdup(item->valuestring);
 	if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "checkpoint") || !out->path ||
-	    *out->path != '/' || (out->local && *out->local != '/') || get_numbers(json, out)) {
+	    *out->path != '/' || (out->local && *out->local != '/') ||
+	    (out->parent && *out->parent != '/') || get_numbers(json, out)) {
 		cJSON_Delete(json);
 		job_request_free(out);
 		return -EINVAL;
@@ -119,6 +123,7 @@ void job_request_free(struct job_request *request)
 {
 	free(request->path);
 	free(request->local);
+	free(request->parent);
 	for (size_t i = 0; i < request->nr_arguments; i++)
 		free(request->argument[i]);
 	memset(request, 0, sizeof(*request));

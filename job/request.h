@@ -4,7 +4,7 @@
  * coordinator there (job/coordinator/).  A connection carries one
  * request and one answer, each a line of JSON:
  *	{"request":"checkpoint","path":"/abs/name.kcr","signal":0,"timeout":0,
- *	 "keep":1,"local":"/scratch","snapshot":true,"incremental":true,
+ *	 "keep":1,"local":"/scratch","snapshot":true,"incremental":true,"parent":"/abs/old.kcr",
  *	 "arguments":["--compress=lz4","--incremental"]}
  *	{"code":0,"path":…,"ranks":4,"not_copied":0,"bytes":…,"gate_ms":…,"drain_ms":…,
  *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…,"warnings":["rank 3: …"]}
@@ -36,7 +36,8 @@ struct job_request {
 	unsigned int timeout_s;		/* 0: no limit */
 	unsigned int keep;		/* snapshots of this name, at least 1 */
 	bool snapshot;			/* the ranks run on while they are written, unless there is a signal */
-	bool incremental;		/* what has not changed may be in files of the last of this name */
+	bool incremental;		/* what has not changed may be in files of an older snapshot: */
+	char *parent;			/* … absolute, or NULL: the last one of this name */
 	size_t nr_arguments;		/* for cr_checkpoint, which saves each rank */
 	char *argument[JOB_MAX_ARGUMENTS];
 };

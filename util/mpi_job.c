@@ -113,6 +113,19 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 	return err;
 }
 
+/* The snapshot that is to be continued. */
+static int name_parent(struct job_request *r, const struct checkpoint_options *o)
+{
+	char *folder;
+
+	r->parent = snapshot_name(o->parent);
+	folder = r->parent ? snapshot_files_folder(r->parent) : NULL;
+	if (r->parent && !folder && !o->parent_optional)
+		return report_fail(-ENOENT, "the parent %s is no snapshot of an MPI job", r->parent);
+	free(folder);
+	return r->parent ? 0 : report_fail(-ENOMEM, "no memory");
+}
+
 static int check_options(const struct checkpoint_options *o, const char *path)
 {
 	if (o->scope != CHECKPOINT_TREE && o->scope != CHECKPOINT_PROCESS)
@@ -127,10 +140,9 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 				   "the old snapshot as NAME.kcr.~N~");
 	if (o->precopy)
 		return report_fail(-EINVAL, "--precopy does not work for MPI jobs");
-	if (o->parent || o->parent_folder)
-		return report_fail(-EINVAL, "%s does not work for MPI jobs: an increment continues the "
-				   "snapshot that has the name", o->parent ? "--incremental=PARENT" :
-				   "--parent-folder");
+	if (o->parent_folder)
+		return report_fail(-EINVAL, "--parent-folder does not work for MPI jobs: name the snapshot "
+				   "that is to be continued, --incremental=NAME.kcr");
 	if (o->replace == CHECKPOINT_NOCLOBBER && !access(path, F_OK))
 		return report_fail(-EEXIST, "%s exists", path);
 	return 0;
@@ -210,6 +222,8 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 	*err = check_options(o, request.path);
 	if (!*err && job->local && !(request.local = folder_absolute(job->local)))
 		*err = report_fail(-ENOMEM, "no memory");
+	if (!*err && o->parent)
+		*err = name_parent(&request, o);
 	if (!*err && add_arguments(&request, o))
 		*err = report_fail(-ENOMEM, "no memory");
 	if (!*err)

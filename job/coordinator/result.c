@@ -30,10 +30,10 @@ void result_close(struct root *root)
 	forget(root, gone);
 }
 
-/* The ranks may continue what is in the last snapshot of this name, if there is one. */
+/* The ranks may continue what is in the parent, or the last snapshot of this name, if there is one. */
 static int name_parent(struct job_request *request)
 {
-	char *folder = snapshot_files_folder(request->path);
+	char *folder = snapshot_files_folder(request->parent ?: request->path);
 	char *argument = folder ? folder_path("--parent-folder=%s", folder) : NULL;
 	int err = argument ? job_request_add(request, argument) : folder ? -ENOMEM : 0;
 
