@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "batch/needed.h"
 #include "job/destination.h"
 #include "proc/clock.h"
 #include "report/report.h"
@@ -265,16 +266,23 @@ int folder_drop(const struct folder *f, const struct folder_checkpoint *c)
 	return 0;
 }
 
+/* The newest first, so that what is left of a chain can be restarted at any moment. */
 static int remove_all_but(const struct folder *f, bool damaged, size_t keep)
 {
 	struct folder_checkpoint *all;
 	ssize_t count = folder_list(f, damaged, &all);
-	int err = count < 0 ? (int)count : 0;
+	bool *needed = count > 0 ? calloc(count, sizeof(*needed)) : NULL;
+	int err = count < 0 ? (int)count : count && !needed ? report_fail(-ENOMEM, "no memory") : 0;
 
-	for (ssize_t i = (ssize_t)keep; i < count; i++)
-		err = err ?: folder_drop(f, &all[i]);
+	if (!err)
+		err = needed_mark(f, all, count, keep, needed);
+	for (ssize_t i = 0; i < count && !err; i++) {
+		err = needed[i] ? 0 : folder_drop(f, &all[i]);
+		if (err)
+			report_fail(err, "%s", strerror(-err));
+	}
+	free(needed);
 	free(all);
-	report_clear();
 	return err;
 }
 
@@ -285,7 +293,10 @@ int folder_prune(const struct folder *f, size_t keep)
 
 int folder_clear(const struct folder *f)
 {
-	return remove_all_but(f, false, 0) ?: remove_all_but(f, true, 0);
+	int err = remove_all_but(f, false, 0) ?: remove_all_but(f, true, 0);
+
+	report_clear();
+	return err;
 }
 
 /* ---- small files ------------------------------------------------------------------- */

@@ -72,7 +72,10 @@ int folder_set_aside(const struct folder *f, const struct folder_checkpoint *c);
 
 /* Removes one.  0 or -errno, no message. */
 int folder_drop(const struct folder *f, const struct folder_checkpoint *c);
-/* Removes all complete checkpoints but the newest `keep`.  0 or -errno, no message. */
+/*
+ * Removes all complete checkpoints but the newest `keep` and those that these need.  0, or
+ * -errno with a message: if that is because one of these cannot be read, nothing is removed.
+ */
 int folder_prune(const struct folder *f, size_t keep);
 /* Removes all, damaged ones as well.  0 or -errno, no message. */
 int folder_clear(const struct folder *f);

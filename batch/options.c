@@ -7,17 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/duration.h"
 #include "batch/folder.h"
 #include "batch/metrics.h"
+#include "image/context.h"
+#include "proc/duration.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "util/choices.h"
 #include "util/usage.h"
 
+#define FULL_EVERY	10		/* by default */
+#define FULL_EVERY_MAX	(CONTEXT_MAX_ANCESTORS + 1)
+
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
+	OPT_INCREMENTAL, OPT_FULL_EVERY,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
 	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
 };
@@ -37,6 +42,8 @@ static const struct option long_options[] = {
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "incremental", no_argument, NULL, OPT_INCREMENTAL },
+	{ "full-every", required_argument, NULL, OPT_FULL_EVERY },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "max-restarts", required_argument, NULL, OPT_MAX_RESTARTS },
 	{ "pids", required_argument, NULL, OPT_PIDS },
@@ -75,6 +82,8 @@ static const char usage_text[] =
 	"      --verify             read each one again before it counts\n"
 	"      --snapshot           let the program run while its memory is written\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
+	"      --incremental        save only what has changed since the checkpoint before\n"
+	"      --full-every=N       with that, every Nth checkpoint is full (10)\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"Then:\n"
 	"      --exit-code=N        end with N after a save that ends the program (85)\n"
@@ -223,6 +232,8 @@ static int parse_one(int option, const char *value, struct options *o)
 		return choice_compression(value, &o->compression);
 	case OPT_KEEP:
 		return parse_number("keep", value, 1, 1000000, &o->keep);
+	case OPT_FULL_EVERY:
+		return parse_number("full-every", value, 1, FULL_EVERY_MAX, &o->full_every);
 	case OPT_MAX_RESTARTS:
 		return parse_number("max-restarts", value, 0, 1000000, &o->max_restarts);
 	case OPT_EXIT_CODE:
@@ -244,6 +255,7 @@ static int parse_one(int option, const char *value, struct options *o)
 		o->keep_at_end |= option == OPT_KEEP_AT_END;
 		o->verify |= option == OPT_VERIFY;
 		o->snapshot |= option == OPT_SNAPSHOT;
+		o->incremental |= option == OPT_INCREMENTAL;
 		o->skip_unsupported |= option == OPT_SKIP_UNSUPPORTED;
 		o->once |= option == OPT_ONCE;
 		o->require |= option == OPT_REQUIRE;
@@ -266,6 +278,10 @@ static int check(struct options *o, bool automatic)
 		return report_fail(-EINVAL, "choose one of --interval and --exit-each");
 	if (o->time_s >= 0 && o->before_end_s < 0)
 		return report_fail(-EINVAL, "--time is for --before-end: how long before should it save?");
+	if (o->full_every && !o->incremental)
+		return report_fail(-EINVAL, "--full-every is for --incremental");
+	if (!o->full_every)
+		o->full_every = FULL_EVERY;
 	if (o->json && !o->status)
 		return report_fail(-EINVAL, "--json is for --status");
 	for (int signal = 1; signal < NSIG; signal++)	/* the one that was asked for */

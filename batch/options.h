@@ -29,6 +29,8 @@ struct options {
 	sigset_t leave_on, save_on;	/* signals for a save */
 
 	unsigned int keep, max_restarts;
+	bool incremental;
+	unsigned int full_every;	/* checkpoints, with `incremental` */
 	int exit_code;
 	bool verify, snapshot, skip_unsupported, keep_pids, keep_at_end, once, script;
 	bool require;			/* run nothing where it cannot be saved */

@@ -101,32 +101,58 @@ static int warn_stray(void *arg, pid_t child)
 	return 0;
 }
 
-static uint64_t job_bytes(const char *path)
+/* What was written. */
+struct written {
+	uint64_t bytes;
+	bool increment;
+};
+
+static struct written measure_job(const char *path)
 {
+	struct written w = {};
 	struct snapshot *s = NULL;
 	char *found = NULL;
-	uint64_t bytes, older;
+	uint64_t older;
 
 	if (snapshot_load(path, &s, &found)) {
 		report_clear();
-		return 0;
+		return w;
 	}
-	bytes = snapshot_bytes(s, &older);
+	w.bytes = snapshot_bytes(s, &older);
+	w.increment = older > 0;
 	snapshot_free(s);
 	free(found);
-	return bytes;
+	return w;
 }
 
-/* Writes the file or folder; *bytes: its size. */
-static int write_one(const struct run *r, pid_t leader, const char *path, bool mpi, int signal,
-		     uint64_t *bytes)
+/* The checkpoint that an increment continues, the newest of that kind; NULL: there is none. */
+static const char *find_parent(const struct run *r, bool mpi, char path[PATH_MAX])
 {
+	struct folder_checkpoint *all;
+	ssize_t count = folder_list(&r->folder, false, &all);
+	const char *found = NULL;
+
+	for (ssize_t i = 0; i < count && !found; i++)
+		if (all[i].mpi == mpi)
+			found = folder_checkpoint_path(&r->folder, &all[i], path);
+	free(all);
+	report_clear();
+	return found;
+}
+
+/* Writes the file or folder. */
+static int write_one(const struct run *r, pid_t leader, const char *path, bool mpi, int signal,
+		     struct written *out)
+{
+	char parent[PATH_MAX];
 	const struct mpi_job_options job = { .keep = 1 };
 	struct checkpoint_options o = {
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
 		.signal = signal, .snapshot = !mpi && r->options->snapshot,
 		.skip_unsupported = r->options->skip_unsupported,
-		.compression = r->options->compression,
+		.compression = r->options->compression, .incremental = r->options->incremental,
+		.parent = r->options->incremental ? find_parent(r, mpi, parent) : NULL,
+		.parent_optional = true, .full_every = r->options->full_every,
 	};
 	struct checkpoint_result result;
 	int err;
@@ -134,7 +160,8 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	if (mpi) {
 		if (!mpi_job_checkpoint(&o, &job, false, &err))
 			return report_fail(-ESRCH, "mpirun %d has ended", leader);
-		*bytes = err ? 0 : job_bytes(path);
+		if (!err)
+			*out = measure_job(path);
 		return err;
 	}
 	err = refuse_inner_mpi(leader);
@@ -143,7 +170,7 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	o.timeout_s = STOP_LIMIT_S;
 	proc_each_child(getpid(), warn_stray, (void *)r);
 	err = checkpoint_run(&o, &result);
-	*bytes = result.bytes;
+	*out = (struct written){ result.bytes, result.nr_older > 0 };
 	return err;
 }
 
@@ -205,13 +232,14 @@ int run_save(struct run *r, pid_t leader, bool leave)
 {
 	struct folder_checkpoint c = { .number = next_number(r), .mpi = program_is_mpi(leader) };
 	bool verify = r->options->verify, verify_first = verify && leave;
-	uint64_t start = now_ns(), bytes = 0, cost;
+	uint64_t start = now_ns(), cost;
+	struct written written = {};
 	char path[PATH_MAX];
 	int err, signal = !leave ? 0 : verify_first ? SIGSTOP : SIGKILL;
 
 	report_clear();
 	folder_checkpoint_path(&r->folder, &c, path);
-	err = write_one(r, leader, path, c.mpi, signal, &bytes);
+	err = write_one(r, leader, path, c.mpi, signal, &written);
 	cost = now_ns() - start;
 	if (!err && verify)
 		err = verify_new(r, &c, path, leader, leave);
@@ -221,13 +249,14 @@ int run_save(struct run *r, pid_t leader, bool leave)
 		program_kill(leader);
 	else if (leave)
 		program_end(leader);
-	count_new(r, &c, bytes, cost);
-	log_event(LOG_ROUTINE, "checkpoint %u: %.1f MB in %.2f s%s%s", c.number,
-		  (double)bytes / 1e6, (double)cost / 1e9, verify ? ", verified" : "",
+	count_new(r, &c, written.bytes, cost);
+	log_event(LOG_ROUTINE, "checkpoint %u: %.1f MB in %.2f s%s%s%s", c.number,
+		  (double)written.bytes / 1e6, (double)cost / 1e9,
+		  written.increment ? ", an increment" : "", verify ? ", verified" : "",
 		  leave ? "; the program is ended, to go on in the next run" : "");
 	err = folder_prune(&r->folder, r->options->keep);
 	if (err)
-		log_event(LOG_NOTICE, "warning: cannot remove old checkpoints: %s", strerror(-err));
+		log_event(LOG_NOTICE, "warning: cannot remove old checkpoints: %s", report_message());
 	report_clear();
 	return 0;
 }

@@ -22,6 +22,8 @@ __cr_batch_option -l keep-at-end -d 'Keep them when the command has succeeded'
 __cr_batch_option -l verify -d 'Read each one again before it counts'
 __cr_batch_option -l snapshot -d 'Let it run while its memory is written'
 __cr_batch_option -l compress -x -a 'auto lz4 zstd none' -d 'How to compress'
+__cr_batch_option -l incremental -d 'Save only what has changed'
+__cr_batch_option -l full-every -x -d 'Full again after so many'
 __cr_batch_option -l skip-unsupported -d 'Restore as closed what cannot be saved'
 __cr_batch_option -l exit-code -x -d 'End with this after a save'
 __cr_batch_option -l requeue -x -a 'slurm pbs sge auto none' -d 'Have the job run again'
@@ -37,7 +39,7 @@ __cr_batch_option -l status -x -a '(__fish_complete_directories)' -d 'Show the j
 
 set --local shows 'string match -q -- "--status*" (commandline -poc)'
 set --local with_value -d --dir --name --interval --mttf --before-end --time --leave-on --save-on --exit-each \
-    --keep --compress --exit-code --requeue --max-restarts --pids --prometheus
+    --keep --compress --full-every --exit-code --requeue --max-restarts --pids --prometheus
 complete -c cr_batch -n "$shows" -f -l json -d 'For programs'
 complete -c cr_batch -n "not $shows" -x -a "(__fish_complete_subcommand $with_value)"
 
