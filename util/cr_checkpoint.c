@@ -251,7 +251,7 @@ static int parse_increment(int option, const char *value, struct arguments *a)
 		return !value || *value ? 1 : report_fail(-EINVAL, "--incremental= needs the name of "
 							  "a file");
 	case OPT_CHANGES:
-		a->for_increments = "--changes";
+		a->for_increments = a->for_increments ?: "--changes";
 		return choice_changes(value, o) ?: 1;
 	case OPT_FULL_EVERY:
 		a->for_increments = "--full-every";
