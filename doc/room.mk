@@ -4,7 +4,7 @@
 
 CHAPTERS := $(filter-out $(if $(RESULTS),,doc/performance.adoc),$(wildcard doc/*.adoc))
 GUIDE    := $(CHAPTERS:doc/%.adoc=$(B)/guide/%.html)
-PICTURES := $(if $(RESULTS),$(patsubst doc/pictures/%.jq,$(B)/pictures/%.svg,$(wildcard doc/pictures/*.jq)) $(B)/pictures/machine.adoc)
+PICTURES := $(if $(RESULTS),$(patsubst doc/pictures/%.jq,$(B)/pictures/%.svg,$(wildcard doc/pictures/*.jq)) $(B)/pictures/machine.adoc $(B)/pictures/programs.adoc)
 
 #: doc              the guide in HTML, in build/guide/; RESULTS= adds pictures of
 #:                  what `make bench RESULTS=` has measured
@@ -36,7 +36,7 @@ $(B)/pictures/%.svg: doc/pictures/%.jq doc/pictures/%.gp doc/pictures/common.gp 
 	$(Q)jq -r -f $< $(RESULTS) > $(@:.svg=.table)
 	$(Q)gnuplot -e "table='$(@:.svg=.table)'" doc/pictures/common.gp doc/pictures/$*.gp > $@
 
-# Where it was measured.
-$(B)/pictures/machine.adoc: doc/machine.jq $(RESULTS) $(B)/pictures/results
+# Where it was measured, and tables.
+$(B)/pictures/%.adoc: doc/%.jq $(RESULTS) $(B)/pictures/results
 	@mkdir -p $(@D)
 	$(Q)jq -r -f $< $(RESULTS) > $@
