@@ -442,9 +442,12 @@ int describe_write(struct checkpoint *c)
 {
 	struct description *d = &c->attempt.description;
 	struct context_writer *w = c->attempt.writer;
+	uint64_t features = context_needs(d->process, d->nr_processes);
 	int err;
 
-	context_writer_require(w, context_needs(d->process, d->nr_processes));
+	for (uint32_t id = 1; id <= file_table_count(d->files); id++)
+		features |= context_file_needs(file_table_get(d->files, id));
+	context_writer_require(w, features);
 	err = context_write_message(w, CONTEXT_PREAMBLE, &d->preamble.base);
 	for (uint32_t id = 1; !err && id <= file_table_count(d->files); id++)
 		err = context_write_message(w, CONTEXT_FILE, &file_table_get(d->files, id)->base);

@@ -3,7 +3,13 @@
  * Validates the open files of a context file: each refers to existing files of
  * the right kind.
  */
+#include <string.h>
+#include <sys/socket.h>
+
 #include "section.h"
+
+#define INTERFACE_MAX		16	/* bytes of a name, with its end */
+#define LINK_ADDRESS_MAX	32	/* bytes */
 
 static const Kcr__File *of_kind(const struct context *c, uint32_t id, Kcr__File__KindCase kind)
 {
@@ -63,9 +69,39 @@ static const char *check_peer(const struct context *c, const Kcr__File *file)
 	return !peer || of_kind(c, peer, file->kind_case) ? NULL : "socket without its peer";
 }
 
+static bool is_interface(const char *name)
+{
+	return *name && strlen(name) < INTERFACE_MAX && !strchr(name, '/');
+}
+
+static const char *check_packet(const Kcr__PacketSocket *s)
+{
+	if (s->type != SOCK_RAW && s->type != SOCK_DGRAM && s->type != SOCK_PACKET)
+		return "packet socket of an unknown type";
+	if (s->protocol > UINT16_MAX)
+		return "packet socket with an impossible protocol";
+	if (s->interface && !is_interface(s->interface))
+		return "packet socket with an impossible interface";
+	for (size_t i = 0; i < s->n_membership; i++) {
+		const Kcr__PacketMembership *m = s->membership[i];
+
+		if (!is_interface(m->interface) || m->type > UINT16_MAX || !m->count ||
+		    m->count > CONTEXT_MEMBERSHIPS_MAX || m->address.len > LINK_ADDRESS_MAX)
+			return "packet socket with an impossible membership";
+	}
+	return NULL;
+}
+
 const char *check_file(const Kcr__File *file)
 {
-	return file->kind_case == KCR__FILE__KIND__NOT_SET ? "file of an unknown kind" : NULL;
+	switch (file->kind_case) {
+	case KCR__FILE__KIND__NOT_SET:
+		return "file of an unknown kind";
+	case KCR__FILE__KIND_PACKET_SOCKET:
+		return check_packet(file->packet_socket);
+	default:
+		return NULL;
+	}
 }
 
 static const char *check_reference(const struct context *c, const Kcr__File *file)

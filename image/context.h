@@ -29,6 +29,7 @@
 #define CONTEXT_CHUNK_BYTES	((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
 #define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
 #define CONTEXT_EXIT_STATUS	0xff00u	/* leader_exit_code of a thread that called exit(2) */
+#define CONTEXT_MEMBERSHIPS_MAX	4096	/* of one kind, of a packet socket */
 
 enum context_section {
 	CONTEXT_PREAMBLE = 1,
@@ -48,6 +49,7 @@ enum context_section {
 #define CONTEXT_HAS_SECCOMP	(1ull << 4)	/* threads with seccomp filters, or strict mode */
 #define CONTEXT_HAS_KEYS	(1ull << 5)	/* protection keys of memory */
 #define CONTEXT_HAS_SETTINGS	(1ull << 6)	/* of prctl(2): MDWE, or of threads */
+#define CONTEXT_HAS_PACKETS	(1ull << 7)	/* packet sockets */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 
@@ -104,6 +106,8 @@ void context_writer_free(struct context_writer *w);
 void context_writer_require(struct context_writer *w, uint64_t features);
 /* The features that a reader of these processes must know. */
 uint64_t context_needs(Kcr__Process *const *process, size_t count);
+/* Likewise, of this open file. */
+uint64_t context_file_needs(const Kcr__File *file);
 
 /* One metadata section: message is a Kcr__Preamble, Kcr__File or Kcr__Process. */
 int context_write_message(struct context_writer *w, enum context_section type,

@@ -55,3 +55,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 	}
 	return features;
 }
+
+uint64_t context_file_needs(const Kcr__File *file)
+{
+	return file->kind_case == KCR__FILE__KIND_PACKET_SOCKET ? CONTEXT_HAS_PACKETS : 0;
+}

@@ -51,8 +51,11 @@ int merge_write(struct context_reader *last, const struct context *context,
 	struct context_page_sink sink;
 	struct context_writer *w;
 	uint64_t features = context_needs(context->process, context->nr_processes);
-	int err = context_writer_new(&w, fd, features);
+	int err;
 
+	for (size_t i = 0; i < context->nr_files; i++)
+		features |= context_file_needs(context->file[i]);
+	err = context_writer_new(&w, fd, features);
 	if (err)
 		return err;
 	context_page_sink(&sink, w);

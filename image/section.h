@@ -30,7 +30,7 @@
 /* Required features that this reader knows. */
 #define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS | CONTEXT_HAS_ROOT | \
 				 CONTEXT_HAS_OWN_THREADS | CONTEXT_HAS_SECCOMP | CONTEXT_HAS_KEYS | \
-				 CONTEXT_HAS_SETTINGS)
+				 CONTEXT_HAS_SETTINGS | CONTEXT_HAS_PACKETS)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)

@@ -96,6 +96,8 @@ const char *view_file_name(const Kcr__File *file)
 		return file->message_queue->name;
 	case KCR__FILE__KIND_PIPE:
 		return file->pipe->fifo_path ?: "";
+	case KCR__FILE__KIND_PACKET_SOCKET:
+		return file->packet_socket->interface ?: "";
 	case KCR__FILE__KIND_CLOSED:
 		return file->closed;
 	default:

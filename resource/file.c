@@ -10,6 +10,7 @@ const struct file_kind *const file_kinds[] = {
 	&file_kind_unix_socket,
 	&file_kind_inet_socket,
 	&file_kind_netlink_socket,
+	&file_kind_packet_socket,
 	&file_kind_client,
 	&file_kind_eventfd,
 	&file_kind_epoll,

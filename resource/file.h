@@ -24,6 +24,7 @@ extern const struct file_kind file_kind_inotify;
 extern const struct file_kind file_kind_memfd;
 extern const struct file_kind file_kind_message_queue;
 extern const struct file_kind file_kind_netlink_socket;
+extern const struct file_kind file_kind_packet_socket;
 extern const struct file_kind file_kind_pidfd;
 extern const struct file_kind file_kind_pipe;
 extern const struct file_kind file_kind_regular;

@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "resource/changed.h"
 #include "resource/identity.h"
+#include "resource/packet_socket.h"
 #include "resource/redirect.h"
 #include "resource/socket_filter.h"
 
@@ -188,6 +189,9 @@ int files_check(struct rebuild *r)
 		if (must_be_there(r, c->file[i]))
 			err = file_with_rights(r, c->file[i],
 					       file_kind_of(c->file[i]->kind_case)->open);
+		else if (c->file[i]->kind_case == KCR__FILE__KIND_PACKET_SOCKET &&
+			 !redirect_has(r, c->file[i]->id))
+			err = file_with_rights(r, c->file[i], packet_socket_try);
 	return err ? err : changed_files(r);
 }
 

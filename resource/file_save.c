@@ -138,12 +138,7 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	if (!S_ISSOCK(p->st.st_mode) ||
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");
-	switch (family) {
-	case AF_PACKET:
-		return file_unsupported(t, "a packet socket");
-	default:
-		return file_unsupported(t, "a socket of address family %d", family);
-	}
+	return file_unsupported(t, "a socket of address family %d", family);
 }
 
 static void find_kind(struct entry *e)

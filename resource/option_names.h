@@ -40,6 +40,9 @@
 #define IPV6_FLOWINFO		11
 #define IPV6_FLOWINFO_SEND	33
 #endif
+#ifndef PACKET_VNET_HDR_SZ
+#define PACKET_VNET_HDR_SZ	24
+#endif
 #ifndef TCP_TX_DELAY
 #define TCP_TX_DELAY	37
 #endif

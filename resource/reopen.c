@@ -189,6 +189,8 @@ static int check_file(const struct file_probe *probe, const Kcr__File *file)
 		return check_device(probe, file->device);
 	case KCR__FILE__KIND_INOTIFY:
 		return check_watches(file->inotify);
+	case KCR__FILE__KIND_PACKET_SOCKET:
+		return have_capability(CAP_NET_RAW) ? 0 : -EPERM;
 	case KCR__FILE__KIND_PIPE:
 		return check_capacity(file->pipe);
 	default:
@@ -217,6 +219,8 @@ static void describe(const struct file_probe *probe, const Kcr__File *file, char
 			 (int)file->unix_socket->name.len, (char *)file->unix_socket->name.data);
 	else if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
 		snprintf(text + length, size - length, " (port %u)", port_of(file->inet_socket));
+	else if (file->kind_case == KCR__FILE__KIND_PACKET_SOCKET)
+		snprintf(text + length, size - length, " (packet socket, which needs CAP_NET_RAW)");
 	else if (file->kind_case == KCR__FILE__KIND_INOTIFY)
 		snprintf(text + length, size - length, " (inotify of %s)",
 			 failing_watch(file->inotify));

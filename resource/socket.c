@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,17 @@ static const struct option {
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_CAP_ACK, EARLY),
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_EXT_ACK, EARLY),
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_GET_STRICT_CHK, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_VERSION, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_AUXDATA, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_ORIGDEV, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_RESERVE, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_LOSS, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_VNET_HDR, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_VNET_HDR_SZ, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_TIMESTAMP, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_TX_HAS_OFF, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_QDISC_BYPASS, EARLY),
+	O(AF_PACKET, SOL_PACKET, PACKET_IGNORE_OUTGOING, EARLY),
 	O(-1, IPPROTO_TCP, TCP_NODELAY, EARLY), O(-1, IPPROTO_TCP, TCP_CORK, EARLY),
 	O(-1, IPPROTO_TCP, TCP_KEEPIDLE, EARLY), O(-1, IPPROTO_TCP, TCP_KEEPINTVL, EARLY),
 	O(-1, IPPROTO_TCP, TCP_KEEPCNT, EARLY), O(-1, IPPROTO_TCP, TCP_SYNCNT, EARLY),
@@ -144,9 +156,9 @@ int socket_family(const struct file_probe *probe)
 static bool applies(const struct option *o, int family, int type, int protocol, int locked)
 {
 	if (o->level == SOL_SOCKET && o->name == SO_SNDBUF)
-		return locked < 0 ? family == AF_UNIX : locked & SEND_LOCKED;
+		return locked < 0 ? family == AF_UNIX || family == AF_PACKET : locked & SEND_LOCKED;
 	if (o->level == SOL_SOCKET && o->name == SO_RCVBUF)
-		return locked < 0 ? false : locked & RECEIVE_LOCKED;
+		return locked < 0 ? family == AF_PACKET : locked & RECEIVE_LOCKED;
 	if (o->level == IPPROTO_TCP || o->level == IPPROTO_UDP)
 		return type == (o->level == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM) &&
 		       protocol == o->level && (family == AF_INET || family == AF_INET6);

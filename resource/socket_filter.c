@@ -69,11 +69,21 @@ static int set(int fd, const Kcr__SocketOption *o)
 }
 
 /* The filter is before its lock in the list. */
+int socket_filter_set(const Kcr__File *file, int fd, Kcr__SocketOption *const *list, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++)
+		if (socket_filter_is(list[i]))
+			err = set(fd, list[i]);
+	return err ? rebuild_error(file, err, "cannot set its filter") : 0;
+}
+
+/* Packet sockets have theirs before any packet can come. */
 int socket_filter_rebuild(struct rebuild *r, const Kcr__File *file)
 {
 	Kcr__SocketOption **list = NULL;
 	size_t count = 0;
-	int err = 0;
 
 	if (file->kind_case == KCR__FILE__KIND_INET_SOCKET) {
 		list = file->inet_socket->option;
@@ -85,8 +95,5 @@ int socket_filter_rebuild(struct rebuild *r, const Kcr__File *file)
 		list = file->netlink_socket->option;
 		count = file->netlink_socket->n_option;
 	}
-	for (size_t i = 0; i < count && !err; i++)
-		if (socket_filter_is(list[i]))
-			err = set(r->file_fd[file->id - 1], list[i]);
-	return err ? rebuild_error(file, err, "cannot set its filter") : 0;
+	return socket_filter_set(file, r->file_fd[file->id - 1], list, count);
 }

@@ -10,6 +10,8 @@ int socket_filter_save(struct file_table *t, const struct file_probe *probe,
 		       Kcr__SocketOption ***list, size_t *count);
 /* Is it one of these two, which must be set last? */
 bool socket_filter_is(const Kcr__SocketOption *o);
+/* Sets those of a list, for a packet socket. */
+int socket_filter_set(const Kcr__File *file, int fd, Kcr__SocketOption *const *list, size_t count);
 /* Sets them; nothing for other kinds of files.  All queues have been filled. */
 int socket_filter_rebuild(struct rebuild *r, const Kcr__File *file);
 

@@ -4,6 +4,8 @@
  * have that value later.  What this kernel does not have, or not for this type of socket,
  * is left out.
  */
+#include <linux/if_packet.h>
+
 #include "../../resource/option_names.h"
 #include "check.h"
 
@@ -136,6 +138,24 @@ static void options_filled(void)
 	CHECK(!getsockopt(client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length) && value == 1);
 }
 
+static void options_packet(void)
+{
+	struct option list[] = {
+		O(SOL_PACKET, PACKET_VERSION, TPACKET_V3), O(SOL_PACKET, PACKET_AUXDATA, 1),
+		O(SOL_PACKET, PACKET_ORIGDEV, 1), O(SOL_PACKET, PACKET_RESERVE, 64),
+		O(SOL_PACKET, PACKET_LOSS, 1), O(SOL_PACKET, PACKET_VNET_HDR, 1),
+		O(SOL_PACKET, PACKET_VNET_HDR_SZ, 12), O(SOL_PACKET, PACKET_TIMESTAMP, 64),
+		O(SOL_PACKET, PACKET_TX_HAS_OFF, 1), O(SOL_PACKET, PACKET_QDISC_BYPASS, 1),
+		O(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1), O(SOL_SOCKET, SO_MARK, 5),
+		O(SOL_SOCKET, SO_PRIORITY, 3), O(SOL_SOCKET, SO_TIMESTAMPNS, 1),
+		O(SOL_SOCKET, SO_RCVBUF, 50000), O(SOL_SOCKET, SO_SNDBUF, 60000),
+	};
+
+	set_options(list, COUNT(list), AF_PACKET, SOCK_RAW, 12);
+	checkpoint_here();
+	check_options(list, COUNT(list));
+}
+
 static void options_unix(void)
 {
 	struct option list[] = { O(SOL_SOCKET, SO_PASSRIGHTS, 0) };
@@ -171,6 +191,7 @@ static const struct check checks[] = {
 	{ "tcp", options_tcp },
 	{ "udp", options_udp },
 	{ "filled", options_filled },
+	{ "packet", options_packet },
 	{ "unix", options_unix },
 	{ "dual", options_dual },
 	{ }

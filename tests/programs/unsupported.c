@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has a descriptor of a kind that cannot be saved (a packet socket, number 20).  The
- * argument `skipped` says that the checkpoint went on without it: then it is closed;
- * `io_uring` or `fanotify`, that it is one of those instead.
+ * Has a descriptor of a kind that cannot be saved, number 20: a netlink socket that is
+ * connected to another program.  The argument `skipped` says that the checkpoint went on
+ * without it: then it is closed; `io_uring` or `fanotify`, that it is one of those instead.
  */
 #include <linux/io_uring.h>
+#include <linux/netlink.h>
 #include <sys/fanotify.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "check.h"
+
+static int connected_netlink(void)
+{
+	struct sockaddr_nl other = { .nl_family = AF_NETLINK, .nl_pid = 4242 };
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_USERSOCK);
+
+	return fd < 0 || connect(fd, (struct sockaddr *)&other, sizeof(other)) ? -1 : fd;
+}
 
 static int open_one(const char *what)
 {
@@ -24,7 +33,7 @@ static int open_one(const char *what)
 	}
 	if (!strcmp(what, "fanotify"))
 		return fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
-	return socket(AF_PACKET, SOCK_DGRAM, 0);
+	return connected_netlink();
 }
 
 int main(int argc, char **argv)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "image/context.h"
@@ -104,6 +105,39 @@ static void files(void **state)
 	s.file[0].regular->deleted = 1;
 	REFUSED(s.file[0].regular->has_deleted, 1, "without its contents");
 	s.file[0].regular->deleted = 0;
+}
+
+static void packets(void **state)
+{
+	char name[] = "a name of many bytes", slash[] = "a/b", good[] = "eth0", none[] = "";
+	Kcr__PacketMembership member = KCR__PACKET_MEMBERSHIP__INIT, *members = &member;
+	Kcr__PacketSocket packet = KCR__PACKET_SOCKET__INIT;
+	Kcr__File saved = s.file[2];
+	uint8_t address[33] = {};
+
+	(void)state;
+	s.file[2].kind_case = KCR__FILE__KIND_PACKET_SOCKET;
+	s.file[2].packet_socket = &packet;
+	packet.type = SOCK_PACKET;
+	packet.protocol = 0xffff;
+	packet.interface = member.interface = good;
+	packet.n_membership = 1;
+	packet.membership = &members;
+	member.count = CONTEXT_MEMBERSHIPS_MAX;
+	member.address.data = address;
+	member.address.len = 32;
+	expect(NULL);
+	REFUSED(packet.type, SOCK_STREAM, "unknown type");
+	REFUSED(packet.protocol, 0x10000, "protocol");
+	REFUSED(packet.interface, name, "interface");
+	REFUSED(packet.interface, slash, "interface");
+	REFUSED(packet.interface, none, "interface");
+	REFUSED(member.interface, name, "membership");
+	REFUSED(member.type, 0x10000, "membership");
+	REFUSED(member.count, 0, "membership");
+	REFUSED(member.count, CONTEXT_MEMBERSHIPS_MAX + 1, "membership");
+	REFUSED(member.address.len, 33, "membership");
+	s.file[2] = saved;
 }
 
 static void numbers(void **state)
@@ -367,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
 		cmocka_unit_test(files),
+		cmocka_unit_test(packets),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(zombies),

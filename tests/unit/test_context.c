@@ -244,6 +244,7 @@ static void required_features(void **state)
 {
 	Kcr__Process *p = &sample.process[0], *list[] = { p };
 	Kcr__Credentials credentials = KCR__CREDENTIALS__INIT;
+	Kcr__File file = KCR__FILE__INIT;
 	struct context_writer *w;
 	struct context_reader *r;
 	char *root = p->root;
@@ -255,6 +256,9 @@ static void required_features(void **state)
 	assert_int_equal(context_needs(list, 1), CONTEXT_HAS_ROOT);
 	p->thread[1]->credentials = &credentials;
 	assert_int_equal(context_needs(list, 1), CONTEXT_HAS_ROOT | CONTEXT_HAS_OWN_THREADS);
+	assert_int_equal(context_file_needs(&file), 0);
+	file.kind_case = KCR__FILE__KIND_PACKET_SOCKET;
+	assert_int_equal(context_file_needs(&file), CONTEXT_HAS_PACKETS);
 	assert_int_equal(context_writer_new(&w, fd, CONTEXT_HAS_TABLES), 0);
 	context_writer_require(w, context_needs(list, 1));
 	assert_int_equal(context_writer_finish(w), 0);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Packet sockets: packet_socket.c saves, packet_rebuild.c restores. */
+#ifndef KCR_RESOURCE_PACKET_SOCKET_H
+#define KCR_RESOURCE_PACKET_SOCKET_H
+
+#include "resource/resource.h"
+
+int packet_socket_open(struct rebuild *r, const Kcr__File *file);
+/* Could it be opened here?  Makes nothing that lasts. */
+int packet_socket_try(struct rebuild *r, const Kcr__File *file);
+
+#endif /* KCR_RESOURCE_PACKET_SOCKET_H */
