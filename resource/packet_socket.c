@@ -147,6 +147,10 @@ static int save_state(struct file_table *t, const struct file_probe *probe,
 {
 	int err;
 
+	/*
+	 * Program and kernel each remember which frame of the ring is next.  The kernel tells
+	 * its number to nobody, and begins a new ring with the first.
+	 */
 	if (state->rx.pdr_block_nr || state->tx.pdr_block_nr)
 		return file_unsupported(t, "a packet socket with a ring in memory (%s)",
 					state->rx.pdr_block_nr ? "PACKET_RX_RING" :

@@ -9,6 +9,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -49,8 +50,9 @@ static void send_packet(const char *interface, const char *text)
 {
 	struct sockaddr_ll to = address(interface, PROTOCOL);
 	int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ssize_t length = strlen(text);
 
-	CHECK(fd >= 0 && sendto(fd, text, strlen(text), 0, (struct sockaddr *)&to, sizeof(to)) > 0);
+	CHECK(sendto(fd, text, length, 0, (struct sockaddr *)&to, sizeof(to)) == length);
 	close(fd);
 }
 
@@ -219,6 +221,20 @@ static void removed(void)
 	checkpoint_here();
 }
 
+/* As libpcap has it. */
+static void ring(void)
+{
+	const struct tpacket_req request = { .tp_block_size = 4096, .tp_block_nr = 4,
+					     .tp_frame_size = 2048, .tp_frame_nr = 8 };
+	int fd;
+
+	interface_up("lo");
+	fd = open_packet(SOCK_RAW, "lo", PROTOCOL);
+	NEED(!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)));
+	NEED(mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+	checkpoint_here();
+}
+
 static const struct check checks[] = {
 	{ "bound", bound },
 	{ "group", group },
@@ -226,6 +242,7 @@ static const struct check checks[] = {
 	{ "dropped", dropped },
 	{ "program", program },
 	{ "removed", removed },
+	{ "ring", ring },
 	{ }
 };
 

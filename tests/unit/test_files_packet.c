@@ -70,8 +70,9 @@ static void send_packet(const char *text)
 {
 	struct sockaddr_ll to = at_lo(PROTOCOL);
 	int fd = socket(AF_PACKET, SOCK_DGRAM, 0);
+	ssize_t length = strlen(text);
 
-	must(fd >= 0 && sendto(fd, text, strlen(text), 0, (struct sockaddr *)&to, sizeof(to)) > 0);
+	must(sendto(fd, text, length, 0, (struct sockaddr *)&to, sizeof(to)) == length);
 	close(fd);
 }
 
