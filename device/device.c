@@ -74,8 +74,12 @@ static int pinned = -1;		/* the device, with O_PATH */
 int device_pin(void)
 {
 	struct kcr_info info;
-	int job = device_open(&info);
+	int job;
 
+	if (pinned >= 0)
+		close(pinned);
+	pinned = -1;
+	job = device_open(&info);
 	if (job < 0)
 		return job;
 	close(job);
@@ -533,7 +537,7 @@ pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_s
 	};
 	struct clone_args args = {
 		.flags = flags, .exit_signal = (uint64_t)exit_signal,
-		.set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = number != 0,
+		.set_tid = number ? (uint64_t)(uintptr_t)&number : 0, .set_tid_size = number != 0,
 	};
 	long pid;
 

@@ -18,6 +18,7 @@
 #include "proc/handle.h"
 #include "proc/proc.h"
 #include "proc/status.h"
+#include "proc/tree.h"
 
 static const struct {
 	const char *name;
@@ -46,10 +47,10 @@ static int compare(pid_t pid, int *differ)
 	return 0;
 }
 
-/* The last PID of a line that has one for each PID namespace, ours first. */
-static pid_t last_pid(const char *status, pid_t otherwise)
+/* The last number of a line that has one for each PID namespace, ours first. */
+static pid_t last_number(const char *status, const char *key, pid_t otherwise)
 {
-	const char *value = status_value(status, "NStgid");
+	const char *value = status_value(status, key);
 	long inner = otherwise;
 
 	while (value && *value >= '0' && *value <= '9') {
@@ -64,10 +65,44 @@ static pid_t last_pid(const char *status, pid_t otherwise)
 pid_t container_inner_pid(pid_t pid)
 {
 	char *status = proc_text(pid, "status", NULL);
-	pid_t inner = status ? last_pid(status, pid) : pid;
+	pid_t inner = status ? last_number(status, "NStgid", pid) : pid;
 
 	free(status);
 	return inner;
+}
+
+/* The first process below `top` whose line has that number at its end; -ESRCH: none. */
+static pid_t find_below(pid_t top, const char *key, pid_t inner)
+{
+	pid_t *all, found = -ESRCH;
+	ssize_t count = proc_tree(top, &all);
+
+	if (count < 0)
+		return count;
+	for (ssize_t i = 0; i < count && found < 0; i++) {
+		char *status = proc_text(all[i], "status", NULL);
+
+		if (status && last_number(status, key, -1) == inner)
+			found = all[i];
+		free(status);
+	}
+	free(all);
+	return found;
+}
+
+pid_t container_outer_pid(pid_t top, pid_t inner)
+{
+	return find_below(top, "NStgid", inner);
+}
+
+pid_t container_outer_group(pid_t top, pid_t inner)
+{
+	pid_t member = find_below(top, "NSpgid", inner), group;
+
+	if (member < 0)
+		return member;
+	group = getpgid(member);
+	return group < 0 ? -errno : group;
 }
 
 static int read_status(pid_t pid, struct container *c)
@@ -76,7 +111,7 @@ static int read_status(pid_t pid, struct container *c)
 
 	if (!status)
 		return errno == ENOENT ? -ESRCH : -errno;
-	c->inner = last_pid(status, pid);
+	c->inner = last_number(status, "NStgid", pid);
 	c->uid = status_number(status, "Uid", 10, (uid_t)-1);
 	free(status);
 	return 0;

@@ -24,6 +24,12 @@ struct container {
 int container_find(pid_t pid, struct container *c);
 /* Its PID in its own PID namespace; `pid` where that cannot be read. */
 pid_t container_inner_pid(pid_t pid);
+/*
+ * Of a process below `top` with this PID in its own PID namespace, and of the group with this
+ * number there: the number in ours.  -ESRCH: there is none.
+ */
+pid_t container_outer_pid(pid_t top, pid_t inner);
+pid_t container_outer_group(pid_t top, pid_t inner);
 /* Closes c->process. */
 void container_forget(struct container *c);
 

@@ -458,16 +458,21 @@ static void reap_all(const struct rebuild *r)
 	}
 }
 
-/* It was saved from outside of its container, and may not be in one now. */
-static void warn_of_container(const Kcr__Preamble *p)
+/*
+ * It was saved from outside of its container, and may not be in one now.  What --pid-namespace
+ * makes is one too, of which only the IDs matter.
+ */
+static void warn_of_container(const Kcr__Preamble *p, bool own_pids)
 {
 	const char *kind = p->namespaces & CLONE_NEWPID ? "pid" : "user";
+	int namespaces = p->namespaces & (own_pids ? ~(CLONE_NEWPID | CLONE_NEWNS) : ~0);
 	char what[96];
 
-	if (p->namespaces &&
+	if (namespaces &&
 	    (!(p->namespaces & (CLONE_NEWPID | CLONE_NEWUSER)) || namespace_is_first(kind)))
 		report_warn("the program was in a container (%s), and is restarted outside: see "
-			    "--inside", container_names(p->namespaces, what, sizeof(what)));
+			    "--inside%s", container_names(p->namespaces, what, sizeof(what)),
+			    own_pids ? "" : " and --pid-namespace");
 }
 
 int restart_run(struct context_reader *reader, const struct context *context,
@@ -485,10 +490,10 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		err = trust_decide(context_reader_fd(reader), context, options->trust, &rule);
 	if (!err)
 		err = trust_chain(context_reader_fd(reader), options->chain, options->trust);
+	if (!err && (!options->join || options->own_pids))
+		warn_of_container(context->preamble, options->own_pids);
 	if (!err && options->join)
 		err = options->join(options->join_arg);
-	else if (!err)
-		warn_of_container(context->preamble);
 	/* The container may be the user's own, and give privileges. */
 	if (!err && options->join && rule == IDENTITY_CALLER && identity_is_privileged())
 		rule = IDENTITY_SAVED;

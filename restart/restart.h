@@ -41,9 +41,11 @@ struct restart_options {
 	const char *(*relocate)(const char *path);	/* or NULL */
 	/*
 	 * Called when it is known whose word the image is, before anything else of this machine
-	 * is looked at: enters a container.  0 or -errno with a message.  Or NULL.
+	 * is looked at: enters a container.  0 or -errno with a message; or a positive number,
+	 * which restart_run() returns: another process goes on with the restart.  Or NULL.
 	 */
 	int (*join)(void *arg);
+	bool own_pids;		/* join enters no container, but a PID namespace with all IDs free */
 	void *join_arg;
 	/*
 	 * Called just before the processes run; or NULL.  `foreground`: their group

@@ -250,6 +250,44 @@ static size_t make_group_leaders(size_t i, pid_t *helpers)
 	return n;
 }
 
+/* The number of a group of cr_restart's session that is wanted there: 0: none. */
+static pid_t outer_group(size_t i)
+{
+	const struct relation *r = &k.plan[i];
+	bool outer = r->session == FAMILY_OUTSIDE && r->group == FAMILY_OUTSIDE;
+
+	return k.options->own_pids && outer && !process_is_sharer(saved(i)) ? saved(i)->pgid : 0;
+}
+
+/*
+ * In a PID namespace of its own the program's groups have their old numbers also where the
+ * leader is not saved: each is made by a helper with that PID, which the builder reaps later.
+ */
+static int make_outer_groups(void)
+{
+	for (size_t i = 0; i < k.context->nr_processes; i++) {
+		pid_t group = outer_group(i), helper;
+
+		if (group <= 1 || group == getpgrp())
+			continue;
+		if (group == k.builder) {
+			setpgid(0, 0);
+			continue;
+		}
+		helper = fork_as(group, SIGCHLD);
+		if (helper == 0) {
+			setpgid(0, 0);
+			await(&k.meeting->grouped);
+			_exit(0);
+		}
+		if (helper > 0)
+			setpgid(helper, helper);
+		else if (helper != -EEXIST)	/* made for another process */
+			return not_made(helper, saved(i)->pid, "cannot make the leader of its group");
+	}
+	return 0;
+}
+
 static void join_group(size_t i)
 {
 	const struct relation *r = &k.plan[i];
@@ -259,6 +297,8 @@ static void join_group(size_t i)
 		group = new_pid(r->group);
 	else if (r->group_number && k.options->restore_pid)
 		group = r->group_number;
+	else if (outer_group(i) > 1)
+		group = outer_group(i);
 	else if (k.options->restore_pgid)
 		group = saved(i)->pgid;
 	if (group && getpgrp() != group && setpgid(0, group))
@@ -480,6 +520,8 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		err = suspend_begin(r, fork_helper);
 	/* Those whose adoptive parent is not in the file are adopted by us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!err)
+		err = make_outer_groups();
 	for (size_t i = 0; i < c->nr_processes && !err; i++)
 		if (k.plan[i].parent == FAMILY_OUTSIDE && !k.plan[i].hosted &&
 		    !process_is_sharer(saved(i)))

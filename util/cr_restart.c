@@ -29,6 +29,7 @@
 #include "util/hooks.h"
 #include "util/join.h"
 #include "util/mpi_job.h"
+#include "util/pid_namespace.h"
 #include "util/redirect.h"
 #include "util/relocate.h"
 #include "util/status.h"
@@ -42,12 +43,14 @@ struct arguments {
 	bool json;
 	const char *chain_path;		/* NULL: none */
 	pid_t inside;			/* a process in the container; 0: none */
+	bool pid_namespace;
 	struct restart_options restart;
 };
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
 	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE,
+	OPT_PID_NAMESPACE,
 	OPT_KEEP, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
@@ -78,6 +81,7 @@ static const struct option long_options[] = {
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "inside", required_argument, NULL, OPT_INSIDE },
+	{ "pid-namespace", no_argument, NULL, OPT_PID_NAMESPACE },
 	{ "keep-monotonic", optional_argument, NULL, OPT_KEEP },
 	{ "restore-pid", no_argument, NULL, OPT_PID },
 	{ "no-restore-pid", no_argument, NULL, OPT_NO_PID },
@@ -119,6 +123,7 @@ static void usage(FILE *out)
 	      "      --trust              as root: whoever may have written the file\n"
 	      "      --check              only look whether it could be restarted here\n"
 	      "      --inside PID         in the container that process PID is in\n"
+	      "      --pid-namespace      with a PID namespace of its own, where all IDs are free\n"
 	      "      --keep-monotonic[=yes|no|auto]   clocks that count from boot go on at their\n"
 	      "                           old values (default: auto, where that is possible)\n"
 	      "      --[no-]restore-pid   old process IDs (default: yes)\n"
@@ -280,6 +285,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		a->inside = choice_number(value, 1);
 		return a->inside > 0 ? 0 : report_fail(-EINVAL, "--inside needs the PID of a process, "
 						       "not \"%s\"", value);
+	case OPT_PID_NAMESPACE:
+		a->pid_namespace = true;
+		return 0;
 	case OPT_KEEP:
 		return parse_clocks(value, &a->restart.clocks);
 	case OPT_JSON:
@@ -300,6 +308,26 @@ static bool has_command(void)
 		if (hook_is_set(hook))
 			return true;
 	return false;
+}
+
+/* What options mean together.  0 or -errno with a message. */
+static int check_together(const struct arguments *a)
+{
+	if (a->inside && has_command())
+		return report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with "
+				   "--inside");
+	if (!a->pid_namespace)
+		return 0;
+	if (a->inside)
+		return report_fail(-EINVAL, "choose one of --inside and --pid-namespace: the container "
+				   "has its own IDs");
+	if (!a->restart.restore_pid)
+		return report_fail(-EINVAL, "--pid-namespace is for the old IDs: leave --no-restore-pid "
+				   "out, or --pid-namespace");
+	if (restart_hold_is_open())
+		return report_fail(-EINVAL, "--pid-namespace does not go with --hold-fd: cr_migrate moves "
+				   "programs without it");
+	return 0;
 }
 
 /* Returns -1 to go on, or the exit code. */
@@ -324,8 +352,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 			return fail(HOOK_FAIL_ARGS, -bad_usage());
 		}
 	}
-	if (a->inside && has_command()) {
-		report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with --inside");
+	if (check_together(a)) {
 		report_print(-EINVAL);
 		report_clear();
 		return bad_usage();
@@ -422,7 +449,10 @@ static void name_source(int fd, char *path, size_t size)
 		path[0] = '\0';
 }
 
-/* Reads, rebuilds, lets run.  The file is closed in any case. */
+/*
+ * Reads, rebuilds, lets run.  The file is closed in any case.  0; PID_NAMESPACE_OUTSIDE:
+ * another process has done it, and is the program's parent; or -errno.
+ */
 static int restart(const struct arguments *a, int fd, struct restart_result *result)
 {
 	struct restart_options options = a->restart;
@@ -430,6 +460,7 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	struct context *context = NULL;
 	struct chain *chain = NULL;
 	struct join join;
+	struct pid_namespace own;
 	const char *name = a->file ?: "the descriptor given";
 	int err = context_reader_new(&reader, fd, name);
 
@@ -444,6 +475,13 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 		join = (struct join){ a->inside, context };
 		options.join = join_container;
 		options.join_arg = &join;
+	} else if (a->pid_namespace) {
+		own = (struct pid_namespace){ context, options.commit, hook_is_set(HOOK_SUCCESS),
+					      options.check_only, result };
+		options.join = pid_namespace_enter;
+		options.join_arg = &own;
+		options.own_pids = true;
+		options.commit = pid_namespace_commit;
 	}
 	if (!err)
 		err = restart_run(reader, context, &options, result);
@@ -496,11 +534,19 @@ static int restart_rank(struct arguments *a, int fd, struct restart_result *resu
 	return restart(a, fd, result);
 }
 
+/* As the program has ended; its parent may be another process, which reaped it. */
+static int end_as(int status)
+{
+	if (status >= 0)
+		follow_mimic(status);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
 	struct restart_result result = {};
-	int code, err, fd, status;
+	int code, err, fd;
 	char source[4096], *rank_file = NULL;
 
 	report_set_program("cr_restart");
@@ -522,9 +568,10 @@ int main(int argc, char **argv)
 	a.restart.commit = rank_file ? commit_rank : commit;
 	follow_begin();
 	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
+	pid_namespace_finish(err, &result, a.restart.check_only);
 	close(fd);
 	free(rank_file);
-	if (err) {
+	if (err < 0) {
 		follow_fail();
 		status_done(-err, 0);
 		return fail(hook_class(err), err);
@@ -534,17 +581,19 @@ int main(int argc, char **argv)
 	restart_hold_running();
 	if (a.json)
 		print_json(&result);
-	if (status_is_open()) {		/* libcr waits for the program itself */
-		follow_end();
+	if (status_is_open()) {
 		status_done(0, result.leader);
+		if (err == PID_NAMESPACE_OUTSIDE) {
+			status_close();
+			return end_as(pid_namespace_follow(false));
+		}
+		follow_end();		/* libcr waits for the program itself */
 		return 0;
 	}
 	if (hook_is_set(HOOK_SUCCESS)) {
 		follow_end();
 		return hook_run(HOOK_SUCCESS);
 	}
-	status = follow_leader(result.leader);
-	if (status < 0)
-		return 0;		/* its parent is another process, which reaped it */
-	follow_mimic(status);
+	return end_as(err == PID_NAMESPACE_OUTSIDE ? pid_namespace_follow(true) :
+		      follow_leader(result.leader));
 }

@@ -15,8 +15,7 @@
 #include "proc/container.h"
 #include "report/report.h"
 #include "util/follow.h"
-
-#define MAX_TRIES	64
+#include "util/pid_init.h"
 
 static int enter(pid_t pid)
 {
@@ -42,23 +41,6 @@ static int enter(pid_t pid)
 	return err;
 }
 
-/* A PID behind all that are to be restored, where the caller may choose it. */
-static pid_t fork_out_of_the_way(const struct context *c)
-{
-	pid_t last = 0, child = -EEXIST;
-
-	for (size_t i = 0; i < c->nr_processes; i++)
-		for (size_t t = 0; t < c->process[i]->n_thread; t++)
-			if (c->process[i]->thread[t]->tid > last)
-				last = c->process[i]->thread[t]->tid;
-	for (int tries = 1; tries <= MAX_TRIES && child == -EEXIST; tries++)
-		child = device_fork(-1, false, last + tries, 0, SIGCHLD);
-	if (child >= 0)
-		return child;
-	child = fork();
-	return child < 0 ? -errno : child;
-}
-
 int join_container(void *arg)
 {
 	const struct join *join = arg;
@@ -68,7 +50,7 @@ int join_container(void *arg)
 	if (err)
 		return err;
 	fflush(NULL);
-	child = fork_out_of_the_way(join->context);
+	child = pid_fork_out_of_the_way(join->context);
 	if (child < 0)
 		return report_errno(child, "cannot enter the container of process %d", join->pid);
 	if (!child) {

@@ -62,6 +62,13 @@ void status_done(int error, pid_t pid)
 		status_fd = -1;		/* nobody reads it */
 }
 
+void status_close(void)
+{
+	if (status_fd >= 0)
+		close(status_fd);
+	status_fd = -1;
+}
+
 int status_is_open(void)
 {
 	return status_fd >= 0;

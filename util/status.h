@@ -25,6 +25,8 @@ int status_open(const char *number);
 int status_begun(void);
 /* It is over: 0 or an error number; pid: of the restarted leader, 0: none.  Async-signal-safe. */
 void status_done(int error, pid_t pid);
+/* Nothing more will be written: who reads until the end need not wait for ours. */
+void status_close(void);
 /* Was --status-fd given, and is it still read? */
 int status_is_open(void);
 

@@ -19,6 +19,7 @@ complete -c cr_restart -l chain-path -x -a '(__fish_complete_directories)' -d 'W
 complete -c cr_restart -l trust -d 'As root, whoever may have written the file'
 complete -c cr_restart -l check -d 'Only look whether it could be restarted here'
 complete -c cr_restart -l inside -x -a '(__fish_complete_pids)' -d 'In the container of a process'
+complete -c cr_restart -l pid-namespace -d 'With a PID namespace of its own'
 complete -c cr_restart -l keep-monotonic -a 'yes no auto' -d 'Clocks since boot go on at their old values'
 complete -c cr_restart -l restore-pid -d 'Old process IDs'
 complete -c cr_restart -l no-restore-pid -d 'New process IDs'
