@@ -34,7 +34,7 @@ static int start_anew(struct run *r)
 		log_event(LOG_FAILURE, "%s", report_message());
 		return leader == -ENOENT ? 127 : 126;
 	}
-	r->leader = leader;
+	r->leader = r->child = leader;
 	log_event(LOG_ROUTINE, "started %s as process %d", r->options->command[0], leader);
 	return 0;
 }
@@ -99,26 +99,30 @@ static int set_aside_damaged(struct run *r, const struct folder_checkpoint *c, c
 /* 0 or -errno, as program_restart(). */
 static int restart_one(struct run *r, const struct folder_checkpoint *c, const char *path)
 {
-	struct program_restart how = { .path = path, .mpi = c->mpi };
+	struct program_restart how = { .path = path, .mpi = c->mpi,
+				       .pid_namespace = r->options->pid_namespace && !c->mpi };
 	char why[512];
 	/* cr_restart would become an mpirun first, and its exit code the job's. */
 	int err = c->mpi ? run_verify(path, why, sizeof(why)) : 0;
 
+	if (c->mpi && r->options->pid_namespace)
+		log_event(LOG_NOTICE, "warning: --pids=namespace is not for MPI jobs: ranks get new "
+			  "process IDs where the old ones are in use");
 	if (err && err != -EINVAL)
 		log_event(LOG_FAILURE, "checkpoint %u cannot be verified: %s", c->number, why);
 	if (err)
 		return err;
 	err = scratch_rules(r->state.scratch, &how.rules);
 	if (!err)
-		err = program_restart(&how, &r->leader);
-	if ((err == -EBUSY || err == -EPERM) && !r->options->keep_pids) {
+		err = program_restart(&how, &r->leader, &r->child);
+	if ((err == -EBUSY || err == -EPERM) && !r->options->keep_pids && !how.pid_namespace) {
 		log_event(LOG_NOTICE, "warning: %s (--pids=keep would end this run instead)",
 			  err == -EBUSY ?
 			  "a process or thread ID of the program is in use here: it gets new ones" :
 			  "the restart is not permitted, see above: it is tried with new process and "
 			  "thread IDs");
 		how.new_ids = true;
-		err = program_restart(&how, &r->leader);
+		err = program_restart(&how, &r->leader, &r->child);
 	}
 	strings_free(how.rules);
 	return err;

@@ -89,7 +89,8 @@ static const char usage_text[] =
 	"      --exit-code=N        end with N after a save that ends the program (85)\n"
 	"      --requeue=HOW        have the job run again: slurm, pbs, sge, auto, none (default)\n"
 	"      --max-restarts=N     in a row without a new checkpoint (5; 0: any number)\n"
-	"      --pids=HOW           keep: never give the program new process IDs; try (default)\n"
+	"      --pids=HOW           keep: never give the program new process IDs; namespace: have it\n"
+	"                           keep them in a PID namespace of its own; try (default)\n"
 	"      --once               end with 0 at once if the command has done so before\n"
 	"      --require            end with 75 where nothing can be saved (no module, no right)\n"
 	"      --script             COMMAND is a job script: run a copy that stays in the folder\n"
@@ -242,8 +243,9 @@ static int parse_one(int option, const char *value, struct options *o)
 		return err;
 	case OPT_PIDS:
 		o->keep_pids = !strcmp(value, "keep");
-		return o->keep_pids || !strcmp(value, "try") ? 0 :
-			report_fail(-EINVAL, "--pids takes keep or try, not \"%s\"", value);
+		o->pid_namespace = !strcmp(value, "namespace");
+		return o->keep_pids || o->pid_namespace || !strcmp(value, "try") ? 0 :
+			report_fail(-EINVAL, "--pids takes keep, namespace or try, not \"%s\"", value);
 	case OPT_REQUEUE:
 		return parse_requeue(value, o);
 	case OPT_PROMETHEUS:

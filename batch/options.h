@@ -33,6 +33,7 @@ struct options {
 	unsigned int full_every;	/* checkpoints, with `incremental` */
 	int exit_code;
 	bool verify, snapshot, skip_unsupported, keep_pids, keep_at_end, once, script;
+	bool pid_namespace;		/* restarted programs have one of their own */
 	bool require;			/* run nothing where it cannot be saved */
 	bool quiet, verbose;
 	const struct scheduler *scheduler;	/* whose job this is, or NULL */

@@ -23,6 +23,7 @@
 #include "job/request.h"
 #include "proc/clock.h"
 #include "proc/spawn.h"
+#include "proc/status.h"
 #include "proc/tree.h"
 #include "report/report.h"
 #include "util/follow.h"
@@ -49,7 +50,7 @@ pid_t program_start(char *const command[])
 static void become_restart(const struct program_restart *how, int to_parent)
 {
 	char *tool = spawn_beside("cr_restart"), option[32];
-	const char *argv[5 + 2 * PROGRAM_RULES_MAX];
+	const char *argv[6 + 2 * PROGRAM_RULES_MAX];
 	int count = 0;
 
 	snprintf(option, sizeof(option), "--status-fd=%d", to_parent);
@@ -59,6 +60,8 @@ static void become_restart(const struct program_restart *how, int to_parent)
 		fcntl(to_parent, F_SETFD, 0);
 		if (how->new_ids)
 			argv[count++] = "--no-restore-pid";
+		if (how->pid_namespace)
+			argv[count++] = "--pid-namespace";
 		for (int i = 0; how->rules && how->rules[i] && i < PROGRAM_RULES_MAX; i++) {
 			argv[count++] = "--relocate";
 			argv[count++] = how->rules[i];
@@ -106,38 +109,73 @@ static bool is_sent(int signal)
 	return true;
 }
 
-int program_restart(const struct program_restart *how, pid_t *leader)
+/* Until cr_restart has ended without a restarted program: -errno. */
+static int wait_for_failure(pid_t child)
 {
-	int ends[2], status;
-	pid_t child, found;
+	int status;
 
-	if (pipe2(ends, O_CLOEXEC))
-		return report_errno(-errno, "cannot run cr_restart");
-	child = fork();
-	if (!child)
-		become_restart(how, ends[1]);
-	close(ends[1]);
-	if (child < 0) {
-		int err = report_errno(-errno, "cannot run cr_restart");
-
-		close(ends[0]);
-		return err;
-	}
-	found = read_leader(ends[0]);
-	if (how->mpi) {
-		*leader = child;	/* it becomes the mpirun */
-		return 0;
-	}
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	if (found > 0) {
-		*leader = found;
-		return 0;
-	}
 	if (WIFSIGNALED(status))
 		return is_sent(WTERMSIG(status)) ? -EINTR : -EIO;
 	return WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+int program_restart(const struct program_restart *how, pid_t *leader, pid_t *child)
+{
+	int ends[2], err;
+	pid_t tool;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return report_errno(-errno, "cannot run cr_restart");
+	tool = fork();
+	if (!tool)
+		become_restart(how, ends[1]);
+	close(ends[1]);
+	if (tool < 0) {
+		err = report_errno(-errno, "cannot run cr_restart");
+		close(ends[0]);
+		return err;
+	}
+	*leader = read_leader(ends[0]);
+	if (how->mpi)
+		*leader = tool;		/* it becomes the mpirun */
+	*child = how->mpi || how->pid_namespace ? tool : *leader;
+	if (*child == tool && *leader > 0)
+		return 0;
+	err = wait_for_failure(tool);
+	return *leader > 0 ? 0 : err;
+}
+
+/* ---- looking ----------------------------------------------------------------------- */
+
+struct stray_search {
+	pid_t known;			/* of the children of an adopter: the one that is no stray */
+	int (*fn)(void *arg, pid_t stray);
+	void *arg;
+};
+
+static int unless_known(void *arg, pid_t child)
+{
+	const struct stray_search *search = arg;
+
+	return child == search->known ? 0 : search->fn(search->arg, child);
+}
+
+void program_each_stray(pid_t leader, pid_t child, int (*fn)(void *arg, pid_t stray), void *arg)
+{
+	struct stray_search search = { child, fn, arg };
+	pid_t init;
+
+	proc_each_child(getpid(), unless_known, &search);
+	if (leader == child)
+		return;
+	/* The leader's parent, part of cr_restart, is a child of the namespace's process 1. */
+	search.known = stat_parent(leader);
+	init = stat_parent(search.known);
+	if (search.known > 1 && init > 1 && init != child)
+		proc_each_child(init, unless_known, &search);
 }
 
 /* ---- ending ------------------------------------------------------------------------ */

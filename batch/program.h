@@ -25,16 +25,24 @@ struct program_restart {
 	const char *path;		/* of the checkpoint */
 	bool mpi;			/* it is a snapshot of an MPI job */
 	bool new_ids;			/* without the old PIDs and thread IDs */
+	bool pid_namespace;		/* with all of them, in a PID namespace of its own */
 	char **rules;			/* for --relocate, PROGRAM_RULES_MAX at most, or NULL */
 };
 
 /*
  * Restarts a checkpoint by cr_restart, which says on standard error why it fails.  *leader
- * is set on success: 0, else -errno (the low byte of cr_restart's: -EBUSY, an ID is in use;
+ * is set on success, and *child to whom to wait for: the leader, or the cr_restart that stands
+ * for it, as it is no child of ours in a PID namespace of its own.  0, else -errno (the low byte of cr_restart's: -EBUSY, an ID is in use;
  * -EPERM, something is not allowed, which may be to choose IDs; -EINTR, a signal has ended
  * cr_restart; -EINVAL, damaged…).
  */
-int program_restart(const struct program_restart *how, pid_t *leader);
+int program_restart(const struct program_restart *how, pid_t *leader, pid_t *child);
+
+/*
+ * Calls fn for each process that was adopted from the program's tree, by us or by process 1 of
+ * its PID namespace.
+ */
+void program_each_stray(pid_t leader, pid_t child, int (*fn)(void *arg, pid_t stray), void *arg);
 
 /* Is it an mpirun that saves its job itself? */
 bool program_is_mpi(pid_t leader);

@@ -26,7 +26,8 @@ struct run {
 	uint64_t start_ns;		/* of cr_batch */
 	uint64_t ask_ns;		/* when to ask for the allocation's end again; SCHEDULE_NEVER */
 	unsigned int silent;		/* how often there was no answer */
-	pid_t leader;			/* a child of ours */
+	pid_t leader;			/* of the program */
+	pid_t child;			/* that ends as it ends: the leader, or who stands for it */
 	siginfo_t ending;		/* the program's end was asked for by this; si_signo 0: no */
 	struct log_repeated failure;	/* of a save */
 };

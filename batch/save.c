@@ -20,8 +20,10 @@
 #include "batch/program.h"
 #include "batch/run.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/inside.h"
 #include "job/snapshot.h"
 #include "proc/clock.h"
+#include "proc/container.h"
 #include "proc/spawn.h"
 #include "proc/tree.h"
 #include "report/report.h"
@@ -91,13 +93,11 @@ static int refuse_inner_mpi(pid_t leader)
 }
 
 /* What does not descend from the leader any more is not saved with it. */
-static int warn_stray(void *arg, pid_t child)
+static int warn_stray(void *arg, pid_t stray)
 {
-	struct run *r = arg;
-
-	if (child != r->leader)
-		log_event(LOG_NOTICE, "warning: process %d is no descendant of the program any more "
-			  "(a daemon) and is not saved with it", child);
+	(void)arg;
+	log_event(LOG_NOTICE, "warning: process %d is no descendant of the program any more "
+		  "(a daemon) and is not saved with it", stray);
 	return 0;
 }
 
@@ -140,21 +140,32 @@ static const char *find_parent(const struct run *r, bool mpi, char path[PATH_MAX
 	return found;
 }
 
+/* From outside of its namespaces the older files are not to be found where it is saved. */
+static bool is_in_container(pid_t leader)
+{
+	struct container c;
+	bool inside = !container_find(leader, &c) && c.namespaces;
+
+	container_forget(&c);
+	return inside;
+}
+
 /* Writes the file or folder. */
 static int write_one(const struct run *r, pid_t leader, const char *path, bool mpi, int signal,
 		     struct written *out)
 {
 	char parent[PATH_MAX];
 	const struct mpi_job_options job = { .keep = 1 };
+	bool incremental = r->options->incremental && (mpi || !is_in_container(leader));
 	struct checkpoint_options o = {
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
 		.signal = signal, .snapshot = !mpi && r->options->snapshot,
 		.skip_unsupported = r->options->skip_unsupported,
-		.compression = r->options->compression, .incremental = r->options->incremental,
-		.parent = r->options->incremental ? find_parent(r, mpi, parent) : NULL,
+		.compression = r->options->compression, .incremental = incremental,
+		.parent = incremental ? find_parent(r, mpi, parent) : NULL,
 		.parent_optional = true, .full_every = r->options->full_every,
 	};
-	struct checkpoint_result result;
+	struct checkpoint_result result = {};
 	int err;
 
 	if (mpi) {
@@ -168,8 +179,9 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	if (err)
 		return err;
 	o.timeout_s = STOP_LIMIT_S;
-	proc_each_child(getpid(), warn_stray, (void *)r);
-	err = checkpoint_run(&o, &result);
+	/* Of a survivor there is no child of ours. */
+	program_each_stray(leader, r->child ?: leader, warn_stray, NULL);
+	err = inside_run(&o, &result, checkpoint_run);
 	*out = (struct written){ result.bytes, result.nr_older > 0 };
 	return err;
 }

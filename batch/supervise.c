@@ -147,8 +147,9 @@ static bool save(struct run *r, enum schedule_action action)
 
 	/* The program has ended meanwhile, which is no failure. */
 	info.si_pid = 0;
-	if (err && !waitid(P_PID, r->leader, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	    info.si_pid == r->leader) {
+	if (err && ((r->child != r->leader && kill(r->leader, 0)) ||
+		    (!waitid(P_PID, r->child, &info, WEXITED | WNOHANG | WNOWAIT) &&
+		     info.si_pid == r->child))) {
 		log_event(LOG_ROUTINE, "no save: the program has ended");
 		report_clear();
 		return false;
@@ -224,24 +225,24 @@ static void take_signal(struct run *r, const siginfo_t *info)
 	}
 }
 
-/* Reaps what has ended; true: the leader, with that status. */
-static bool has_ended(pid_t leader, int *status)
+/* Reaps what has ended; true: the child that ends as the program does, with that status. */
+static bool has_ended(pid_t child, int *status)
 {
 	pid_t got;
 
 	do
 		got = waitpid(-1, status, WNOHANG | __WALL);
-	while (got > 0 && got != leader);
-	return got == leader;
+	while (got > 0 && got != child);
+	return got == child;
 }
 
 /* After the save that has ended the program. */
-static void wait_for_end(pid_t leader)
+static void wait_for_end(pid_t child)
 {
 	siginfo_t info;
 	int status;
 
-	while (!has_ended(leader, &status)) {
+	while (!has_ended(child, &status)) {
 		if (errno == ECHILD)
 			return;
 		follow_wait(&info, UINT64_MAX);
@@ -256,7 +257,7 @@ static bool follow_program(struct run *r, int *status)
 		siginfo_t info;
 		enum schedule_action action;
 
-		if (has_ended(r->leader, status))
+		if (has_ended(r->child, status))
 			return true;
 		deadline_check(r, now_ns());
 		action = schedule_due(&r->schedule, now_ns(), &wait_ns);
@@ -308,7 +309,7 @@ static int run_program(struct run *r)
 		end_job(r, status);
 		follow_mimic(status);
 	}
-	wait_for_end(r->leader);
+	wait_for_end(r->child);
 	return leave(r);
 }
 

@@ -203,8 +203,8 @@ static int save(const struct folder *f, pid_t child)
 static int restart(const struct folder *f)
 {
 	const struct program_restart how = { .path = f->image, .new_ids = refused_all_ids() && geteuid() };
-	pid_t leader;
-	int status, err = program_restart(&how, &leader);
+	pid_t leader, ends;
+	int status, err = program_restart(&how, &leader, &ends);
 
 	if (err)
 		return report_fail(err, "the restart of the test program failed, cr_restart has said why");

@@ -28,7 +28,7 @@ __cr_batch_option -l skip-unsupported -d 'Restore as closed what cannot be saved
 __cr_batch_option -l exit-code -x -d 'End with this after a save'
 __cr_batch_option -l requeue -x -a 'slurm pbs sge auto none' -d 'Have the job run again'
 __cr_batch_option -l max-restarts -x -d 'In a row without a new checkpoint'
-__cr_batch_option -l pids -x -a 'try keep' -d 'New process IDs if the old ones are in use?'
+__cr_batch_option -l pids -x -a 'try keep namespace' -d 'New process IDs if the old ones are in use?'
 __cr_batch_option -l once -d 'Do not repeat a command that has succeeded'
 __cr_batch_option -l require -d 'Run nothing where it cannot be saved'
 __cr_batch_option -l script -d 'The command is a job script'
