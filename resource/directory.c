@@ -73,6 +73,11 @@ static int open_directory(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
+static int check(struct rebuild *r, const Kcr__File *file)
+{
+	return file->directory->deleted ? 0 : open_directory(r, file);
+}
+
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		   const Kcr__File *file)
 {
@@ -85,5 +90,6 @@ const struct file_kind file_kind_directory = {
 	.match = match,
 	.save = save,
 	.open = open_directory,
+	.check = check,
 	.install = install,
 };

@@ -20,7 +20,6 @@
 #include "report/report.h"
 #include "resource/changed.h"
 #include "resource/identity.h"
-#include "resource/packet_socket.h"
 #include "resource/redirect.h"
 #include "resource/socket_filter.h"
 
@@ -171,27 +170,17 @@ int files_open(struct rebuild *r)
 	return err;
 }
 
-/* Is it opened by name, without a trace? */
-static bool must_be_there(const struct rebuild *r, const Kcr__File *file)
-{
-	if (file->kind_case == KCR__FILE__KIND_DIRECTORY)
-		return !file->directory->deleted;
-	return file->kind_case == KCR__FILE__KIND_REGULAR && !file->regular->deleted &&
-	       !file->regular->shared_memory && !redirect_has(r, file->id);
-}
-
 int files_check(struct rebuild *r)
 {
 	const struct context *c = r->context;
 	int err = begin(r);
 
-	for (size_t i = 0; i < c->nr_files && !err; i++)
-		if (must_be_there(r, c->file[i]))
-			err = file_with_rights(r, c->file[i],
-					       file_kind_of(c->file[i]->kind_case)->open);
-		else if (c->file[i]->kind_case == KCR__FILE__KIND_PACKET_SOCKET &&
-			 !redirect_has(r, c->file[i]->id))
-			err = file_with_rights(r, c->file[i], packet_socket_try);
+	for (size_t i = 0; i < c->nr_files && !err; i++) {
+		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
+
+		if (kind && kind->check && !redirect_has(r, c->file[i]->id))
+			err = file_with_rights(r, c->file[i], kind->check);
+	}
 	return err ? err : changed_files(r);
 }
 

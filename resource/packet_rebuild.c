@@ -178,7 +178,7 @@ int packet_socket_open(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
-int packet_socket_try(struct rebuild *r, const Kcr__File *file)
+int packet_socket_check(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__PacketSocket *s = file->packet_socket;
 	int fd = new_socket(file), interface, err = 0;

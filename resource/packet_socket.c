@@ -197,4 +197,5 @@ const struct file_kind file_kind_packet_socket = {
 	.match = match,
 	.save = save,
 	.open = packet_socket_open,
+	.check = packet_socket_check,
 };

@@ -6,7 +6,6 @@
 #include "resource/resource.h"
 
 int packet_socket_open(struct rebuild *r, const Kcr__File *file);
-/* Could it be opened here?  Makes nothing that lasts. */
-int packet_socket_try(struct rebuild *r, const Kcr__File *file);
+int packet_socket_check(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_PACKET_SOCKET_H */

@@ -482,6 +482,11 @@ static int open_file(struct rebuild *r, const Kcr__File *file)
 	return open_existing(r, file);
 }
 
+static int check_file(struct rebuild *r, const Kcr__File *file)
+{
+	return file->regular->deleted || file->regular->shared_memory ? 0 : open_existing(r, file);
+}
+
 static int give_deleted(const struct rebuild *r, int fd, const Kcr__RegularFile *regular)
 {
 	bool raised = is_nameless(fd) && identity_raise(false);
@@ -537,6 +542,7 @@ const struct file_kind file_kind_regular = {
 	.save = save,
 	.content_size = content_size,
 	.open = open_file,
+	.check = check_file,
 	.complete = complete,
 	.install = install,
 };

@@ -159,6 +159,8 @@ struct file_kind {
 	 * may open other files' descriptors too (both ends of a pipe).
 	 */
 	int (*open)(struct rebuild *r, const Kcr__File *file);
+	/* Could it be opened here?  Leaves no trace; optional. */
+	int (*check)(struct rebuild *r, const Kcr__File *file);
 	/* After all CONTENT sections: the final descriptor, seals, size … optional. */
 	int (*complete)(struct rebuild *r, const Kcr__File *file);
 	/* After all files are complete: puts descriptors on their way; optional. */
