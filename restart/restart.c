@@ -495,7 +495,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (!err && options->join)
 		err = options->join(options->join_arg);
 	/* The container may be the user's own, and give privileges. */
-	if (!err && options->join && rule == IDENTITY_CALLER && identity_is_privileged())
+	if (!err && options->join && !options->own_pids && rule == IDENTITY_CALLER && identity_is_privileged())
 		rule = IDENTITY_SAVED;
 	if (!err)
 		err = identity_begin(rule);

@@ -15,7 +15,7 @@
 #include "proc/container.h"
 #include "report/report.h"
 #include "util/follow.h"
-#include "util/pid_init.h"
+#include "util/spare_pid.h"
 
 static int enter(pid_t pid)
 {
@@ -50,7 +50,7 @@ int join_container(void *arg)
 	if (err)
 		return err;
 	fflush(NULL);
-	child = pid_fork_out_of_the_way(join->context);
+	child = spare_pid_fork(join->context);
 	if (child < 0)
 		return report_errno(child, "cannot enter the container of process %d", join->pid);
 	if (!child) {

@@ -26,8 +26,8 @@
 
 #include "device/device.h"
 #include "report/report.h"
+#include "util/spare_pid.h"
 
-#define MAX_TRIES	64
 #define PARENT_ENDED	SIGTERM		/* from the kernel */
 
 static void give_up(struct pid_shared *s, int err, const char *what)
@@ -65,22 +65,6 @@ static bool is_saved(const struct context *c, pid_t number)
 	return false;
 }
 
-pid_t pid_fork_out_of_the_way(const struct context *c)
-{
-	pid_t last = 0, child = -EEXIST;
-
-	for (size_t i = 0; i < c->nr_processes; i++)
-		for (size_t t = 0; t < c->process[i]->n_thread; t++)
-			if (c->process[i]->thread[t]->tid > last)
-				last = c->process[i]->thread[t]->tid;
-	for (int tries = 1; tries <= MAX_TRIES && child == -EEXIST; tries++)
-		child = device_fork(-1, false, last + tries, 0, SIGCHLD);
-	if (child >= 0)
-		return child;
-	child = fork();
-	return child < 0 ? -errno : child;
-}
-
 /* With this PID, if it is none of a saved process and can be had. */
 static pid_t fork_as(const struct context *c, pid_t number)
 {
@@ -88,7 +72,7 @@ static pid_t fork_as(const struct context *c, pid_t number)
 
 	if (number > 1 && !is_saved(c, number))
 		child = device_fork(-1, false, number, 0, SIGCHLD);
-	return child < 0 ? pid_fork_out_of_the_way(c) : child;
+	return child < 0 ? spare_pid_fork(c) : child;
 }
 
 /* The process whose parent and session the restorer stands for. */

@@ -39,7 +39,4 @@ struct pid_shared {
  */
 void pid_init_run(struct pid_shared *s, int outside, const struct context *c);
 
-/* Forks with a PID behind all that are saved, where the caller may choose it; as fork(2). */
-pid_t pid_fork_out_of_the_way(const struct context *c);
-
 #endif /* KCR_UTIL_PID_INIT_H */
