@@ -279,7 +279,7 @@ static int remove_all_but(const struct folder *f, bool damaged, size_t keep)
 	for (ssize_t i = 0; i < count && !err; i++) {
 		err = needed[i] ? 0 : folder_drop(f, &all[i]);
 		if (err)
-			report_fail(err, "%s", strerror(-err));
+			report_errno(err, "checkpoint %u", all[i].number);
 	}
 	free(needed);
 	free(all);

@@ -32,9 +32,9 @@ struct program_restart {
 /*
  * Restarts a checkpoint by cr_restart, which says on standard error why it fails.  *leader
  * is set on success, and *child to whom to wait for: the leader, or the cr_restart that stands
- * for it, as it is no child of ours in a PID namespace of its own.  0, else -errno (the low byte of cr_restart's: -EBUSY, an ID is in use;
- * -EPERM, something is not allowed, which may be to choose IDs; -EINTR, a signal has ended
- * cr_restart; -EINVAL, damaged…).
+ * for it, as it is no child of ours in a PID namespace of its own.  0, else -errno (the low byte
+ * of cr_restart's: -EBUSY, an ID is in use; -EPERM, something is not allowed, which may be to
+ * choose IDs; -EINTR, a signal has ended cr_restart; -EINVAL, damaged…).
  */
 int program_restart(const struct program_restart *how, pid_t *leader, pid_t *child);
 
