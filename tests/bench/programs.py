@@ -38,24 +38,7 @@ while True:
             centres[k] += 0.05 * (members.mean(0) - centres[k])
 """
 
-MELT = """
-units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 20 0 20 0 20
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify every 20 delay 0 check no
-fix 1 all nve
-thermo 50
-run 1000000
-"""
-
+MELT = f"{TOP}/tests/mpi/in.melt"
 HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
@@ -89,7 +72,8 @@ PROGRAMS = {
     "numpy": (["/usr/bin/python3", "points.py"], {"points.py": NUMPY}),
     "sqlite3": (["sqlite3", ":memory:", ".read updates.sql"], {"updates.sql": sql}),
     "gcc": (["sh", "-c", "while gcc -O2 -c source.c; do :; done"], {"source.c": c_source}),
-    "LAMMPS": ([f"{BIN}/cr_mpirun", "-np", "2", "lmp", "-in", "in.melt"], {"in.melt": MELT}),
+    "LAMMPS": ([f"{BIN}/cr_mpirun", "-np", "2", "lmp", "-var", "size", "20", "-var", "steps",
+                "1000000", "-in", MELT], {}),
     "hpcc": ([f"{BIN}/cr_mpirun", "-np", "2", "hpcc"], {"hpccinf.txt": hpcc}),
 }
 

@@ -103,27 +103,10 @@ objects_start() {
 }
 objects_same() { same_results "$1"; }
 
-# The melt of LAMMPS' examples, smaller; the positions at the end, to the last bit.
+# The positions at the end, to the last bit.
 lammps_start() {
-	cat > in.melt <<-'INPUT'
-		units lj
-		atom_style atomic
-		lattice fcc 0.8442
-		region box block 0 5 0 5 0 5
-		create_box 1 box
-		create_atoms 1 box
-		mass 1 1.0
-		velocity all create 3.0 87287
-		pair_style lj/cut 2.5
-		pair_coeff 1 1 1.0 1.0 2.5
-		neighbor 0.3 bin
-		neigh_modify every 20 delay 0 check no
-		fix 1 all nve
-		thermo 50
-		run 150
-		write_dump all custom final id x y z vx vy vz modify sort id format float %.17g
-	INPUT
-	np=2 command=(lmp -in in.melt)
+	cp "$KCR_TOP/tests/mpi/in.melt" .
+	np=2 command=(lmp -var size 5 -var steps 150 -in in.melt)
 }
 lammps_same() { [ -s final ] && cmp final "$1/final"; }
 
