@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint/family.h"
 #include "device/device.h"
 #include "image/chooser.h"
 #include "image/pages.h"
@@ -71,6 +72,8 @@ static int save_stopped(struct checkpoint *c)
 
 	if (!err)
 		err = check_reader(c);
+	if (!err)
+		err = family_find(c);
 	c->result->describe_ns = now_ns() - start;
 	if (!err && c->attempt.snapshot)
 		err = make_snapshot(c);
@@ -86,10 +89,12 @@ static int save_stopped(struct checkpoint *c)
 	err = describe_write(c);
 	if (!err)
 		err = file_table_write_contents(files, c->attempt.writer);
+	if (!err && (!c->attempt.snapshot || memory_has_early(c)))
+		err = memory_write(c, MEMORY_SHARED, c->attempt.snapshot);
 	if (!err)
-		err = memory_write(c, true, false);
+		err = memory_write(c, MEMORY_EARLY, false);
 	if (!err && !c->attempt.snapshot)
-		err = memory_write(c, false, false);
+		err = memory_write(c, MEMORY_REST, false);
 	c->result->write_ns = now_ns() - start;
 	return err;
 }
@@ -102,8 +107,10 @@ static int save_running(struct checkpoint *c)
 
 	if (!c->attempt.description.written)
 		err = describe_write(c);
+	if (!err && !memory_has_early(c))
+		err = memory_write(c, MEMORY_SHARED, true);
 	if (!err)
-		err = memory_write(c, false, true);
+		err = memory_write(c, MEMORY_REST, true);
 	c->result->write_ns += now_ns() - start;
 	return err;
 }
@@ -132,7 +139,7 @@ static int finish(struct checkpoint *c)
 static int attempt_begin(struct checkpoint *c)
 {
 	c->attempt = (struct attempt){ .job = -1 };
-	c->result->nr_pages = 0;
+	c->result->nr_pages = c->result->nr_shared = 0;
 	memset(c->result->compression, 0, sizeof(c->result->compression));
 	increment_again(c->increment);
 	c->attempt.job = device_open(&c->attempt.info);
@@ -148,6 +155,7 @@ static void attempt_end(struct checkpoint *c)
 	}
 	describe_free(&c->attempt.description);
 	context_writer_free(c->attempt.writer);
+	family_free(c->attempt.family);
 	chooser_free(c->attempt.chooser);
 	if (c->attempt.members.handle)
 		handles_close(c->attempt.members.handle, c->attempt.members.count);

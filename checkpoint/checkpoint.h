@@ -69,6 +69,8 @@ struct checkpoint_options {
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;
 	struct compression compression;
+	bool dedup;			/* pages that processes have in common are stored once; not
+					 * with `incremental` */
 	bool incremental;		/* save tables, and only what differs from a parent */
 	enum checkpoint_changes changes;
 	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
@@ -120,6 +122,7 @@ struct checkpoint_result {
 	size_t nr_processes;		/* zombies included */
 	size_t nr_threads;
 	uint64_t nr_pages;
+	uint64_t nr_shared;		/* pages more, which are stored as another process's */
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	struct compression_count compression[CONTEXT_COMPRESSIONS];	/* of pages, by kind */

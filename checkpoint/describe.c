@@ -445,6 +445,8 @@ int describe_write(struct checkpoint *c)
 	uint64_t features = context_needs(d->process, d->nr_processes);
 	int err;
 
+	if (c->attempt.family)
+		features |= CONTEXT_HAS_SHARED;
 	for (uint32_t id = 1; id <= file_table_count(d->files); id++)
 		features |= context_file_needs(file_table_get(d->files, id));
 	context_writer_require(w, features);
@@ -465,6 +467,7 @@ void describe_free(struct description *d)
 		kcr__process__free_unpacked(d->process[i], NULL);
 	for (size_t i = 0; i < d->nr_spaces; i++) {
 		free(d->space[i].region);
+		free(d->space[i].shared);
 		changes_free(&d->space[i].changes);
 	}
 	free(d->process);

@@ -14,6 +14,7 @@
 #include "resource/resource.h"
 
 struct chooser;			/* image/chooser.h */
+struct family;			/* family.h */
 struct forward;			/* forward.c */
 struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
@@ -72,6 +73,7 @@ struct attempt {
 	struct clients clients;
 	struct description description;
 	struct context_writer *writer;
+	struct family *family;		/* pages that processes have in common; NULL: none */
 	struct chooser *chooser;	/* of adaptive compression; NULL: it is not wanted */
 	bool snapshot;			/* memory is read from copies */
 	bool announced;			/* the caller was told that the processes run again */
@@ -117,6 +119,8 @@ struct region {
 	enum save_pages how;
 	bool anonymous;		/* memory without a file */
 	bool early;		/* not in a snapshot: written before the release */
+	bool common;		/* pages may be common with other processes … */
+	uint64_t kind;		/* … which have a mapping of this kind: CONTEXT_SHARING_KIND */
 };
 
 struct address_space {
@@ -124,6 +128,8 @@ struct address_space {
 	struct region *region;
 	size_t nr_regions;
 	struct changes changes;
+	struct kcr_run *shared;	/* pages that were saved by family.c, in order */
+	size_t nr_shared;
 };
 
 #define BUSY_US		10000		/* before a retry of what is busy for a moment */
@@ -287,8 +293,15 @@ void opened_free(struct checkpoint *c);
 
 /* ---- memory.c ---- */
 
-/* Writes the early regions or all others, from the snapshot or the processes. */
-int memory_write(struct checkpoint *c, bool early, bool snapshot);
+/* They are written in this order. */
+enum memory_part {
+	MEMORY_SHARED,		/* pages that processes have in common */
+	MEMORY_EARLY,		/* the early regions */
+	MEMORY_REST,
+};
+
+/* Writes a part, from the snapshot or the processes. */
+int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot);
 bool memory_has_early(const struct checkpoint *c);
 /* Bytes/s that the destination has taken; 0: not measured. */
 double memory_target_rate(const struct checkpoint *c);

@@ -3,13 +3,15 @@
  * The pages of the processes, as a source of the page pipeline: finds those to
  * save and gathers them in chunks across mappings.  The module reads them, into
  * the file or into a buffer.  Of an increment only those go on that have changed; those that
- * are known not to have been written to (changes.c) are not even read.
+ * are known not to have been written to (changes.c) are not even read.  Pages that processes
+ * have in common come first (family.c), and once.
  */
 #include "checkpoint/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "checkpoint/family.h"
 #include "device/device.h"
 #include "image/chooser.h"
 #include "image/pages.h"
@@ -25,7 +27,7 @@ struct pages {
 struct process_pages {
 	struct page_source source;
 	struct checkpoint *c;
-	bool early;			/* the early regions, or all others */
+	enum memory_part part;
 	bool snapshot;
 	size_t space, region;		/* where the search continues */
 	uint64_t address;		/* … 0: at the region's start */
@@ -89,11 +91,14 @@ static int scan_region(struct process_pages *s, const struct address_space *spac
 {
 	uint32_t flags = scan_flags(s, r->how);
 	uint64_t start = s->address ?: r->start, end;
-	int err;
+	int err = 0;
 
 	if (changes_known(space, r, start, &end))
 		flags |= KCR_SCAN_CHANGES;
-	err = scan(s, space->pid, flags, start, end, &s->found, &s->address);
+	family_leave_out(space, &start, &end);
+	s->address = end;
+	if (start < end)
+		err = scan(s, space->pid, flags, start, end, &s->found, &s->address);
 	if (err)
 		return err;
 	if (s->address < end)
@@ -111,7 +116,7 @@ static int scan_space(struct process_pages *s, const struct address_space *space
 	while (!full && s->region < space->nr_regions) {
 		const struct region *r = &space->region[s->region];
 
-		if (r->early == s->early)
+		if (r->early == (s->part == MEMORY_EARLY))
 			full = scan_region(s, space, r);
 		else
 			next_region(s);
@@ -215,6 +220,8 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	struct process_pages *s = process_pages(source);
 	int more = 1;
 
+	if (s->part == MEMORY_SHARED)
+		return family_next(s->c, s->snapshot, chunk);
 	while (more > 0 && !s->unread.nr_runs && !s->unwritten.nr_runs) {
 		more = search(s, &s->pid);
 		if (more > 0)
@@ -298,18 +305,21 @@ static void pace(const struct checkpoint *c, bool snapshot)
 		rate_pace(chooser_rate(c->attempt.chooser), o->sync && (snapshot || o->signal));
 }
 
-int memory_write(struct checkpoint *c, bool early, bool snapshot)
+int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 {
 	static const struct page_source_ops ops = { .next = next, .load = load, .send = send };
-	struct process_pages *pages = calloc(1, sizeof(*pages));
+	struct process_pages *pages;
 	struct context_page_sink sink;
 	int err;
 
+	if (part == MEMORY_SHARED && !c->attempt.family)
+		return 0;
+	pages = calloc(1, sizeof(*pages));
 	if (!pages)
 		return report_errno(-ENOMEM, "writing memory");
 	pages->source.ops = &ops;
 	pages->c = c;
-	pages->early = early;
+	pages->part = part;
 	pages->snapshot = snapshot;
 	context_page_sink(&sink, c->attempt.writer);
 	pace(c, snapshot);

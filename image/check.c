@@ -64,21 +64,13 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 /* The end of the area that contains `address`; adjacent areas count as one. */
 static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
 {
-	size_t low = 0, high = mm->n_vma;
+	size_t area = context_area(mm, address);
 	uint64_t end;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mm->vma[middle]->end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == mm->n_vma || mm->vma[low]->start > address)
+	if (area == SIZE_MAX)
 		return 0;
-	for (end = mm->vma[low]->end; ++low < mm->n_vma && mm->vma[low]->start == end;)
-		end = mm->vma[low]->end;
+	for (end = mm->vma[area]->end; ++area < mm->n_vma && mm->vma[area]->start == end;)
+		end = mm->vma[area]->end;
 	return end;
 }
 

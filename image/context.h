@@ -4,7 +4,10 @@
  * one pass, so that files, pipes, sockets and /dev/null all work.
  * The format is described in kcr-context(5); the messages in image/proto.
  *
- *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (TABLE | MEMORY)*  TRAILER
+ *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (SHARED+ MEMORY)*  (TABLE | MEMORY)*  TRAILER
+ *
+ * Pages that processes share since a fork, none having written to them, are stored once:
+ * SHARED sections say whose pages those of the MEMORY section after them are, too.
  *
  * An increment holds only the pages that differ from those of older files, its
  * ancestors; its tables say which file has which page.
@@ -39,6 +42,7 @@ enum context_section {
 	CONTEXT_MEMORY = 5,
 	CONTEXT_TRAILER = 6,
 	CONTEXT_TABLE = 7,
+	CONTEXT_SHARED = 8,
 };
 
 /* Features that a reader must know, in the file head. */
@@ -50,6 +54,7 @@ enum context_section {
 #define CONTEXT_HAS_KEYS	(1ull << 5)	/* protection keys of memory */
 #define CONTEXT_HAS_SETTINGS	(1ull << 6)	/* of prctl(2): MDWE, or of threads */
 #define CONTEXT_HAS_PACKETS	(1ull << 7)	/* packet sockets */
+#define CONTEXT_HAS_SHARED	(1ull << 8)	/* SHARED sections */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 
@@ -71,6 +76,13 @@ struct context_table {
 					 * the number of ancestors: this file */
 };
 
+/* A process to which pages of a MEMORY section belong as well, at the same addresses. */
+struct context_sharer {
+	int32_t pid;
+	const struct kcr_run *runs;	/* as in a chunk; only pages of that section */
+	size_t nr_runs;
+};
+
 /* Pages of one process: what a MEMORY section holds. */
 struct context_chunk {
 	int32_t pid;
@@ -83,6 +95,8 @@ struct context_chunk {
 	uint64_t sum;			/* XXH64, seed 0, of data */
 	uint64_t position;		/* of the section in its file, for messages */
 	const struct context_table *table;	/* of these pages and others; or NULL */
+	const struct context_sharer *sharer;	/* valid until all chunks have been moved */
+	size_t nr_sharers;
 	unsigned int member;		/* from a chain: the file's number in it */
 	bool unwritten;			/* the parent's pages: there are no data */
 	bool picked;			/* single pages of a section: not `sum`, but their hashes count */
@@ -128,6 +142,13 @@ int context_memory_begin(struct context_writer *w, int32_t pid,
 int context_writer_fd(const struct context_writer *w);
 int context_memory_end(struct context_writer *w, uint64_t sum);
 
+/*
+ * Before the MEMORY section of another process (context_memory_begin() or
+ * context_write_chunk()): its pages are also this one's.  By ascending PID, in a file that
+ * CONTEXT_HAS_SHARED; sections without sharers come after all those that have some.
+ */
+int context_write_sharer(struct context_writer *w, const struct context_sharer *sharer);
+
 /* Memory that is in a buffer, compressed or not, with its checksum. */
 int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk);
 
@@ -160,6 +181,8 @@ struct context_item {
 	uint64_t nr_pages;
 	enum context_compression compression;
 	uint64_t position;		/* of the section, in bytes */
+	const struct context_sharer *sharer;	/* valid likewise, by ascending PID */
+	size_t nr_sharers;
 	/* TABLE: pid, runs and pages as in MEMORY, and per page: */
 	const struct context_hash *hash;
 	const uint16_t *owner;
@@ -239,6 +262,14 @@ int context_load(struct context_reader *r, struct context **out);
 void context_free(struct context *c);
 
 const Kcr__Process *context_process(const struct context *c, int32_t pid);
+/* Index of the mapping that contains the address; SIZE_MAX: none. */
+size_t context_area(const Kcr__Mm *mm, uint64_t address);
+/*
+ * May pages of such a mapping (KCR_VMA_*, without a file) be those of another process, too,
+ * which has one of the same kind (CONTEXT_SHARING_KIND) at that address?
+ */
+bool context_may_share(uint64_t vma_flags);
+#define CONTEXT_SHARING_KIND	KCR_VMA_NORESERVE	/* cannot be changed later */
 const Kcr__File *context_file(const struct context *c, uint32_t id);
 
 #endif /* KCR_IMAGE_CONTEXT_H */

@@ -289,6 +289,44 @@ static int put_pages(struct core *core, struct context_reader *r, const struct c
 	return err;
 }
 
+/* Does the page belong to the sharer?  Pages come by ascending address; *run: where to look. */
+static bool is_shared(const struct context_sharer *sharer, size_t *run, uint64_t address)
+{
+	const struct kcr_run *at = &sharer->runs[*run];
+
+	if (*run < sharer->nr_runs && address >= at->address + at->nr_pages * CONTEXT_PAGE)
+		at = &sharer->runs[++*run];
+	return *run < sharer->nr_runs && address >= at->address;
+}
+
+/* The pages of another process that are this one's as well. */
+static int put_shared(struct core *core, struct context_reader *r, const struct context_item *item,
+		      const struct context_sharer *sharer)
+{
+	const char *data = core->buffer;
+	int err = context_memory_read(r, core->buffer);
+	size_t run = 0;
+
+	for (size_t i = 0; i < item->nr_runs; i++)
+		for (uint64_t k = 0; k < item->runs[i].nr_pages && !err; k++) {
+			uint64_t address = item->runs[i].address + k * CONTEXT_PAGE;
+
+			if (is_shared(sharer, &run, address))
+				err = put_memory(core, address, data, CONTEXT_PAGE);
+			data += CONTEXT_PAGE;
+		}
+	return err;
+}
+
+static const struct context_sharer *sharer_of(const struct core *core,
+					      const struct context_item *item)
+{
+	for (size_t i = 0; i < item->nr_sharers; i++)
+		if (item->sharer[i].pid == core->mm->pid)
+			return &item->sharer[i];
+	return NULL;
+}
+
 static int put_sections(struct core *core, struct context_reader *r)
 {
 	struct context_item item;
@@ -301,6 +339,8 @@ static int put_sections(struct core *core, struct context_reader *r)
 			err = put_contents(core, &item);
 		else if (item.type == CONTEXT_MEMORY && item.pid == core->mm->pid)
 			err = put_pages(core, r, &item);
+		else if (sharer_of(core, &item))
+			err = put_shared(core, r, &item, sharer_of(core, &item));
 		if (err)
 			return err;
 	}

@@ -32,6 +32,9 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	if (item.type != CONTEXT_MEMORY)
 		return report_fail(-EINVAL,
 				   "the context file is damaged: its sections are out of order");
+	if (item.nr_sharers)
+		return report_fail(-EINVAL,
+				   "the context file is damaged: it has shared pages where none can be");
 	*chunk = (struct context_chunk) {
 		.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,
 		.nr_pages = item.nr_pages, .compression = item.compression,
@@ -89,17 +92,30 @@ static struct context_writer *writer(struct page_sink *sink)
 	return ((struct context_page_sink *)sink)->writer;
 }
 
+static int write_sharers(struct page_sink *sink, const struct context_chunk *chunk)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < chunk->nr_sharers; i++)
+		err = context_write_sharer(writer(sink), &chunk->sharer[i]);
+	return err;
+}
+
 static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
 	int err = chunk->table ? context_write_table(writer(sink), chunk->table) : 0;
 
+	if (!err)
+		err = write_sharers(sink, chunk);
 	return err || !chunk->nr_pages ? err : context_write_chunk(writer(sink), chunk);
 }
 
 static int begin_write(struct page_sink *sink, const struct context_chunk *chunk)
 {
-	int err = context_memory_begin(writer(sink), chunk->pid, chunk->runs, chunk->nr_runs);
+	int err = write_sharers(sink, chunk);
 
+	if (!err)
+		err = context_memory_begin(writer(sink), chunk->pid, chunk->runs, chunk->nr_runs);
 	return err ? err : context_writer_fd(writer(sink));
 }
 

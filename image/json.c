@@ -203,8 +203,9 @@ void json_write(FILE *out, const struct context *c, const struct summary *summar
 		write_fields(out, &c->process[i]->base);
 		if (summary)
 			fprintf(out, ",\"memory\":{\"sections\":%" PRIu64 ",\"runs\":%" PRIu64
-				",\"pages\":%" PRIu64 "}", summary->memory[i].sections,
-				summary->memory[i].runs, summary->memory[i].pages);
+				",\"pages\":%" PRIu64 ",\"shared\":%" PRIu64 "}",
+				summary->memory[i].sections, summary->memory[i].runs,
+				summary->memory[i].pages, summary->memory[i].shared);
 		putc('}', out);
 	}
 	putc(']', out);

@@ -128,7 +128,7 @@ static int take(struct context_reader *r, struct context *c)
 	if (!wrong && r->item.type == CONTEXT_CONTENT)
 		wrong = check_content(c, &r->item);
 	if (!wrong && (r->item.type == CONTEXT_MEMORY || r->item.type == CONTEXT_TABLE))
-		wrong = check_memory(c, &r->item);
+		wrong = check_memory(c, &r->item) ?: check_sharers(c, &r->item);
 	for (uint64_t i = 0; !wrong && r->item.type == CONTEXT_TABLE && i < r->item.nr_pages; i++)
 		if (r->item.owner[i] > r->nr_ancestors)
 			wrong = "pages of an unknown ancestor";
@@ -204,4 +204,19 @@ const Kcr__Process *context_process(const struct context *c, int32_t pid)
 const Kcr__File *context_file(const struct context *c, uint32_t id)
 {
 	return id && id <= c->nr_files ? c->file[id - 1] : NULL;
+}
+
+size_t context_area(const Kcr__Mm *mm, uint64_t address)
+{
+	size_t low = 0, high = mm->n_vma;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mm->vma[middle]->end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < mm->n_vma && mm->vma[low]->start <= address ? low : SIZE_MAX;
 }

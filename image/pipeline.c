@@ -424,7 +424,7 @@ static int move_all(struct pipeline *p)
 			break;
 		if (flow->work == PAGES_DECODE)
 			err = move_in(p, &chunk);
-		else if (flow->chooser && !chunk.unwritten)
+		else if (flow->chooser && !chunk.unwritten && !chunk.nr_sharers)
 			err = move_adaptively(p, &chunk);
 		else
 			err = move_out(p, &chunk);

@@ -29,8 +29,7 @@ static int check_runs(struct context_reader *r, const struct context_item *item)
 	return 0;
 }
 
-/* What both kinds begin with; `page_bytes` of the meta follow for each page. */
-static int take_runs(struct context_reader *r, struct context_item *item, size_t page_bytes)
+int reader_take_runs(struct context_reader *r, struct context_item *item, size_t page_bytes)
 {
 	const struct memory_meta *meta = (const void *)r->meta.data;
 	const char *wrong;
@@ -55,7 +54,7 @@ static int take_runs(struct context_reader *r, struct context_item *item, size_t
 int reader_take_memory(struct context_reader *r, struct context_item *item)
 {
 	const uint64_t stored = r->head.data_length;
-	int err = take_runs(r, item, 0);
+	int err = reader_take_runs(r, item, 0);
 
 	if (err)
 		return err;
@@ -71,7 +70,7 @@ int reader_take_memory(struct context_reader *r, struct context_item *item)
 
 int reader_take_table(struct context_reader *r, struct context_item *item)
 {
-	int err = take_runs(r, item, TABLE_PAGE_BYTES);
+	int err = reader_take_runs(r, item, TABLE_PAGE_BYTES);
 
 	if (err)
 		return err;

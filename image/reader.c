@@ -28,6 +28,7 @@ static const char *const section_names[] = {
 	[CONTEXT_MEMORY] = "memory",
 	[CONTEXT_TRAILER] = "trailer",
 	[CONTEXT_TABLE] = "table",
+	[CONTEXT_SHARED] = "shared",
 };
 
 int reader_damaged(struct context_reader *r, const char *what)
@@ -184,6 +185,8 @@ void context_reader_free(struct context_reader *r)
 	if (!r)
 		return;
 	codec_free(r->codec);
+	reader_drop_sharers(r);
+	free(r->sharer);
 	free(r->meta.data);
 	free(r->data.data);
 	free(r->name);
@@ -198,10 +201,11 @@ static unsigned int rank(const struct context_reader *r, uint32_t type)
 	static const unsigned int ranks[] = {
 		[CONTEXT_PREAMBLE] = 1, [CONTEXT_FILE] = 2, [CONTEXT_PROCESS] = 3,
 		[CONTEXT_CONTENT] = 4, [CONTEXT_MEMORY] = 4, [CONTEXT_TABLE] = 4,
-		[CONTEXT_TRAILER] = 5,
+		[CONTEXT_SHARED] = 4, [CONTEXT_TRAILER] = 5,
 	};
 
-	if (type == CONTEXT_TABLE && !(r->features & CONTEXT_HAS_TABLES))
+	if ((type == CONTEXT_TABLE && !(r->features & CONTEXT_HAS_TABLES)) ||
+	    (type == CONTEXT_SHARED && !(r->features & CONTEXT_HAS_SHARED)))
 		return 0;
 	return type < sizeof(ranks) / sizeof(*ranks) ? ranks[type] : 0;
 }
@@ -229,6 +233,11 @@ static int check_lengths(struct context_reader *r)
 		if (h->meta_length <= sizeof(struct memory_meta) ||
 		    h->meta_length > sizeof(struct memory_meta) + runs_max ||
 		    !h->data_length || h->data_length > CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
+			return reader_damaged(r, "impossible length");
+		break;
+	case CONTEXT_SHARED:
+		if (h->meta_length <= sizeof(struct memory_meta) || h->data_length ||
+		    h->meta_length > sizeof(struct memory_meta) + runs_max)
 			return reader_damaged(r, "impossible length");
 		break;
 	case CONTEXT_TABLE:
@@ -463,11 +472,14 @@ static int read_section(struct context_reader *r)
 	return err;
 }
 
-/* In a file that is skimmed: is the section nothing to return? */
-static bool pass_over(struct context_reader *r)
+/* Is the section nothing to return: one before a memory section, or in a file that is skimmed? */
+static bool pass_over(struct context_reader *r, int *err)
 {
 	r->data_follow = r->skim && r->head.type == CONTEXT_CONTENT;
-	return r->skim && r->head.type <= CONTEXT_CONTENT;
+	if (r->head.type != CONTEXT_SHARED)
+		return r->skim && r->head.type <= CONTEXT_CONTENT;
+	*err = reader_take_sharer(r);
+	return true;
 }
 
 int reader_next(struct context_reader *r)
@@ -475,6 +487,7 @@ int reader_next(struct context_reader *r)
 	int err = r->error;
 
 	r->item = (struct context_item){ 0 };
+	reader_drop_sharers(r);
 	if (!err && r->last_type == CONTEXT_TRAILER)
 		return 0;
 	do {
@@ -482,13 +495,15 @@ int reader_next(struct context_reader *r)
 			err = read_section(r);
 		if (err)
 			return err;
-	} while (pass_over(r));
+	} while (pass_over(r, &err));
 	r->item.type = r->head.type;
+	if (r->item.type != CONTEXT_MEMORY && r->nr_sharers)
+		return reader_damaged(r, "shared pages without their memory");
 	switch (r->item.type) {
 	case CONTEXT_CONTENT:
 		return take_content(r, &r->item) ?: 1;
 	case CONTEXT_MEMORY:
-		return reader_take_memory(r, &r->item) ?: 1;
+		return reader_take_memory(r, &r->item) ?: reader_settle_sharers(r, &r->item) ?: 1;
 	case CONTEXT_TABLE:
 		return reader_take_table(r, &r->item) ?: 1;
 	case CONTEXT_TRAILER:

@@ -25,6 +25,9 @@ struct context_reader {
 	bool head_valid;		/* for messages */
 	bool next_read;			/* next_head was read along with a tail */
 	bool data_follow;		/* pages of a memory section not taken yet */
+	bool unshared;			/* a memory section without sharers was read */
+	struct context_sharer *sharer;	/* of the memory section that follows, or is current */
+	size_t nr_sharers;
 	bool held;			/* the next context_read() returns item (again) */
 	int last_result;		/* that reader_next() returned with it */
 	struct section_head head;	/* of the current section */
@@ -44,6 +47,14 @@ int reader_next(struct context_reader *r);
 /* The section whose head was read; a memory section's pages follow. */
 int reader_take_memory(struct context_reader *r, struct context_item *item);
 int reader_take_table(struct context_reader *r, struct context_item *item);
+/* What all kinds begin with, verified; `page_bytes` of the meta follow for each page. */
+int reader_take_runs(struct context_reader *r, struct context_item *item, size_t page_bytes);
+/* Notes what a SHARED section says of the next memory section.  shared.c */
+int reader_take_sharer(struct context_reader *r);
+/* Adds that to the item of a memory section, or refuses what is in a wrong place. */
+int reader_settle_sharers(struct context_reader *r, struct context_item *item);
+/* Forgets it. */
+void reader_drop_sharers(struct context_reader *r);
 /* Reads `length` bytes, not fewer. */
 int reader_exactly(struct context_reader *r, void *data, size_t length);
 /* … into a buffer that grows with the data that arrive, not with `length`. */

@@ -27,6 +27,19 @@ static size_t process_index(const struct context *c, int32_t pid)
 	return i;
 }
 
+static void count_shared(struct summary *s, const struct context *c,
+			 const struct context_item *item)
+{
+	for (size_t i = 0; i < item->nr_sharers; i++) {
+		struct summary_memory *m = &s->memory[process_index(c, item->sharer[i].pid)];
+
+		for (size_t k = 0; k < item->sharer[i].nr_runs; k++) {
+			m->shared += item->sharer[i].runs[k].nr_pages;
+			s->shared += item->sharer[i].runs[k].nr_pages;
+		}
+	}
+}
+
 int summary_read(struct context_reader *r, const struct context *c, struct summary *out)
 {
 	struct summary s = {
@@ -49,6 +62,7 @@ int summary_read(struct context_reader *r, const struct context *c, struct summa
 			m->runs += item.nr_runs;
 			m->pages += item.nr_pages;
 			s.pages += item.nr_pages;
+			count_shared(&s, c, &item);
 		} else if (item.type == CONTEXT_CONTENT) {
 			s.content[item.file_id - 1] += item.length;
 		}
@@ -219,6 +233,9 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	if (summary)
 		fprintf(out, "Memory:        %" PRIu64 " pages (%" PRIu64 " KiB); complete and undamaged\n",
 			summary->pages, summary->pages * 4);
+	if (summary && summary->shared)
+		fprintf(out, "Shared:        %" PRIu64 " KiB more: pages that other processes have, too\n",
+			summary->shared * 4);
 }
 
 static void write_row(FILE *out, const struct context *c, const struct summary *summary,
@@ -230,7 +247,7 @@ static void write_row(FILE *out, const struct context *c, const struct summary *
 	fprintf(out, "%8" PRId32 " %8" PRId32 "  %-8s %7zu %12" PRIu64, p->pid, p->ppid,
 		state_name(p), p->n_thread, address_space_bytes(mm) / 1024);
 	if (summary)
-		fprintf(out, " %12" PRIu64, summary->memory[index].pages * 4);
+		fprintf(out, " %12" PRIu64, (summary->memory[index].pages + summary->memory[index].shared) * 4);
 	fprintf(out, " %5zu  %*s", descriptor_count(c, p), 2 * (depth < 20 ? depth : 20), "");
 	text_put(out, command(p));
 	putc('\n', out);

@@ -16,10 +16,12 @@
 struct summary {
 	struct summary_memory {
 		uint64_t sections, runs, pages;
+		uint64_t shared;	/* pages more, which are stored as those of another */
 	} *memory;			/* by index of context->process */
 	uint64_t *content;		/* bytes, by file id - 1 */
 	uint64_t sections;		/* of contents and memory */
 	uint64_t pages;
+	uint64_t shared;
 };
 
 /* Reads to the trailer, verifying everything, and counts. */

@@ -299,6 +299,19 @@ static int begin_runs(struct context_writer *w, struct parts *p, enum context_se
 	return 0;
 }
 
+int context_write_sharer(struct context_writer *w, const struct context_sharer *sharer)
+{
+	struct memory_meta meta;
+	struct parts p;
+	int err = begin_runs(w, &p, CONTEXT_SHARED, &meta, sharer->pid, sharer->runs,
+			     sharer->nr_runs);
+
+	if (err)
+		return err;
+	end_meta(w, &p, 0);
+	return write_parts(w, &p);
+}
+
 static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
 			int32_t pid, const struct kcr_run *runs, size_t nr_runs)
 {

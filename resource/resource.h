@@ -125,6 +125,7 @@ struct rebuild {
 	bool restore_ids;		/* processes have their old PIDs */
 	bool any_port;			/* internet sockets need not have their old ports */
 	bool any_cpu;			/* cr_restart is bound to CPUs, for the first thread */
+	struct inherited *inherited;	/* restart/inherited.h: memory; NULL: none */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": no path */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */

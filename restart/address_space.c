@@ -19,6 +19,7 @@
 #include "rebuild/restorer.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "restart/inherited.h"
 #include "restart/keys.h"
 
 #ifndef SYS_mseal
@@ -131,6 +132,8 @@ static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, st
 	char label[RESTORER_LABEL];
 	int fd = -1;
 
+	if (inherited_script(r->inherited, p, vma, protection(vma), s))
+		return 0;
 	snprintf(label, sizeof(label), "mapping %s at %" PRIx64,
 		 vma->name && *vma->name ? vma->name : "memory", vma->start);
 	if (vma->file_id) {
@@ -231,11 +234,11 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 	return 0;
 }
 
-uint64_t memory_script_size(const Kcr__Mm *mm)
+uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm)
 {
 	/* Per VMA: the mapping, its key, perhaps two pieces of advice, two locks and a seal. */
 	uint64_t size = mm->n_vma * (7 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op);
 
-	return size + mm->vdso_text.len + mm->auxv.len + 4096;
+	return size + inherited_script_size(r->inherited, p) + mm->vdso_text.len + mm->auxv.len + 4096;
 }

@@ -17,6 +17,6 @@ int memory_check(const Kcr__Process *p, const Kcr__Mm *mm);
 int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, struct script *s);
 
 /* Bytes of operations and data that memory_script() will need, at most. */
-uint64_t memory_script_size(const Kcr__Mm *mm);
+uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm);
 
 #endif /* KCR_RESTART_ADDRESS_SPACE_H */

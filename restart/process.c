@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include "resource/seccomp.h"
 #include "resource/thread_folder.h"
 #include "restart/hole.h"
+#include "restart/inherited.h"
 #include "restart/address_space.h"
 #include "restart/thread.h"
 #include "restart/vdso.h"
@@ -44,6 +46,7 @@ struct builder {
 	const struct process_exit *how;
 	const Kcr__Mm *mm;
 	struct ranges busy;		/* our mappings, saved ones, blob */
+	struct ranges kept;		/* of ours: what is not unmapped */
 	struct vdso vdso;
 	struct blob blob;
 };
@@ -106,7 +109,9 @@ static uint64_t scripts_length(const struct context *c, const Kcr__Process *p)
 static uint64_t blob_length(const struct builder *b)
 {
 	const struct context *c = b->how->rebuild->context;
-	uint64_t length = FIXED_SIZE + memory_script_size(b->mm) + scripts_length(c, b->how->process);
+	const Kcr__Process *p = b->how->process;
+	uint64_t length = FIXED_SIZE + memory_script_size(b->how->rebuild, p, b->mm) +
+			  scripts_length(c, p);
 
 	for (size_t i = 0; i < c->nr_processes; i++)
 		if (shares_memory(b->how->process, c->process[i]))
@@ -141,31 +146,38 @@ static int choose_places(struct builder *b)
 	return err;
 }
 
-static void unmap_between(struct script *s, uint64_t start, uint64_t end)
+static int compare_ranges(const void *a, const void *b)
 {
-	if (start < end)
-		script_call(s, "leaving the old address space", SYS_munmap, start, end - start,
-			    0, 0, 0, 0);
+	const struct range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Everything except the blob and the live vdso. */
-static void unmap_all(const struct builder *b, struct script *s)
+/* Everything except the blob, the live vdso and the memory that the process inherits. */
+static int unmap_all(struct builder *b, struct script *s)
 {
-	uint64_t blob_end = b->blob.base + b->blob.length;
-	uint64_t low_start = b->blob.base, low_end = blob_end;
-	uint64_t high_start = b->vdso.live_start, high_end = b->vdso.live_end;
+	struct ranges *kept = &b->kept;
+	uint64_t from = 0;
+	int err = inherited_ranges(b->how->rebuild->inherited, b->how->process, kept);
 
-	if (!b->vdso.live.count) {
-		high_start = high_end = HOLE_HIGHEST;
-	} else if (high_start < low_start) {
-		low_start = high_start;
-		low_end = high_end;
-		high_start = b->blob.base;
-		high_end = blob_end;
+	if (!err)
+		err = ranges_add(kept, (struct range){ .start = b->blob.base,
+						       .end = b->blob.base + b->blob.length });
+	if (!err && b->vdso.live.count)
+		err = ranges_add(kept, (struct range){ .start = b->vdso.live_start,
+						       .end = b->vdso.live_end });
+	if (!err)
+		err = ranges_add(kept, (struct range){ .start = HOLE_HIGHEST, .end = HOLE_HIGHEST });
+	if (err)
+		return err;
+	qsort(kept->at, kept->count, sizeof(*kept->at), compare_ranges);
+	for (size_t i = 0; i < kept->count; i++) {
+		if (from < kept->at[i].start)
+			script_call(s, "leaving the old address space", SYS_munmap, from,
+				    kept->at[i].start - from, 0, 0, 0, 0);
+		from = kept->at[i].end;
 	}
-	unmap_between(s, 0, low_start);
-	unmap_between(s, low_end, high_start);
-	unmap_between(s, high_end, HOLE_HIGHEST);
+	return 0;
 }
 
 static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Process *p,
@@ -454,10 +466,10 @@ static int make_sharers(struct builder *b, struct script *s)
 static int leader_script(struct builder *b, struct script *s)
 {
 	const Kcr__Process *p = b->how->process;
-	int err;
+	int err = unmap_all(b, s);
 
-	unmap_all(b, s);
-	err = vdso_script(&b->vdso, b->mm, s);
+	if (!err)
+		err = vdso_script(&b->vdso, b->mm, s);
 	if (!err)
 		err = memory_script(b->how->rebuild, p, b->mm, s);
 	if (!err)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The order of a restart: check whether this machine can run the programs, open
- * all files, restore their contents, create the processes, wait until every thread
+ * all files, restore their contents, read the memory that processes have in common,
+ * create the processes, wait until every thread
  * has entered the module, fill their memory, and only then let them run.  Until
  * that last step closing the job undoes everything.
  */
@@ -30,6 +31,7 @@
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
 #include "restart/handles.h"
+#include "restart/inherited.h"
 #include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
@@ -400,9 +402,14 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 
 	if (err)
 		return err;
+	err = inherited_read(&r->inherited, r->context, reader, options, result);
+	if (err)
+		return err;
 	opened = now_ns();
 	err = make_processes(r, options, module_clones, result);
 	clocks_end();
+	inherited_drop(r->inherited);
+	r->inherited = NULL;
 	if (err)
 		return err;
 	made = now_ns();

@@ -62,7 +62,7 @@ struct restart_result {
 	size_t nr_processes;
 	size_t nr_threads;
 	uint64_t nr_pages;
-	uint64_t open_ns;	/* files and their contents */
+	uint64_t open_ns;	/* files and their contents, memory that processes have in common */
 	uint64_t skeleton_ns;	/* processes, up to the last ENTER */
 	uint64_t fill_ns;	/* memory */
 };

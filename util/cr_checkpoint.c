@@ -41,7 +41,7 @@ enum {
 	OPT_SYNC, OPT_NOSYNC,
 	OPT_SAVE_EXE, OPT_SAVE_PRIVATE, OPT_SAVE_SHARED, OPT_SAVE_ALL, OPT_SAVE_NONE,
 	OPT_PTRACED_ERROR, OPT_PTRACED_SKIP, OPT_PTRACED_ALLOW, OPT_PTRACER_ERROR, OPT_PTRACER_SKIP,
-	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_KEEP, OPT_LOCAL,
+	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_DEDUP, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD, OPT_PARENT_FOLDER,
 };
@@ -84,6 +84,7 @@ static const struct option long_options[] = {
 	{ "kmsg-error", no_argument, NULL, OPT_KMSG },
 	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
+	{ "dedup", no_argument, NULL, OPT_DEDUP },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
 	{ "precopy", optional_argument, NULL, OPT_PRECOPY },
@@ -140,6 +141,7 @@ static const char usage_text[] =
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
+	"      --dedup              pages that processes share since a fork only once\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"      --save-{exe,private,shared,all,none}   contents of mapped files, too\n"
@@ -297,6 +299,9 @@ static int check_increment(const struct arguments *a)
 {
 	const struct checkpoint_options *o = &a->checkpoint;
 
+	if (o->dedup && (o->precopy || o->incremental))
+		return report_fail(-EINVAL, "--dedup is for full images: leave out %s",
+				   o->precopy ? "--precopy" : "--incremental");
 	if (o->precopy)
 		return check_precopy(a);
 	if (!o->incremental)
@@ -362,6 +367,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_SNAPSHOT:
 		o->snapshot = true;
+		return 0;
+	case OPT_DEDUP:
+		o->dedup = true;
 		return 0;
 	case OPT_SKIP_UNSUPPORTED:
 		o->skip_unsupported = true;
@@ -495,11 +503,12 @@ static void print_json(const struct arguments *a, const struct checkpoint_result
 		       (unsigned long long)r->rounds_bytes);
 	print_older(r);
 	compressed_json(stdout, r);
-	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_unchanged\":%llu,"
+	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_shared\":%llu,\"pages_unchanged\":%llu,"
 	       "\"pages_unwritten\":%llu,\"bytes\":%llu,\"id\":\"%016llx\","
 	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
 	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
 	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
+	       (unsigned long long)r->nr_shared,
 	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->nr_unwritten,
 	       (unsigned long long)r->bytes, (unsigned long long)r->id,
 	       milliseconds(r->park_ns), milliseconds(r->describe_ns),
