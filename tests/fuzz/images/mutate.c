@@ -22,6 +22,7 @@ struct section {
 	struct context_item item;
 	struct kcr_run *runs;
 	void *data;
+	struct context_sharer *sharer;	/* item.nr_sharers of them */
 };
 
 static struct section sections[SECTIONS];
@@ -36,6 +37,16 @@ static void *copy_of(const void *data, size_t length)
 	return copy;
 }
 
+/* Of memory that several processes have in common. */
+static int keep_sharers(struct section *section, const struct context_item *item)
+{
+	section->sharer = copy_of(item->sharer, item->nr_sharers * sizeof(*item->sharer));
+	for (size_t i = 0; section->sharer && i < item->nr_sharers; i++)
+		section->sharer[i].runs = copy_of(item->sharer[i].runs, item->sharer[i].nr_runs *
+						  sizeof(*item->sharer[i].runs));
+	return section->sharer ? 0 : -ENOMEM;
+}
+
 static int keep(struct context_reader *reader, const struct context_item *item)
 {
 	struct section *section = &sections[nr_sections++];
@@ -47,6 +58,8 @@ static int keep(struct context_reader *reader, const struct context_item *item)
 		return 0;
 	section->runs = copy_of(item->runs, item->nr_runs * sizeof(*item->runs));
 	section->data = malloc(item->nr_pages * CONTEXT_PAGE);
+	if (keep_sharers(section, item))
+		return -ENOMEM;
 	return section->data ? context_memory_read(reader, section->data) : -ENOMEM;
 }
 
@@ -81,6 +94,9 @@ static void discard(void)
 
 	/* Messages may share parts now: the exit of this process frees them. */
 	for (i = 0; i < nr_sections; i++) {
+		for (size_t k = 0; sections[i].sharer && k < sections[i].item.nr_sharers; k++)
+			free((void *)sections[i].sharer[k].runs);
+		free(sections[i].sharer);
 		free(sections[i].runs);
 		free(sections[i].data);
 	}
@@ -104,10 +120,35 @@ static void change_order(struct random *random, char *what, size_t size)
 	}
 }
 
+static void change_sharers(struct section *section, struct random *random)
+{
+	struct context_sharer *s = &section->sharer[below(random, section->item.nr_sharers)];
+	struct kcr_run *run = (struct kcr_run *)&s->runs[below(random, s->nr_runs)];
+
+	switch (below(random, 4)) {
+	case 0:
+		s->pid += (int)below(random, 5) - 2;
+		break;
+	case 1:
+		run->address += ((int64_t)below(random, 33) - 16) * CONTEXT_PAGE;
+		break;
+	case 2:
+		run->nr_pages += (int)below(random, 5) - 2;
+		break;
+	default:		/* more than once */
+		s->nr_runs = 1 + below(random, s->nr_runs);
+		section->sharer[0].pid = s->pid;
+	}
+}
+
 static void change_memory(struct section *section, struct random *random)
 {
 	struct kcr_run *run = &section->runs[below(random, section->item.nr_runs)];
 
+	if (section->item.nr_sharers && chance(random, 60)) {
+		change_sharers(section, random);
+		return;
+	}
 	switch (below(random, 4)) {
 	case 0:
 		section->item.pid += (int)below(random, 5) - 2;
@@ -147,6 +188,15 @@ static void change_one(struct random *random, char *what, size_t size)
 
 /* ---- writing ---------------------------------------------------------------------- */
 
+static int write_sharers(struct context_writer *writer, const struct section *section)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < section->item.nr_sharers; i++)
+		err = context_write_sharer(writer, &section->sharer[i]);
+	return err;
+}
+
 static int write_section(struct context_writer *writer, const struct section *section)
 {
 	const struct context_item *item = &section->item;
@@ -160,7 +210,8 @@ static int write_section(struct context_writer *writer, const struct section *se
 		return context_write_content(writer, item->file_id, item->offset, section->data,
 					     item->length);
 	case CONTEXT_MEMORY:
-		return section_write(writer, item->pid, section->runs, item->nr_runs,
+		return write_sharers(writer, section) ?:
+		       section_write(writer, item->pid, section->runs, item->nr_runs,
 				     section->data, item->compression);
 	default:
 		return 0;
@@ -170,8 +221,13 @@ static int write_section(struct context_writer *writer, const struct section *se
 static int write_all(int fd)
 {
 	struct context_writer *writer;
+	uint64_t features = 0;
 	size_t i;
-	int err = context_writer_new(&writer, fd, 0);
+	int err;
+
+	for (i = 0; i < nr_sections; i++)
+		features |= sections[i].item.nr_sharers ? CONTEXT_HAS_SHARED : 0;
+	err = context_writer_new(&writer, fd, features);
 
 	if (err)
 		return err;
