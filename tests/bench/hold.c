@@ -4,6 +4,7 @@
  * do not compress; `hold --sparse GIB PAGES` maps much and touches little.
  * Prints "ready", then sleeps.  `hold MIB PERCENT` changes that share of its pages,
  * here and there, for every byte on its standard input, and prints "ready" again.
+ * `hold MIB --forked COUNT` is so many processes, which have all of it in common.
  * `hold MIB --beat FILE` writes its PID and the time into the file each millisecond.
  */
 #include <fcntl.h>
@@ -89,6 +90,15 @@ int main(int argc, char **argv)
 
 		fill(map(length), length);
 		beat(argv[3]);
+	} else if (argc == 4 && !strcmp(argv[2], "--forked")) {
+		size_t length = strtoul(argv[1], NULL, 10) << 20;
+
+		fill(map(length), length);
+		for (unsigned long i = strtoul(argv[3], NULL, 10); i > 1; i--)
+			if (!fork())
+				for (;;)
+					pause();
+		say_ready();
 	} else if (argc == 2 || argc == 3) {
 		size_t length = strtoul(argv[1], NULL, 10) << 20;
 		uint64_t *at = map(length);
@@ -101,7 +111,7 @@ int main(int argc, char **argv)
 			say_ready();
 		}
 	} else {
-		fputs("usage: hold MIB [PERCENT | --beat FILE] | hold --sparse GIB PAGES\n", stderr);
+		fputs("usage: hold MIB [PERCENT | --beat FILE | --forked COUNT] | hold --sparse GIB PAGES\n", stderr);
 		return 2;
 	}
 	for (;;)
