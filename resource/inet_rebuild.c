@@ -174,6 +174,14 @@ static const Kcr__File *find_listener(const struct rebuild *r, const Kcr__InetSo
 	return found;
 }
 
+/* Both ends of a connection in a VRF belong to it. */
+static void set_device(int fd, const Kcr__InetSocket *s)
+{
+	for (size_t i = 0; i < s->n_option; i++)
+		if (s->option[i]->level == SOL_SOCKET && s->option[i]->name == SO_BINDTODEVICE)
+			socket_options_set(fd, &s->option[i], 1);
+}
+
 /* A listening socket for one connection: at the old address or anywhere on loopback. */
 static int listen_once(const Kcr__InetSocket *server, bool anywhere)
 {
@@ -191,6 +199,8 @@ static int listen_once(const Kcr__InetSocket *server, bool anywhere)
 			a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		else
 			a.v6.sin6_addr = in6addr_loopback;
+	} else {
+		set_device(fd, server);
 	}
 	err = bind_address(fd, &a, length);
 	if (!err && listen(fd, 1))
@@ -431,7 +441,7 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	err = connect_once(&nobody, &nobody, NULL, 0, fd);
 	if (err)
 		return rebuild_error(file, err, "it cannot be created");
-	socket_options_set(fd[1], s->option, s->n_option);
+	socket_options_set_joined(fd[1], s->option, s->n_option);
 	err = send_all(fd[0], &s->receive_queue, file);
 	for (int i = 0; !err && i < 1000 && !ioctl(fd[0], SIOCOUTQ, &unsent) && unsent; i++)
 		usleep(1000);	/* a reset discards what has not arrived */

@@ -8,9 +8,22 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
+#ifndef SO_TXTIME
+#define SO_TXTIME		61
+#endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX	62
+#endif
+#ifndef SO_TIMESTAMP_NEW
+#define SO_TIMESTAMP_NEW	63
+#define SO_TIMESTAMPNS_NEW	64
+#endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL	69
 #define SO_BUSY_POLL_BUDGET	70
+#endif
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE	71
 #endif
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK	72
@@ -40,11 +53,22 @@
 #define IPV6_FLOWINFO		11
 #define IPV6_FLOWINFO_SEND	33
 #endif
+#ifndef UDP_ENCAP_RXRPC
+#define UDP_ENCAP_RXRPC	6
+#endif
 #ifndef PACKET_VNET_HDR_SZ
 #define PACKET_VNET_HDR_SZ	24
 #endif
 #ifndef TCP_TX_DELAY
 #define TCP_TX_DELAY	37
+#endif
+#ifndef TCP_AO_INFO
+#define TCP_AO_INFO	40
+#endif
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS	44
+#define TCP_RTO_MIN_US	45
+#define TCP_DELACK_MAX_US	46
 #endif
 
 #endif /* KCR_RESOURCE_OPTION_NAMES_H */

@@ -36,6 +36,7 @@ static const struct option {
 		EARLY,
 		LATE,			/* set when all queues are filled: it would be in the way */
 		SINGLE,			/* the kernel itself sets it in connections, or refuses to */
+		BINDING,		/* before it is bound, but in the way on its way to a peer */
 	} when;
 	const char *text;
 } options[] = {
@@ -46,7 +47,7 @@ static const struct option {
 	O(0, SOL_SOCKET, SO_MARK, EARLY), O(0, SOL_SOCKET, SO_RCVLOWAT, EARLY),
 	O(0, SOL_SOCKET, SO_RCVTIMEO, EARLY), O(0, SOL_SOCKET, SO_SNDTIMEO, EARLY),
 	O(0, SOL_SOCKET, SO_PASSCRED, EARLY), O(0, SOL_SOCKET, SO_TIMESTAMP, EARLY),
-	O(0, SOL_SOCKET, SO_TIMESTAMPNS, EARLY), O(0, SOL_SOCKET, SO_BINDTODEVICE, EARLY),
+	O(0, SOL_SOCKET, SO_TIMESTAMPNS, EARLY), O(0, SOL_SOCKET, SO_BINDTODEVICE, BINDING),
 	O(0, SOL_SOCKET, SO_SNDBUF, EARLY), O(0, SOL_SOCKET, SO_RCVBUF, EARLY),
 	O(0, SOL_SOCKET, SO_TIMESTAMPING, EARLY), O(0, SOL_SOCKET, SO_RXQ_OVFL, EARLY),
 	O(0, SOL_SOCKET, SO_NO_CHECK, EARLY), O(0, SOL_SOCKET, SO_ZEROCOPY, EARLY),
@@ -57,6 +58,9 @@ static const struct option {
 	O(0, SOL_SOCKET, SO_PREFER_BUSY_POLL, EARLY),
 	O(0, SOL_SOCKET, SO_BUSY_POLL_BUDGET, EARLY), O(0, SOL_SOCKET, SO_TXREHASH, EARLY),
 	O(0, SOL_SOCKET, SO_RCVMARK, EARLY), O(0, SOL_SOCKET, SO_RCVPRIORITY, EARLY),
+	O(0, SOL_SOCKET, SO_TXTIME, EARLY), O(0, SOL_SOCKET, SO_WIFI_STATUS, EARLY),
+	O(0, SOL_SOCKET, SO_NOFCS, EARLY), O(0, SOL_SOCKET, SO_TIMESTAMP_NEW, EARLY),
+	O(0, SOL_SOCKET, SO_TIMESTAMPNS_NEW, EARLY),	/* behind that: it shows as both */
 	O(AF_UNIX, SOL_SOCKET, SO_PASSRIGHTS, LATE), O(-1, IPPROTO_IP, IP_TOS, EARLY),
 	O(-1, IPPROTO_IP, IP_TTL, EARLY), O(-1, IPPROTO_IP, IP_FREEBIND, EARLY),
 	O(-1, IPPROTO_IP, IP_TRANSPARENT, EARLY), O(-1, IPPROTO_IP, IP_PKTINFO, EARLY),
@@ -65,7 +69,7 @@ static const struct option {
 	O(-1, IPPROTO_IP, IP_MULTICAST_TTL, EARLY), O(-1, IPPROTO_IP, IP_MULTICAST_LOOP, EARLY),
 	O(-1, IPPROTO_IP, IP_MULTICAST_IF, EARLY), O(-1, IPPROTO_IP, IP_MULTICAST_ALL, EARLY),
 	O(-1, IPPROTO_IP, IP_RECVOPTS, EARLY), O(-1, IPPROTO_IP, IP_RETOPTS, EARLY),
-	O(-1, IPPROTO_IP, IP_RECVORIGDSTADDR, EARLY), O(-1, IPPROTO_IP, IP_MINTTL, EARLY),
+	O(-1, IPPROTO_IP, IP_RECVORIGDSTADDR, EARLY), O(-1, IPPROTO_IP, IP_MINTTL, LATE),
 	O(-1, IPPROTO_IP, IP_UNICAST_IF, EARLY),
 	O(-1, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, EARLY),
 	O(-1, IPPROTO_IP, IP_RECVFRAGSIZE, EARLY), O(-1, IPPROTO_IP, IP_OPTIONS, LATE),
@@ -88,7 +92,7 @@ static const struct option {
 	O(AF_INET6, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_FREEBIND, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_TRANSPARENT, EARLY),
-	O(AF_INET6, IPPROTO_IPV6, IPV6_MINHOPCOUNT, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_MINHOPCOUNT, LATE),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_UNICAST_IF, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_RECVHOPOPTS, EARLY),
@@ -98,6 +102,15 @@ static const struct option {
 	O(AF_INET6, IPPROTO_IPV6, IPV6_FLOWINFO, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_FLOWINFO_SEND, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_2292PKTINFO, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_2292HOPLIMIT, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_2292HOPOPTS, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_2292DSTOPTS, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_2292RTHDR, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_HOPOPTS, LATE),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_DSTOPTS, LATE),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_RTHDRDSTOPTS, LATE),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_RTHDR, LATE),
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_PKTINFO, EARLY),
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_BROADCAST_ERROR, EARLY),
 	O(AF_NETLINK, SOL_NETLINK, NETLINK_NO_ENOBUFS, EARLY),
@@ -126,6 +139,8 @@ static const struct option {
 	O(-1, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, EARLY), O(-1, IPPROTO_TCP, TCP_INQ, EARLY),
 	O(-1, IPPROTO_TCP, TCP_SAVE_SYN, EARLY), O(-1, IPPROTO_TCP, TCP_NOTSENT_LOWAT, LATE),
 	O(-1, IPPROTO_TCP, TCP_TX_DELAY, LATE),
+	O(-1, IPPROTO_TCP, TCP_FASTOPEN_KEY, EARLY), O(-1, IPPROTO_TCP, TCP_RTO_MAX_MS, EARLY),
+	O(-1, IPPROTO_TCP, TCP_RTO_MIN_US, EARLY), O(-1, IPPROTO_TCP, TCP_DELACK_MAX_US, EARLY),
 	O(-1, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, EARLY),
 	O(-1, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, SINGLE),
 	O(-1, IPPROTO_TCP, TCP_WINDOW_CLAMP, SINGLE), O(-1, IPPROTO_TCP, TCP_MAXSEG, SINGLE),
@@ -232,7 +247,10 @@ int socket_options_save(struct file_table *t, const struct file_probe *probe, in
 		    (connected && options[i].when == SINGLE) ||
 		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length))
 			continue;
-		if (length != usual.length[i] || memcmp(now, usual.value[i], length))
+		if (length == sizeof(now))
+			err = file_unsupported(t, "a socket with a long value of %s",
+					       options[i].text);
+		else if (length != usual.length[i] || memcmp(now, usual.value[i], length))
 			err = socket_option_add(list, count, options[i].level, options[i].name,
 						now, length);
 	}
@@ -258,11 +276,11 @@ static const struct option *find_option(const Kcr__SocketOption *o)
 	return NULL;
 }
 
-static bool is_late(const Kcr__SocketOption *o)
+static unsigned int time_of(const Kcr__SocketOption *o)
 {
 	const struct option *row = find_option(o);
 
-	return row && row->when == LATE;
+	return 1u << (row ? row->when : EARLY);
 }
 
 /*
@@ -299,12 +317,12 @@ static bool set_option(int fd, const Kcr__SocketOption *o)
 	return !err;
 }
 
-static void set_options(int fd, Kcr__SocketOption *const *list, size_t count, bool late)
+static void set_options(int fd, Kcr__SocketOption *const *list, size_t count, unsigned int times)
 {
 	for (size_t i = 0; i < count; i++) {
 		const Kcr__SocketOption *o = list[i];
 
-		if (is_late(o) != late)
+		if (!(time_of(o) & times))
 			continue;
 		if (o->level == SOL_SOCKET && (o->name == SO_SNDBUF || o->name == SO_RCVBUF)) {
 			int value;
@@ -327,10 +345,15 @@ static void set_options(int fd, Kcr__SocketOption *const *list, size_t count, bo
 
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
 {
-	set_options(fd, list, count, false);
+	set_options(fd, list, count, 1u << EARLY | 1u << SINGLE | 1u << BINDING);
+}
+
+void socket_options_set_joined(int fd, Kcr__SocketOption *const *list, size_t count)
+{
+	set_options(fd, list, count, 1u << EARLY | 1u << SINGLE);
 }
 
 void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
 {
-	set_options(fd, list, count, true);
+	set_options(fd, list, count, 1u << LATE | 1u << BINDING);
 }

@@ -16,11 +16,8 @@
 #include "resource/file.h"
 #include "resource/inet_diag.h"
 #include "resource/not_accepted.h"
+#include "resource/option_names.h"
 #include "resource/socket.h"
-
-#ifndef SO_BINDTOIFINDEX
-#define SO_BINDTOIFINDEX	62
-#endif
 
 #define RECEIVED_END	(1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK | 1 << TCP_CLOSING)
 

@@ -5,6 +5,8 @@
  * is left out.
  */
 #include <linux/if_packet.h>
+#include <poll.h>
+#include <sys/wait.h>
 
 #include "../../resource/option_names.h"
 #include "check.h"
@@ -100,7 +102,7 @@ static void options_tcp(void)
 static void options_udp(void)
 {
 	struct option list[] = {
-		O(IPPROTO_UDP, UDP_ENCAP, 3), O(SOL_SOCKET, SO_INCOMING_CPU, 0),
+		O(IPPROTO_UDP, UDP_ENCAP, 2), O(SOL_SOCKET, SO_INCOMING_CPU, 0),
 		O(SOL_SOCKET, SO_RCVMARK, 1), O(SOL_SOCKET, SO_RCVPRIORITY, 1),
 		O(IPPROTO_IP, IP_PASSSEC, 1), O(IPPROTO_IP, IP_RECVERR_RFC4884, 1),
 		O(IPPROTO_IP, IP_CHECKSUM, 1), O(IPPROTO_IPV6, IPV6_RECVHOPOPTS, 1),
@@ -186,7 +188,114 @@ static void options_device(void)
 		CHECK(fcntl(fd[i], F_GETFD) >= 0);
 }
 
+/* ---- hung_up ---- */
+
+/* The argument is an interface; the peer is no process of the tree. */
+static int connect_outside(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
+	socklen_t length = sizeof(a);
+	pid_t child;
+
+	NEED(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
+	NEED(!getsockname(listener, (struct sockaddr *)&a, &length));
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	peer = accept(listener, NULL, NULL);
+	NEED(peer >= 0 && send(peer, "hello", 5, 0) == 5);
+	child = fork();
+	if (!child) {
+		if (!fork()) {
+			setsid();
+			check_wait();
+		}
+		_exit(0);
+	}
+	NEED(child > 0 && waitpid(child, NULL, 0) == child && !close(peer) && !close(listener));
+	return fd;
+}
+
+/*
+ * Options that keep packets of this machine from a socket do not keep it from being hung up,
+ * and what it had received from being read.
+ */
+static void options_hung_up(void)
+{
+	int fd = connect_outside(), hops = 255, value = 0;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	socklen_t length = sizeof(value);
+	char text[8];
+
+	check_sleep_ms(100);
+	NEED(!setsockopt(fd, IPPROTO_IP, IP_MINTTL, &hops, sizeof(hops)));
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, check_argument, strlen(check_argument)));
+	checkpoint_here();
+	CHECK(poll(&p, 1, 5000) == 1 && recv(fd, text, 5, 0) == 5 && !memcmp(text, "hello", 5));
+	CHECK(poll(&p, 1, 5000) == 1 && recv(fd, text, 5, 0) < 0 && errno == ECONNRESET);
+	CHECK(!getsockopt(fd, IPPROTO_IP, IP_MINTTL, &value, &length) && value == hops);
+}
+
+/* ---- values ---- */
+
+/* Options that are no numbers. */
+struct value {
+	int fd, family, type, level, name;
+	socklen_t length;
+	char bytes[64];
+	const char *text;
+};
+
+#define V(family, type, level, name, length, bytes)	\
+	{ -1, family, type, level, name, length, bytes, #name }
+
+static void options_values(void)
+{
+	struct value list[] = {
+		V(AF_INET, SOCK_DGRAM, SOL_SOCKET, SO_TXTIME, 8, "\1\0\0\0\2\0\0"),
+		V(AF_INET, SOCK_DGRAM, SOL_SOCKET, SO_TIMESTAMP_NEW, 4, "\1\0\0"),
+		V(AF_INET, SOCK_DGRAM, SOL_SOCKET, SO_TIMESTAMPNS_NEW, 4, "\1\0\0"),
+		V(AF_INET, SOCK_DGRAM, SOL_SOCKET, SO_WIFI_STATUS, 4, "\1\0\0"),
+		V(AF_INET, SOCK_STREAM, IPPROTO_TCP, TCP_FASTOPEN_KEY, 16, "a key, 16 bytes"),
+		V(AF_INET, SOCK_STREAM, IPPROTO_TCP, TCP_RTO_MAX_MS, 4, "\0\100\0"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292PKTINFO, 4, "\1\0\0"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292HOPLIMIT, 4, "\1\0\0"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292RTHDR, 4, "\1\0\0"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_DSTOPTS, 8, "\0\0\1\4\0\0\0"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_HOPOPTS, 8, "\0\0\1\4\0\0\0"),
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT(list); i++) {
+		struct value *v = &list[i];
+
+		v->fd = socket(v->family, v->type, 0);
+		NEED(v->fd >= 0);
+		if (setsockopt(v->fd, v->level, v->name, v->bytes, v->length)) {
+			fprintf(stderr, "# left out: %s: %s\n", v->text, strerror(errno));
+			close(v->fd);
+			v->fd = -1;
+		}
+		count += v->fd >= 0;
+	}
+	NEED(count >= 8);
+	checkpoint_here();
+	for (size_t i = 0; i < COUNT(list); i++) {
+		const struct value *v = &list[i];
+		socklen_t length = v->length;
+		char now[64];
+
+		if (v->fd >= 0 && (getsockopt(v->fd, v->level, v->name, now, &length) ||
+				   length != v->length || memcmp(now, v->bytes, length))) {
+			fprintf(stderr, "# %s is another\n", v->text);
+			check_failures++;
+		}
+	}
+}
+
 static const struct check checks[] = {
+	{ "hung_up", options_hung_up },
+	{ "values", options_values },
 	{ "device", options_device },
 	{ "tcp", options_tcp },
 	{ "udp", options_udp },
