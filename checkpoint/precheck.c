@@ -307,7 +307,15 @@ static int refuse_aio(pid_t pid)
 			   "(MariaDB, MySQL: innodb_use_native_aio=OFF)", pid);
 }
 
-/* Refuses devices and aio rings; opens files that will be needed during the stop. */
+/* Of TCP_ZEROCOPY_RECEIVE; or rings of sockets whose descriptor, which says more, is closed. */
+static int refuse_socket_memory(pid_t pid)
+{
+	return report_fail(-EOPNOTSUPP, "process %d has memory of a socket mapped (as for "
+			   "TCP_ZEROCOPY_RECEIVE), which cannot be saved: let the program do "
+			   "without it", pid);
+}
+
+/* Refuses devices and aio rings, notes memory of sockets; opens files that will be needed during the stop. */
 static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
 	FILE *maps = proc_stream(p->thread, "maps");
@@ -318,8 +326,11 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		char *path = strchr(line, '/');
 
-		if (!path)
+		if (!path) {
+			if (strstr(line, " socket:["))
+				c->has_socket_memory = p->pid;
 			continue;
+		}
 		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
 			err = c->options->skip_unsupported ? 0 : check_device(p->pid, path);
@@ -390,6 +401,7 @@ static int check_scope(struct checkpoint *c)
 
 	if (!files)
 		return -ENOMEM;
+	c->has_socket_memory = 0;
 	for (size_t i = 0; !err && i < c->attempt.scope.count; i++) {
 		const struct scope_process *p = &c->attempt.scope.process[i];
 
@@ -404,6 +416,8 @@ static int check_scope(struct checkpoint *c)
 	}
 	if (!err)
 		err = file_table_check(files, c->obstacle ? pass_file : NULL, c);
+	if (!err && c->has_socket_memory)
+		err = pass(c, NULL, refuse_socket_memory(c->has_socket_memory));
 	if (!err && (c->options->must_reopen || c->obstacle))
 		err = pass(c, NULL, reopen_files(files, REOPEN_REFUSE));
 	if (!err)

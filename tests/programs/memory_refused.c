@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `aio` (io_setup), `userfaultfd` or `mseal`.  It is there
- * and readable before and after.
+ * `device` (a page of /dev/mem), `aio` (io_setup), `socket`, `userfaultfd` or `mseal`.  It is
+ * there and, except that of a socket, readable before and after.
  */
 #include <linux/aio_abi.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -74,6 +76,20 @@ static void userfault(char *memory)
 	close(fd);
 }
 
+/* Of a connection, for TCP_ZEROCOPY_RECEIVE: nothing is there yet. */
+static void map_socket(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t length = sizeof(a);
+
+	NEED(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
+	NEED(!getsockname(listener, (struct sockaddr *)&a, &length));
+	NEED(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	NEED(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+	NEED(accept(listener, NULL, NULL) >= 0 && !close(listener));
+}
+
 static void seal(char *memory)
 {
 	if (syscall(SYS_mseal, memory, SIZE, 0) && errno == ENOSYS)
@@ -99,6 +115,8 @@ int main(int argc, char **argv)
 		check_fill(fresh, SIZE, 1);
 		if (!strcmp(kind, "userfaultfd"))
 			userfault(fresh);
+		else if (!strcmp(kind, "socket"))
+			map_socket();
 		else
 			seal(fresh);
 	}
