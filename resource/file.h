@@ -56,6 +56,8 @@ int file_save_error(const struct file_probe *probe, int err, const char *format,
 /* Reports that the limit on open files is too low for those of process pid: -EMFILE. */
 int file_too_many(pid_t pid);
 
+/* Has this file been left out (--skip-unsupported)? */
+bool file_table_left_out(const struct file_table *t, uint32_t id);
 /* A socket of NETLINK_SOCK_DIAG, opened at its first use; -errno. */
 int file_table_diag(struct file_table *t);
 /* For inet_socket.c: the addresses of all its sockets; freed with the table. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/socket_names.h"
 
 int file_unsupported(struct file_table *t, const char *format, ...)
 {
@@ -138,7 +139,7 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	if (!S_ISSOCK(p->st.st_mode) ||
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");
-	return file_unsupported(t, "a socket of address family %d", family);
+	return socket_refuse_family(t, family);
 }
 
 static void find_kind(struct entry *e)
@@ -237,6 +238,12 @@ int file_table_save(struct file_table *t)
 
 	for (size_t i = 0; i < t->count && !err; i++)
 		err = save_undisturbed(t, i + 1);
+	for (size_t i = 0; i < t->count && !err && t->skip_unsupported; i++) {
+		struct entry *e = t->entry[i];
+
+		if (e->kind && e->kind->leave_out)
+			err = e->kind->leave_out(t, &e->probe, e->file);
+	}
 	return err;
 }
 

@@ -343,6 +343,13 @@ const Kcr__File *file_table_get(const struct file_table *t, uint32_t id)
 	return id && id <= t->count ? t->entry[id - 1]->file : NULL;
 }
 
+bool file_table_left_out(const struct file_table *t, uint32_t id)
+{
+	const Kcr__File *file = file_table_get(t, id);
+
+	return file && file->kind_case == KCR__FILE__KIND_CLOSED;
+}
+
 const struct file_probe *file_table_probe(const struct file_table *t, uint32_t id)
 {
 	return id && id <= t->count ? &t->entry[id - 1]->probe : NULL;

@@ -5,10 +5,15 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "resource/file.h"
+#include "resource/option_names.h"
+#include "resource/socket.h"
+
+#define WITH_KEYS	(1 << (INET_DIAG_INFO - 1))	/* what they come with */
 
 int inet_diag_ask(struct file_table *t, struct inet_question *q, int flags)
 {
@@ -23,14 +28,18 @@ int inet_diag_ask(struct file_table *t, struct inet_question *q, int flags)
 	return send(fd, q, sizeof(*q), 0) == sizeof(*q) ? fd : -errno;
 }
 
-bool inet_diag_end(struct file_table *t, const uint8_t local[INET_END],
-		   const uint8_t remote[INET_END], uint32_t interface, struct inet_diag_msg *out)
+union answer { struct nlmsghdr head; char bytes[32768]; };
+
+
+static const struct nlmsghdr *ask_end(struct file_table *t, const uint8_t local[INET_END],
+				      const uint8_t remote[INET_END], uint32_t interface,
+				      uint8_t extensions, union answer *answer)
 {
 	struct inet_question q = {
 		.request = { .sdiag_family = AF_INET6, .sdiag_protocol = IPPROTO_TCP,
-			     .id.idiag_if = interface },
+			     .id.idiag_if = interface, .idiag_ext = extensions },
 	};
-	struct { struct nlmsghdr head; struct inet_diag_msg socket; char more[4096]; } answer;
+	ssize_t got;
 	int fd;
 
 	memcpy(q.request.id.idiag_src, local, 16);
@@ -38,41 +47,52 @@ bool inet_diag_end(struct file_table *t, const uint8_t local[INET_END],
 	memcpy(q.request.id.idiag_dst, remote, 16);
 	memcpy(&q.request.id.idiag_dport, remote + 16, 2);
 	fd = inet_diag_ask(t, &q, 0);
-	if (fd < 0 || recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.head) ||
-	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-	    answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(answer.socket)))
-		return false;
-	*out = answer.socket;
-	return true;
+	got = fd < 0 ? -1 : recv(fd, answer, sizeof(*answer), 0);
+	return got >= 0 && NLMSG_OK(&answer->head, (size_t)got) &&
+	       answer->head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+	       answer->head.nlmsg_len >= NLMSG_LENGTH(sizeof(struct inet_diag_msg)) ?
+	       &answer->head : NULL;
 }
 
-static uint8_t shutdown_of(const struct nlmsghdr *head)
+bool inet_diag_end(struct file_table *t, const uint8_t local[INET_END],
+		   const uint8_t remote[INET_END], uint32_t interface, struct inet_diag_msg *out)
+{
+	union answer answer;
+	const struct nlmsghdr *end = ask_end(t, local, remote, interface, 0, &answer);
+
+	if (end)
+		memcpy(out, NLMSG_DATA(end), sizeof(*out));
+	return end;
+}
+
+static const struct rtattr *attribute(const struct nlmsghdr *head, int type)
 {
 	const struct inet_diag_msg *m = NLMSG_DATA(head);
 	size_t left = head->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
 
 	for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left); a = RTA_NEXT(a, left))
-		if (a->rta_type == INET_DIAG_SHUTDOWN && RTA_PAYLOAD(a) >= 1)
-			return *(const uint8_t *)RTA_DATA(a);
-	return 0;
+		if (a->rta_type == type)
+			return a;
+	return NULL;
 }
 
-/* Sockets may share a port and its addresses: all at the port are listed. */
-uint8_t inet_diag_udp_shutdown(struct file_table *t, const struct file_probe *probe, int family)
+/*
+ * The socket's own message among those of all in these states at its port, which it may share
+ * with others; NULL: none, or sock_diag does not tell.
+ */
+static const struct nlmsghdr *find_at_port(struct file_table *t, const struct file_probe *probe,
+					   struct inet_question *q, union answer *found)
 {
-	struct inet_question q = {
-		.request = { .sdiag_family = family, .sdiag_protocol = IPPROTO_UDP,
-			     .idiag_states = ~0u },
-	};
-	union { struct nlmsghdr head; char bytes[32768]; } answer;
-	uint8_t local[INET_END], shut = 0;
+	const struct nlmsghdr *own = NULL;
+	union answer answer;
+	uint8_t local[INET_END];
 	bool done = false;
 	int fd;
 
 	if (!inet_end_get(probe->fd, false, local))
-		return 0;
-	memcpy(&q.request.id.idiag_sport, local + 16, 2);
-	fd = q.request.id.idiag_sport ? inet_diag_ask(t, &q, NLM_F_DUMP) : -ENOENT;
+		return NULL;
+	memcpy(&q->request.id.idiag_sport, local + 16, 2);
+	fd = q->request.id.idiag_sport ? inet_diag_ask(t, q, NLM_F_DUMP) : -ENOENT;
 	while (fd >= 0 && !done) {
 		ssize_t got = recv(fd, &answer, sizeof(answer), 0);
 
@@ -84,8 +104,39 @@ uint8_t inet_diag_udp_shutdown(struct file_table *t, const struct file_probe *pr
 
 			done |= h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR;
 			if (!done && m->idiag_inode == (uint32_t)probe->st.st_ino)
-				shut = shutdown_of(h);
+				own = memcpy(found, h, h->nlmsg_len);
 		}
 	}
-	return shut;
+	return own;
+}
+
+uint8_t inet_diag_udp_shutdown(struct file_table *t, const struct file_probe *probe, int family)
+{
+	struct inet_question q = {
+		.request = { .sdiag_family = family, .sdiag_protocol = IPPROTO_UDP,
+			     .idiag_states = ~0u },
+	};
+	union answer answer;
+	const struct nlmsghdr *own = find_at_port(t, probe, &q, &answer);
+	const struct rtattr *shut = own ? attribute(own, INET_DIAG_SHUTDOWN) : NULL;
+
+	return shut && RTA_PAYLOAD(shut) >= 1 ? *(const uint8_t *)RTA_DATA(shut) : 0;
+}
+
+bool inet_diag_has_md5(struct file_table *t, const struct file_probe *probe, int family)
+{
+	struct inet_question q = {
+		.request = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
+			     .idiag_states = 1 << TCP_LISTEN, .idiag_ext = WITH_KEYS },
+	};
+	int interface = socket_value(probe->fd, SO_BINDTOIFINDEX);
+	uint8_t local[INET_END], remote[INET_END];
+	const struct nlmsghdr *own = NULL;
+	union answer answer;
+
+	if (socket_value(probe->fd, SO_ACCEPTCONN) == 1)
+		own = find_at_port(t, probe, &q, &answer);
+	else if (inet_end_get(probe->fd, false, local) && inet_end_get(probe->fd, true, remote))
+		own = ask_end(t, local, remote, interface > 0 ? interface : 0, WITH_KEYS, &answer);
+	return own && attribute(own, INET_DIAG_MD5SIG);
 }

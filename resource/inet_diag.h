@@ -31,4 +31,7 @@ bool inet_diag_end(struct file_table *t, const uint8_t local[INET_END],
  */
 uint8_t inet_diag_udp_shutdown(struct file_table *t, const struct file_probe *probe, int family);
 
+/* Does a TCP socket that listens or is connected have keys (TCP_MD5SIG)?  Only root is told. */
+bool inet_diag_has_md5(struct file_table *t, const struct file_probe *probe, int family);
+
 #endif /* KCR_RESOURCE_INET_DIAG_H */

@@ -136,8 +136,7 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 		err = rebuild_error(file, -errno, "it cannot listen");
 	length = to_address(&s->remote, &remote);
 	if (!err && s->type == SOCK_DGRAM && length && connect(fd, &remote.any, length))
-		report_verbose("a datagram socket could not be connected again: %s",
-			       strerror(errno));
+		report_warn("a datagram socket could not be connected again: %s", strerror(errno));
 	/* Done even where it says ENOTCONN. */
 	if (!err && s->has_shut)
 		shutdown(fd, s->shut);

@@ -21,6 +21,8 @@
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
+#include "resource/socket_names.h"
+#include "resource/socket_unsaved.h"
 #include "resource/socket_urgent.h"
 
 /* Directions, as sock_diag has them. */
@@ -135,14 +137,6 @@ static int save_address(const struct file_probe *probe, bool remote, ProtobufCBi
 	return file_bytes(out, &a, length);
 }
 
-static bool is_wrapped(int fd)
-{
-	char name[16] = "";
-	socklen_t length = sizeof(name);
-
-	return !getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &length) && length && name[0];
-}
-
 /*
  * Hung up by its peer.  Its port may be that of the listening socket, and it may have
  * unread data.
@@ -193,8 +187,6 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 	}
 	if (info.tcpi_state == TCP_CLOSE)
 		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
-	if (is_wrapped(probe->fd))
-		return file_unsupported(t, "a TCP connection with encryption in the kernel");
 	save_shut_read(probe, s);
 	err = socket_urgent_check(t, probe);
 	if (err)
@@ -251,6 +243,21 @@ static void forget_peeked(const struct file_probe *probe, Kcr__InetSocket *s)
 	}
 }
 
+/* What a socket that goes on sending after a restart has of its own sending. */
+static int save_sending(struct file_table *t, const struct file_probe *probe,
+			const Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd };
+	int err = socket_count_check(t, probe);
+
+	if (!err && s->protocol == IPPROTO_UDP)
+		err = udp_kept_back_check(t, probe);
+	if (!err && !file_table_is_dry(t) && poll(&p, 1, 0) > 0 && p.revents & POLLERR)
+		report_warn("process %d: errors and time stamps that it has not read "
+			    "(MSG_ERRQUEUE) are not saved (%s)", probe->pid, probe->link);
+	return err;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
@@ -263,15 +270,18 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
 	if (!(s->type == SOCK_STREAM && s->protocol == IPPROTO_TCP) &&
 	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP))
-		return file_unsupported(t, "an internet socket that is neither TCP nor UDP "
-					"(type %d, protocol %d)", s->type, s->protocol);
-	err = save_address(probe, false, &s->local, &s->has_local);
+		return socket_refuse_protocol(t, s->type, s->protocol);
+	err = socket_namespace_check(t, probe) ?: inet_unsaved_check(t, probe, s);
+	if (!err)
+		err = save_address(probe, false, &s->local, &s->has_local);
 	if (!err)
 		err = save_address(probe, true, &s->remote, &s->has_remote);
 	if (!err && s->protocol == IPPROTO_TCP)
 		err = save_tcp(t, probe, s);
 	else if (!err)
 		save_udp(t, probe, s);
+	if (!err && (s->protocol == IPPROTO_UDP || s->peer_file_id || s->pending))
+		err = save_sending(t, probe, s);
 	if (!err)
 		inet_bind_save(probe, s);
 	if (!err)
@@ -284,11 +294,25 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	return err;
 }
 
+/* As one whose peer is outside. */
+static int leave_out(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__InetSocket *s = file->inet_socket;
+
+	if (!file_table_left_out(t, s->peer_file_id))
+		return 0;
+	s->has_peer_file_id = s->has_send_queue = false;
+	s->peer_file_id = s->send_queue.len = 0;
+	s->has_peer_outside = s->peer_outside = true;
+	return tcp_receive_queue_save(probe, s);
+}
+
 const struct file_kind file_kind_inet_socket = {
 	.kind = KCR__FILE__KIND_INET_SOCKET,
 	.name = "internet socket",
 	.match = match,
 	.save = save,
+	.leave_out = leave_out,
 	.open = inet_socket_open,
 	.complete = inet_socket_complete,
 	.deliver = inet_socket_deliver,

@@ -9,6 +9,7 @@
 #include "resource/socket.h"
 
 #include <errno.h>
+#include <linux/connector.h>
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/generic_group.h"
+#include "resource/socket_unsaved.h"
 
 #define GROUP_WORDS	32	/* of 32 groups each: more than any protocol has */
 
@@ -87,6 +89,15 @@ static bool has_queue(const struct file_probe *probe, const Kcr__NetlinkSocket *
 		is_listed(probe, "net/netfilter/nfnetlink_log", s->port));
 }
 
+/* What it has asked for by a message, of which only later kernels know that it was this socket. */
+static bool gets_process_events(const Kcr__NetlinkSocket *s)
+{
+	for (size_t i = 0; i < s->n_group && s->protocol == NETLINK_CONNECTOR; i++)
+		if (s->group[i] == CN_IDX_PROC)
+			return true;
+	return false;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__NetlinkSocket *s = file_new_kind(file, KCR__FILE__KIND_NETLINK_SOCKET, sizeof(*s));
@@ -96,6 +107,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 	if (!s)
 		return -ENOMEM;
+	err = socket_namespace_check(t, probe);
+	if (err)
+		return err;
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
 	if (getsockname(probe->fd, (struct sockaddr *)&local, &length))
@@ -111,6 +125,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (has_queue(probe, s))
 		return file_unsupported(t, "a netlink socket that gets packets (NFQUEUE, NFLOG)");
 	err = save_groups(probe, s);
+	if (!err && gets_process_events(s))
+		return file_unsupported(t, "a netlink socket that gets events of processes "
+					"(NETLINK_CONNECTOR)");
 	if (!err && s->protocol == NETLINK_GENERIC) {
 		err = generic_group_save(s);
 		if (err)

@@ -20,6 +20,7 @@
 #include "resource/file.h"
 #include "resource/packet_diag.h"
 #include "resource/socket.h"
+#include "resource/socket_unsaved.h"
 
 static bool match(const struct file_probe *probe)
 {
@@ -157,7 +158,9 @@ static int save_state(struct file_table *t, const struct file_probe *probe,
 								 "PACKET_TX_RING");
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = state->protocol;
-	err = save_interface(t, probe, state, s);
+	err = socket_count_check(t, probe);
+	if (!err)
+		err = save_interface(t, probe, state, s);
 	if (!err)
 		err = save_memberships(t, probe, state, s);
 	if (!err)

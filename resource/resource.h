@@ -146,6 +146,8 @@ struct file_kind {
 	bool (*match)(const struct file_probe *probe);
 	/* Fills `file` (id and flags are set; the framework sets position, owner, locks). */
 	int (*save)(struct file_table *t, const struct file_probe *probe, Kcr__File *file);
+	/* When all are saved: ends what leads to a file that is left out; optional. */
+	int (*leave_out)(struct file_table *t, const struct file_probe *probe, Kcr__File *file);
 	/*
 	 * Registers open files that can only be reached through this one, before any is
 	 * saved; optional.

@@ -251,11 +251,26 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	return err ?: socket_options_save(t, probe, AF_UNIX, u->type, 0, &u->option, &u->n_option);
 }
 
+/* As one whose peer is outside. */
+static int leave_out(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__UnixSocket *u = file->unix_socket;
+
+	(void)probe;
+	if (!file_table_left_out(t, u->peer_file_id))
+		return 0;
+	u->peer_file_id = 0;
+	u->has_pending = u->pending = false;
+	u->has_peer_outside = u->peer_outside = true;
+	return 0;
+}
+
 const struct file_kind file_kind_unix_socket = {
 	.kind = KCR__FILE__KIND_UNIX_SOCKET,
 	.name = "Unix socket",
 	.match = match,
 	.save = save,
+	.leave_out = leave_out,
 	.collect = unix_queue_collect,
 	.open = unix_socket_open,
 	.complete = unix_socket_complete,

@@ -4,6 +4,7 @@
  * have that value later.  What this kernel does not have, or not for this type of socket,
  * is left out.
  */
+#include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -236,6 +237,34 @@ static void options_hung_up(void)
 	CHECK(!getsockopt(fd, IPPROTO_IP, IP_MINTTL, &value, &length) && value == hops);
 }
 
+/* ---- unsaved ---- */
+
+static int connect_udp(const char *address)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9),
+				 .sin_addr.s_addr = inet_addr(address) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	NEED(fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return fd;
+}
+
+/*
+ * What is lost with a warning: an error that has not been read, half a datagram (MSG_MORE), the
+ * peer of a socket whose network, of the address that is the argument, may be missing later.
+ */
+static void options_unsaved(void)
+{
+	int failed = connect_udp("127.0.0.1"), half = connect_udp("127.0.0.1"), on = 1;
+	int far = connect_udp(check_argument);
+
+	NEED(!setsockopt(failed, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)));
+	NEED(send(failed, "lost", 4, 0) == 4 && send(half, "half", 4, MSG_MORE) == 4);
+	checkpoint_here();
+	CHECK(send(half, "whole", 5, 0) == 5);
+	CHECK(send(far, "any", 3, 0) < 0 && errno == EDESTADDRREQ);
+}
+
 /* ---- values ---- */
 
 /* Options that are no numbers. */
@@ -295,6 +324,7 @@ static void options_values(void)
 
 static const struct check checks[] = {
 	{ "hung_up", options_hung_up },
+	{ "unsaved", options_unsaved },
 	{ "values", options_values },
 	{ "device", options_device },
 	{ "tcp", options_tcp },
