@@ -4,19 +4,19 @@
 
 #include "report/report.h"
 
-void compressed_json(FILE *out, const struct checkpoint_result *r)
+void compressed_json(FILE *out, const struct compression_count *count, double target_rate)
 {
-	fputs("\"compression\":{", out);
+	fputs(",\"compression\":{", out);
 	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++) {
-		const struct compression_count *n = &r->compression[i];
+		const struct compression_count *n = &count[i];
 
 		fprintf(out, "%s\"%s\":{\"chunks\":%llu,\"bytes\":%llu,\"stored\":%llu}", i ? "," : "",
 			compression_names[i], (unsigned long long)n->chunks, (unsigned long long)n->bytes,
 			(unsigned long long)n->stored);
 	}
-	if (r->target_rate > 0)
-		fprintf(out, ",\"target_mb_s\":%.1f", r->target_rate / 1e6);
-	fputs("},", out);
+	if (target_rate > 0)
+		fprintf(out, ",\"target_mb_s\":%.1f", target_rate / 1e6);
+	putc('}', out);
 }
 
 void compressed_tell(const struct compression *how, const struct checkpoint_result *r)

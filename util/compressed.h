@@ -7,8 +7,11 @@
 
 #include "checkpoint/checkpoint.h"
 
-/* A member of a JSON object: "compression":{…}, with the comma behind it. */
-void compressed_json(FILE *out, const struct checkpoint_result *r);
+/*
+ * A member of a JSON object: ,"compression":{…} of the counts by kind; `target_rate`, bytes/s:
+ * what the destination takes, 0: not measured.
+ */
+void compressed_json(FILE *out, const struct compression_count *count, double target_rate);
 /* With --verbose, if it was to be compressed. */
 void compressed_tell(const struct compression *how, const struct checkpoint_result *r);
 

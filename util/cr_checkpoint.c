@@ -17,10 +17,10 @@
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "util/choices.h"
-#include "util/compressed.h"
 #include "util/ending.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
+#include "util/saved.h"
 #include "util/status.h"
 #include "util/usage.h"
 
@@ -473,57 +473,10 @@ static int parse(int argc, char **argv, struct arguments *a)
 
 /* ---- outcome --------------------------------------------------------------------- */
 
-static double milliseconds(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-/* The files that an increment needs. */
-static void print_older(const struct checkpoint_result *r)
-{
-	if (!r->nr_older)
-		return;
-	fputs("\"older\":[", stdout);
-	for (size_t i = 0; i < r->nr_older; i++)
-		printf("%s{\"bytes\":%llu,\"id\":\"%016llx\"}", i ? "," : "",
-		       (unsigned long long)r->older[i].bytes, (unsigned long long)r->older[i].id);
-	fputs("],", stdout);
-}
-
-static void print_json(const struct arguments *a, const struct checkpoint_result *r)
-{
-	printf("{\"event\":\"done\",\"target\":%d,", a->checkpoint.target);
-	if (a->checkpoint.path) {
-		fputs("\"file\":", stdout);
-		json_string(a->checkpoint.path);
-		putchar(',');
-	}
-	if (a->checkpoint.precopy)
-		printf("\"rounds\":%u,\"rounds_bytes\":%llu,", r->nr_rounds,
-		       (unsigned long long)r->rounds_bytes);
-	print_older(r);
-	compressed_json(stdout, r);
-	printf("\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,\"pages_shared\":%llu,\"pages_unchanged\":%llu,"
-	       "\"pages_unwritten\":%llu,\"bytes\":%llu,\"id\":\"%016llx\","
-	       "\"park_ms\":%.3f,\"describe_ms\":%.3f,\"snapshot_ms\":%.3f,\"write_ms\":%.3f,"
-	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n",
-	       r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
-	       (unsigned long long)r->nr_shared,
-	       (unsigned long long)r->nr_unchanged, (unsigned long long)r->nr_unwritten,
-	       (unsigned long long)r->bytes, (unsigned long long)r->id,
-	       milliseconds(r->park_ns), milliseconds(r->describe_ns),
-	       milliseconds(r->snapshot_ns),
-	       milliseconds(r->write_ns), milliseconds(r->commit_ns),
-	       milliseconds(r->stopped_ns));
-}
-
 static int fail(const struct arguments *a, int err)
 {
-	if (a->json) {
-		printf("{\"event\":\"error\",\"code\":%d,\"message\":", report_exit_code(err));
-		json_string(report_message() ? report_message() : strerror(-err));
-		puts("}");
-	}
+	if (a->json)
+		saved_error(err);
 	report_print(err);
 	status_done(-err, 0);
 	return report_exit_code(err);
@@ -568,16 +521,7 @@ int main(int argc, char **argv)
 	if (err)
 		return fail(&a, err);
 	if (a.json)
-		print_json(&a, &result);
-	if (a.checkpoint.incremental || a.checkpoint.precopy)
-		report_verbose("%llu pages were not saved, as older files have them: %llu of them have not "
-			       "been written to and were not read",
-			       (unsigned long long)result.nr_unchanged,
-			       (unsigned long long)result.nr_unwritten);
-	compressed_tell(&a.checkpoint.compression, &result);
-	report_verbose("%zu processes with %zu threads: %llu pages, %.1f MB; they were stopped for "
-		       "%.1f ms", result.nr_processes, result.nr_threads,
-		       (unsigned long long)result.nr_pages, (double)result.bytes / 1e6,
-		       milliseconds(result.stopped_ns));
+		saved_json(&a.checkpoint, &result);
+	saved_tell(&a.checkpoint, &result);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "util/compressed.h"
 #include "util/ending.h"
 #include "util/follow.h"
+#include "util/json.h"
 #include "util/mpi_job.h"
 #include "util/progress.h"
 #include "util/usage.h"
@@ -204,31 +205,29 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return parse_rest(argc, argv, a);
 }
 
-static double milliseconds(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
 static void print_result(const struct arguments *a, const struct migrate_result *r)
 {
 	const struct checkpoint_result *last = &r->checkpoint;
 
 	if (a->json) {
-		fprintf(stderr, "{\"event\":\"done\",\"target\":%d,", a->migrate.checkpoint.target);
-		compressed_json(stderr, last);
-		fprintf(stderr, "\"processes\":%zu,\"threads\":%zu,"
-			"\"rounds\":%u,\"rounds_bytes\":%llu,\"bytes\":%llu,\"stopped_ms\":%.3f,"
-			"\"downtime_ms\":%.3f}\n", last->nr_processes,
-			last->nr_threads, last->nr_rounds, (unsigned long long)last->rounds_bytes,
-			(unsigned long long)last->bytes, milliseconds(last->stopped_ns),
-			milliseconds(r->downtime_ns));
+		json_event(stderr, "done");
+		json_number(stderr, "target", a->migrate.checkpoint.target);
+		compressed_json(stderr, last->compression, last->target_rate);
+		json_number(stderr, "processes", last->nr_processes);
+		json_number(stderr, "threads", last->nr_threads);
+		json_number(stderr, "rounds", last->nr_rounds);
+		json_number(stderr, "rounds_bytes", last->rounds_bytes);
+		json_number(stderr, "bytes", last->bytes);
+		json_time(stderr, "stopped", last->stopped_ns);
+		json_time(stderr, "downtime", r->downtime_ns);
+		json_end(stderr);
 	}
 	compressed_tell(&a->migrate.checkpoint.compression, last);
 	report_verbose("%zu processes with %zu threads run at %s: %.1f MB were sent, of which %.1f MB while "
 		       "they were stopped; they did not run for %.1f ms", last->nr_processes,
 		       last->nr_threads, a->migrate.host,
 		       (double)(last->rounds_bytes + last->bytes) / 1e6, (double)last->bytes / 1e6,
-		       milliseconds(r->downtime_ns));
+		       (double)r->downtime_ns / 1e6);
 }
 
 /* At the source: the exit code. */

@@ -26,7 +26,7 @@
 #include "proc/status.h"
 #include "report/report.h"
 #include "util/choices.h"
-#include "util/progress.h"
+#include "util/json.h"
 
 #define ANSWER_PATIENCE_S	15	/* for mpirun to report that the time is over */
 
@@ -165,12 +165,16 @@ static void print_answer(const struct job_answer *a, int target, bool json)
 		       a->stopped_ms, a->gate_ms, a->drain_ms, a->copy_ms, a->dump_ms);
 	if (!json)
 		return;
-	printf("{\"event\":\"done\",\"target\":%d,\"file\":", target);
-	json_string(a->path ? a->path : "");
-	printf(",\"ranks\":%" PRIu32 ",\"not_copied\":%" PRIu32 ",\"bytes\":%" PRIu64
-	       ",\"gate_ms\":%.3f,\"drain_ms\":%.3f,\"copy_ms\":%.3f,\"dump_ms\":%.3f,"
-	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f}\n", a->ranks, a->not_copied, a->bytes,
-	       a->gate_ms, a->drain_ms, a->copy_ms, a->dump_ms, a->commit_ms, a->stopped_ms);
+	json_event(stdout, "done");
+	json_number(stdout, "target", target);
+	json_text(stdout, "file", a->path ? a->path : "");
+	json_number(stdout, "ranks", a->ranks);
+	json_number(stdout, "not_copied", a->not_copied);
+	json_number(stdout, "bytes", a->bytes);
+	printf(",\"gate_ms\":%.3f,\"drain_ms\":%.3f,\"copy_ms\":%.3f,\"dump_ms\":%.3f,"
+	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f", a->gate_ms, a->drain_ms, a->copy_ms,
+	       a->dump_ms, a->commit_ms, a->stopped_ms);
+	json_end(stdout);
 }
 
 static int ask(int fd, const struct job_request *request, int target, bool json)

@@ -8,16 +8,16 @@
 
 #include "proc/clock.h"
 #include "report/report.h"
+#include "util/json.h"
 
 #define INTERVAL_NS	200000000ull
 #define BAR_WIDTH	40
 
 static void print_warning(const char *text)
 {
-	printf("{\"event\":\"warning\",\"message\":");
-	json_string(text);
-	puts("}");
-	fflush(stdout);
+	json_event(stdout, "warning");
+	json_text(stdout, "message", text);
+	json_end(stdout);
 }
 
 void progress_init(struct progress *p, bool quiet, bool json)
@@ -61,9 +61,10 @@ void progress_update(void *progress, uint64_t bytes_done, uint64_t bytes_total)
 		draw(bytes_done, bytes_total);
 		return;
 	}
-	printf("{\"event\":\"progress\",\"bytes\":%llu,\"total\":%llu}\n",
-	       (unsigned long long)bytes_done, (unsigned long long)bytes_total);
-	fflush(stdout);
+	json_event(stdout, "progress");
+	json_number(stdout, "bytes", bytes_done);
+	json_number(stdout, "total", bytes_total);
+	json_end(stdout);
 }
 
 void progress_end(struct progress *p)
@@ -71,20 +72,4 @@ void progress_end(struct progress *p)
 	if (p->bar && p->shown)
 		fprintf(stderr, "\r%*s\r", BAR_WIDTH + 40, "");
 	p->shown = false;
-}
-
-void json_string(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char c = *text;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < ' ')
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
 }

@@ -22,7 +22,4 @@ void progress_update(void *progress, uint64_t bytes_done, uint64_t bytes_total);
 /* Clears the bar. */
 void progress_end(struct progress *p);
 
-/* Prints text as a JSON string to stdout, quotes included. */
-void json_string(const char *text);
-
 #endif /* KCR_UTIL_PROGRESS_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What cr_checkpoint says of a checkpoint: see cr_checkpoint(1), FIGURES. */
+#ifndef KCR_UTIL_SAVED_H
+#define KCR_UTIL_SAVED_H
+
+#include "checkpoint/checkpoint.h"
+
+/* --json: the line of a checkpoint that is done. */
+void saved_json(const struct checkpoint_options *o, const struct checkpoint_result *r);
+/* --verbose. */
+void saved_tell(const struct checkpoint_options *o, const struct checkpoint_result *r);
+/* --json: the line of one that has failed with this -errno. */
+void saved_error(int err);
+
+#endif /* KCR_UTIL_SAVED_H */
