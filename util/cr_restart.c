@@ -5,33 +5,29 @@
  * order of steps only; the work is done in restart/.  See cr_restart(1).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "image/context.h"
-#include "image/place.h"
-#include "proc/proc.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "restart/restart.h"
-#include "restart/trust.h"
 #include "util/choices.h"
 #include "util/follow.h"
 #include "util/foreground.h"
-#include "util/restart_hold.h"
 #include "util/hooks.h"
 #include "util/join.h"
 #include "util/mpi_job.h"
 #include "util/pid_namespace.h"
 #include "util/redirect.h"
 #include "util/relocate.h"
+#include "util/restart_file.h"
+#include "util/restart_hold.h"
+#include "util/restarted.h"
 #include "util/status.h"
 #include "util/usage.h"
 
@@ -368,87 +364,6 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return -1;
 }
 
-static int check_file(const struct arguments *a, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return report_errno(-errno, "descriptor %d", fd);
-	if (S_ISDIR(st.st_mode))
-		return report_fail(-EISDIR, "%s is a directory, not a context file",
-				   a->file ? a->file : "the descriptor given");
-	return trust_source(fd, a->restart.trust);
-}
-
-/* With O_PATH.  Root follows no links of others: they may lead to what seems to be root's. */
-static int find_named(const char *name)
-{
-	struct place place;
-	int node, err;
-
-	if (geteuid()) {
-		node = open(name, O_PATH | O_CLOEXEC);
-		return node < 0 ? report_errno(-errno, "cannot open the context file %s", name) : node;
-	}
-	err = place_find(&place, name, true);
-	if (err)
-		return err;
-	node = openat(place.folder, place.name,
-		      O_PATH | O_CLOEXEC | (place.descriptor ? 0 : O_NOFOLLOW));
-	if (node < 0)
-		node = report_errno(-errno, "cannot open the context file %s", name);
-	place_close(&place);
-	return node;
-}
-
-/* Opens it by name, once it is known that this cannot wait for ever. */
-static int open_named(const struct arguments *a)
-{
-	int node = find_named(a->file), fd;
-
-	if (node < 0)
-		return node;
-	fd = check_file(a, node);
-	if (!fd) {
-		fd = proc_fd_reopen(node, O_RDONLY | O_NOCTTY);
-		if (fd < 0)
-			report_errno(fd, "cannot open the context file %s", a->file);
-	}
-	close(node);
-	return fd;
-}
-
-static int open_file(const struct arguments *a)
-{
-	int fd = a->fd < 0 ? open_named(a) : check_file(a, a->fd) ?: a->fd;
-
-	if (fd >= 0)
-		posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	return fd;
-}
-
-static double milliseconds(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static void print_json(const struct restart_result *r)
-{
-	printf("{\"pid\":%d,\"processes\":%zu,\"threads\":%zu,\"pages\":%llu,"
-	       "\"open_ms\":%.3f,\"skeleton_ms\":%.3f,\"fill_ms\":%.3f}\n",
-	       r->leader, r->nr_processes, r->nr_threads, (unsigned long long)r->nr_pages,
-	       milliseconds(r->open_ns), milliseconds(r->skeleton_ns),
-	       milliseconds(r->fill_ns));
-	fflush(stdout);
-}
-
-/* The absolute path of an open file; "": no path. */
-static void name_source(int fd, char *path, size_t size)
-{
-	if (proc_fd_link(fd, path, size) < 0 || path[0] != '/')
-		path[0] = '\0';
-}
-
 /*
  * Reads, rebuilds, lets run.  The file is closed in any case.  0; PID_NAMESPACE_OUTSIDE:
  * another process has done it, and is the program's parent; or -errno.
@@ -558,12 +473,12 @@ int main(int argc, char **argv)
 		return code;
 	a.file = rank_file ? rank_file : a.file;
 
-	fd = open_file(&a);
+	fd = restart_file_open(a.file, a.fd, a.restart.trust);
 	if (fd < 0) {
 		status_done(-fd, 0);
 		return fail(HOOK_FAIL_ARGS, fd);
 	}
-	name_source(fd, source, sizeof(source));
+	restart_file_path(fd, source, sizeof(source));
 	a.restart.source = source;
 	a.restart.commit = rank_file ? commit_rank : commit;
 	follow_begin();
@@ -580,7 +495,7 @@ int main(int argc, char **argv)
 		return 0;
 	restart_hold_running();
 	if (a.json)
-		print_json(&result);
+		restarted_json(&result);
 	if (status_is_open()) {
 		status_done(0, result.leader);
 		if (err == PID_NAMESPACE_OUTSIDE) {
