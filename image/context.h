@@ -211,6 +211,8 @@ void context_reader_skim(struct context_reader *r);
 
 /* CONTEXT_HAS_* of the file. */
 uint64_t context_reader_features(const struct context_reader *r);
+/* Of the file, after the trailer was read. */
+uint64_t context_reader_bytes(const struct context_reader *r);
 /* How a child names this file, all but `name`; after the trailer was read. */
 void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out);
 

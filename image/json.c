@@ -183,6 +183,62 @@ static void write_message(FILE *out, const ProtobufCMessage *message)
 	putc('}', out);
 }
 
+/* ---- counts ------------------------------------------------------------------------ */
+
+static void write_compression(FILE *out, const struct compression_count *count)
+{
+	fputs(",\"compression\":{", out);
+	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++)
+		fprintf(out, "%s\"%s\":{\"chunks\":%" PRIu64 ",\"bytes\":%" PRIu64
+			",\"stored\":%" PRIu64 "}", i ? "," : "", compression_names[i],
+			count[i].chunks, count[i].bytes, count[i].stored);
+	putc('}', out);
+}
+
+static void write_mapping(FILE *out, const Kcr__Vma *v, const struct summary_mapping *m)
+{
+	uint64_t all = (v->end - v->start) / CONTEXT_PAGE, saved = summary_saved(m);
+	uint64_t known = saved + m->older;	/* more than all: a file with pages twice */
+
+	fprintf(out, "{\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"pages\":%" PRIu64, v->start,
+		v->end, saved);
+	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++)
+		fprintf(out, ",\"pages_%s\":%" PRIu64, compression_names[i], m->pages[i]);
+	fprintf(out, ",\"pages_older\":%" PRIu64 ",\"pages_absent\":%" PRIu64 "}", m->older,
+		all > known ? all - known : 0);
+}
+
+static void write_memory(FILE *out, const Kcr__Mm *mm, const struct summary_memory *m)
+{
+	fprintf(out, ",\"memory\":{\"sections\":%" PRIu64 ",\"runs\":%" PRIu64 ",\"pages\":%" PRIu64
+		",\"pages_older\":%" PRIu64, m->sections, m->runs, m->pages, m->older);
+	write_compression(out, m->compression);
+	fputs(",\"mappings\":[", out);
+	for (size_t i = 0; mm && i < mm->n_vma; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		write_mapping(out, mm->vma[i], &m->mapping[i]);
+	}
+	fputs("]}", out);
+}
+
+static void write_total(FILE *out, const struct context *c, const struct summary *s)
+{
+	const Kcr__Preamble *p = c->preamble;
+	uint64_t older = 0;
+
+	fprintf(out, ",\n\"complete\":true,\"bytes\":%" PRIu64 ",\"id\":\"%016" PRIx64 "\""
+		",\"content_bytes\":%" PRIu64 ",\"pages\":%" PRIu64, s->bytes, s->id,
+		s->content_bytes, s->pages);
+	write_compression(out, s->compression);
+	fputs(",\"older\":[", out);
+	for (size_t i = 0; i < p->n_ancestor; i++) {
+		fprintf(out, "%s{\"id\":\"%016" PRIx64 "\",\"pages\":%" PRIu64 "}", i ? "," : "",
+			p->ancestor[i]->id, s->older[i]);
+		older += s->older[i];
+	}
+	fprintf(out, "],\"pages_older\":%" PRIu64, older);
+}
+
 void json_write(FILE *out, const struct context *c, const struct summary *summary)
 {
 	size_t i;
@@ -202,14 +258,11 @@ void json_write(FILE *out, const struct context *c, const struct summary *summar
 		fputs(i ? ",\n{" : "\n{", out);
 		write_fields(out, &c->process[i]->base);
 		if (summary)
-			fprintf(out, ",\"memory\":{\"sections\":%" PRIu64 ",\"runs\":%" PRIu64
-				",\"pages\":%" PRIu64 ",\"shared\":%" PRIu64 "}",
-				summary->memory[i].sections, summary->memory[i].runs,
-				summary->memory[i].pages, summary->memory[i].shared);
+			write_memory(out, c->process[i]->mm, &summary->memory[i]);
 		putc('}', out);
 	}
 	putc(']', out);
 	if (summary)
-		fprintf(out, ",\n\"complete\":true,\"pages\":%" PRIu64, summary->pages);
+		write_total(out, c, summary);
 	fputs("}\n", out);
 }

@@ -543,6 +543,11 @@ uint64_t context_reader_features(const struct context_reader *r)
 	return r->features;
 }
 
+uint64_t context_reader_bytes(const struct context_reader *r)
+{
+	return r->position;
+}
+
 void context_reader_identity(const struct context_reader *r, Kcr__Ancestor *out)
 {
 	out->id = r->id;

@@ -4,84 +4,14 @@
  * the tree of its processes and, if asked for, their threads with registers, areas and file
  * descriptors.  Its strings are not trusted: what could control a terminal is printed as `?`.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "arch/registers.h"
 #include "proc/container.h"
 #include "report/plain.h"
-#include "report/report.h"
 #include "view.h"
-
-/* ---- what follows the metadata -------------------------------------------------- */
-
-static size_t process_index(const struct context *c, int32_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < c->nr_processes && c->process[i]->pid != pid; i++)
-		;
-	return i;
-}
-
-static void count_shared(struct summary *s, const struct context *c,
-			 const struct context_item *item)
-{
-	for (size_t i = 0; i < item->nr_sharers; i++) {
-		struct summary_memory *m = &s->memory[process_index(c, item->sharer[i].pid)];
-
-		for (size_t k = 0; k < item->sharer[i].nr_runs; k++) {
-			m->shared += item->sharer[i].runs[k].nr_pages;
-			s->shared += item->sharer[i].runs[k].nr_pages;
-		}
-	}
-}
-
-int summary_read(struct context_reader *r, const struct context *c, struct summary *out)
-{
-	struct summary s = {
-		.memory = calloc(c->nr_processes + 1, sizeof(*s.memory)),
-		.content = calloc(c->nr_files + 1, sizeof(*s.content)),
-	};
-	struct context_item item;
-	int err = -ENOMEM;
-
-	if (!s.memory || !s.content) {
-		report_errno(err, "cannot read the context file");
-		goto err_free;
-	}
-	while ((err = context_read(r, &item)) > 0) {
-		s.sections++;
-		if (item.type == CONTEXT_MEMORY) {
-			struct summary_memory *m = &s.memory[process_index(c, item.pid)];
-
-			m->sections++;
-			m->runs += item.nr_runs;
-			m->pages += item.nr_pages;
-			s.pages += item.nr_pages;
-			count_shared(&s, c, &item);
-		} else if (item.type == CONTEXT_CONTENT) {
-			s.content[item.file_id - 1] += item.length;
-		}
-	}
-	if (err)
-		goto err_free;
-	*out = s;
-	return 0;
-
-err_free:
-	summary_free(&s);
-	return err;
-}
-
-void summary_free(struct summary *s)
-{
-	free(s->memory);
-	free(s->content);
-}
 
 /* ---- files ------------------------------------------------------------------------ */
 

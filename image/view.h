@@ -11,22 +11,7 @@
 #include <stdio.h>
 
 #include "context.h"
-
-/* Counts of what follows the metadata, by summary_read(). */
-struct summary {
-	struct summary_memory {
-		uint64_t sections, runs, pages;
-		uint64_t shared;	/* pages more, which are stored as those of another */
-	} *memory;			/* by index of context->process */
-	uint64_t *content;		/* bytes, by file id - 1 */
-	uint64_t sections;		/* of contents and memory */
-	uint64_t pages;
-	uint64_t shared;
-};
-
-/* Reads to the trailer, verifying everything, and counts. */
-int summary_read(struct context_reader *r, const struct context *c, struct summary *out);
-void summary_free(struct summary *s);
+#include "summary.h"
 
 /*
  * `summary` may be NULL; `bytes`: of the file, 0: not known; `all`: also every thread with

@@ -190,7 +190,18 @@ static void json(void **state)
 	static const char *const words[] = {
 		"\"nr_processes\":3", "\"pid\":200", "\"state\":\"ZOMBIE\"", "\"exit_code\":1792",
 		"\"contents\":\"696e20666c69676874\"", "\"command\":\"sample --of \\\"everything\\\"\"",
-		"\"content_bytes\":12", "\"memory\":{\"sections\":3,\"runs\":4,\"pages\":8}",
+		"\"content_bytes\":12", "\"memory\":{\"sections\":3,\"runs\":4,\"pages\":8,\"pages_older\":0,",
+		"\"none\":{\"chunks\":1,\"bytes\":8192,\"stored\":8192},"
+		"\"lz4\":{\"chunks\":1,\"bytes\":12288,",
+		"\"zstd\":{\"chunks\":1,\"bytes\":12288,",
+		/* Of the heap, and of a run over the border between two areas. */
+		"\"pages\":6,\"pages_none\":0,\"pages_lz4\":3,\"pages_zstd\":3,\"pages_older\":0,"
+		"\"pages_absent\":10}",
+		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,"
+		"\"pages_absent\":31}",
+		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,"
+		"\"pages_absent\":0}",
+		"\"content_bytes\":12,\"pages\":8,", "\"older\":[],\"pages_older\":0",
 		"\"complete\":true", "\"path\":\"/nowhere/sample\"",
 	};
 	char *shown = show(true, true);
