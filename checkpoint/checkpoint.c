@@ -63,6 +63,15 @@ static int make_snapshot(struct checkpoint *c)
 	return 0;
 }
 
+static int write_contents(struct checkpoint *c)
+{
+	uint64_t start = now_ns();
+	int err = file_table_write_contents(c->attempt.description.files, c->attempt.writer);
+
+	c->result->content_ns = now_ns() - start;
+	return err;
+}
+
 /* Everything that has to be done while the processes are stopped. */
 static int save_stopped(struct checkpoint *c)
 {
@@ -74,6 +83,8 @@ static int save_stopped(struct checkpoint *c)
 		err = check_reader(c);
 	if (!err)
 		err = family_find(c);
+	if (!err)
+		figures_describe(c);
 	c->result->describe_ns = now_ns() - start;
 	if (!err && c->attempt.snapshot)
 		err = make_snapshot(c);
@@ -88,7 +99,7 @@ static int save_stopped(struct checkpoint *c)
 	start = now_ns();
 	err = describe_write(c);
 	if (!err)
-		err = file_table_write_contents(files, c->attempt.writer);
+		err = write_contents(c);
 	if (!err && (!c->attempt.snapshot || memory_has_early(c)))
 		err = memory_write(c, MEMORY_SHARED, c->attempt.snapshot);
 	if (!err)
@@ -121,6 +132,7 @@ static int finish(struct checkpoint *c)
 	int err = context_writer_finish(c->attempt.writer);
 
 	c->result->bytes = context_writer_bytes(c->attempt.writer);
+	c->result->content_bytes = context_writer_content(c->attempt.writer);
 	c->result->id = context_writer_id(c->attempt.writer);
 	c->result->nr_unchanged = increment_unchanged(c->increment);
 	c->result->nr_unwritten = increment_unwritten(c->increment);
@@ -130,7 +142,7 @@ static int finish(struct checkpoint *c)
 	start = now_ns();
 	if (!err)
 		err = destination_sync(c->destination);
-	c->result->commit_ns = now_ns() - start;
+	c->result->commit_ns = c->result->sync_ns = now_ns() - start;
 	return err;
 }
 
@@ -138,9 +150,10 @@ static int finish(struct checkpoint *c)
 
 static int attempt_begin(struct checkpoint *c)
 {
+	struct checkpoint_result *r = c->result;
+
 	c->attempt = (struct attempt){ .job = -1 };
-	c->result->nr_pages = c->result->nr_shared = 0;
-	memset(c->result->compression, 0, sizeof(c->result->compression));
+	*r = (struct checkpoint_result){ .attempts = r->attempts + 1, .check_ns = r->check_ns };
 	increment_again(c->increment);
 	c->attempt.job = device_open(&c->attempt.info);
 	return c->attempt.job < 0 ? c->attempt.job : 0;
@@ -249,9 +262,9 @@ static int attempts(struct checkpoint *c)
 
 static int commit(struct checkpoint *c)
 {
-	uint64_t start = now_ns();
 	/* A callback may still abort the checkpoint. */
 	int err = clients_finish(c);
+	uint64_t start = now_ns();
 
 	if (!err && c->options->ready)
 		err = c->options->ready(c->options->ready_arg);
@@ -282,11 +295,12 @@ static void clean_up(struct checkpoint *c)
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
 {
 	struct checkpoint c = { .options = options, .result = result };
+	uint64_t start = now_ns();
 	int err;
 
 	*result = (struct checkpoint_result){};
 	if (options->timeout_s)
-		c.deadline_ns = now_ns() + options->timeout_s * 1000000000ull;
+		c.deadline_ns = start + options->timeout_s * 1000000000ull;
 	err = attempt_begin(&c);
 	if (!err)
 		err = precheck(&c);
@@ -298,6 +312,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 		err = destination_open(&c.destination, options);
 	if (!err)
 		err = increment_set_aside(&c);
+	result->check_ns = now_ns() - start;
 	if (!err && options->begun)
 		err = options->begun();
 	if (!err)
@@ -307,6 +322,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	if (c.destination)
 		err = destination_explain(c.destination, err);
 	clean_up(&c);
+	result->total_ns = now_ns() - start;
 	return err;
 }
 

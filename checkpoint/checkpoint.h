@@ -49,6 +49,8 @@ enum checkpoint_changes {
 #define CHECKPOINT_SAVE_PRIVATE	(1 << 1)	/* pages of all private file mappings */
 #define CHECKPOINT_SAVE_SHARED	(1 << 2)	/* contents of shared mapped files */
 
+struct checkpoint_result;
+
 struct checkpoint_options {
 	enum checkpoint_scope scope;
 	pid_t target;
@@ -85,6 +87,9 @@ struct checkpoint_options {
 	const char *parent_folder;
 	unsigned int full_every;	/* images of a chain; 0: no limit */
 	unsigned int precopy;		/* for precopy.h: images before this one, at most; 0: none */
+	/* For precopy.h: each of these is complete, `number` from 1; or NULL. */
+	void (*round)(void *arg, unsigned int number, const struct checkpoint_result *result);
+	void *round_arg;
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */
@@ -108,9 +113,17 @@ struct checkpoint_options {
 	void (*committed)(void *arg);
 	void *committed_arg;
 
+	bool figures;			/* count what is left out: a second look at page tables */
 	/* Called now and then with the bytes of memory done and expected (an estimate). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
+};
+
+/* Pages that were looked at and are in no context file: with options.figures. */
+struct checkpoint_left_out {
+	uint64_t nr_zero;		/* touched */
+	uint64_t nr_untouched;		/* … or not: anonymous memory */
+	uint64_t nr_mapped;		/* never written to: the mapped file has them */
 };
 
 struct checkpoint_file {
@@ -121,10 +134,16 @@ struct checkpoint_file {
 struct checkpoint_result {
 	size_t nr_processes;		/* zombies included */
 	size_t nr_threads;
+	uint64_t attempts;		/* all but check_ns, total_ns and these are of the last one */
+	uint64_t nr_mappings;
+	uint64_t nr_files;		/* open or mapped */
+	uint64_t content_bytes;		/* of their contents */
+	uint64_t nr_scanned;		/* pages of private mappings, all that were looked at */
 	uint64_t nr_pages;
 	uint64_t nr_shared;		/* pages more, which are stored as another process's */
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
+	struct checkpoint_left_out left_out;
 	struct compression_count compression[CONTEXT_COMPRESSIONS];	/* of pages, by kind */
 	double target_rate;		/* bytes/s that the destination takes, if that was measured; 0 */
 	uint64_t bytes;			/* of the context file */
@@ -133,12 +152,20 @@ struct checkpoint_result {
 	struct checkpoint_file older[CONTEXT_MAX_ANCESTORS];	/* the oldest first */
 	unsigned int nr_rounds;		/* of pre-copy: images before this one … */
 	uint64_t rounds_bytes;		/* … and their bytes */
+	uint64_t check_ns;		/* before anything happens to the processes */
+	uint64_t notify_ns;		/* callbacks before the stop … */
+	uint64_t finish_ns;		/* … and after it, while other threads still stand */
 	uint64_t park_ns;		/* until the last thread was stopped */
 	uint64_t describe_ns;
 	uint64_t snapshot_ns;
-	uint64_t write_ns;		/* contents and memory */
-	uint64_t commit_ns;		/* fsync and rename */
+	uint64_t write_ns;		/* description, contents and memory; of these … */
+	uint64_t content_ns;		/* … contents, */
+	uint64_t memory_ns;		/* memory, */
+	uint64_t scan_ns;		/* and of this finding the pages */
+	uint64_t commit_ns;		/* fsync and rename; of these … */
+	uint64_t sync_ns;		/* … fsync */
 	uint64_t stopped_ns;		/* how long the processes were stopped */
+	uint64_t total_ns;
 };
 
 /* What a checkpoint would be like. */

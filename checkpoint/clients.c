@@ -90,7 +90,7 @@ static int handle(struct checkpoint *c, struct kcr_notify *notify)
 	}
 }
 
-int clients_notify(struct checkpoint *c)
+static int notify_all(struct checkpoint *c)
 {
 	char path[KCR_PATH_MAX];
 	struct kcr_notify notify = {
@@ -103,8 +103,6 @@ int clients_notify(struct checkpoint *c)
 	};
 	int ret = 0;
 
-	if (c->obstacle)	/* nothing is saved, so no callback is to run; the module does not mind */
-		return 0;
 	destination_path(c->destination, path, sizeof(path));
 	while (!ret) {
 		notify.timeout_ms = time_left(c);
@@ -121,6 +119,18 @@ int clients_notify(struct checkpoint *c)
 	return ret < 0 ? ret : 0;
 }
 
+int clients_notify(struct checkpoint *c)
+{
+	uint64_t start = now_ns();
+	int err;
+
+	if (c->obstacle)	/* nothing is saved, so no callback is to run; the module does not mind */
+		return 0;
+	err = notify_all(c);
+	c->result->notify_ns += now_ns() - start;
+	return err;
+}
+
 /* ---- the end ------------------------------------------------------------------------ */
 
 static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
@@ -134,16 +144,12 @@ static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
 	return err;
 }
 
-int clients_finish(struct checkpoint *c)
+static int finish_all(struct checkpoint *c)
 {
 	unsigned int left = time_left(c);
 	bool bounded = left && left < HOLD_MS;
-	int err;
+	int err = device_release_clients(c->attempt.job);
 
-	if (!c->attempt.clients.count)
-		return 0;
-	c->attempt.clients.count = 0;
-	err = device_release_clients(c->attempt.job);
 	if (!err)
 		err = wait_until_done(c, bounded ? left : HOLD_MS);
 	if (err != -ETIMEDOUT || bounded)
@@ -152,6 +158,19 @@ int clients_finish(struct checkpoint *c)
 	err = device_release(c->attempt.job, 0, &c->result->stopped_ns);
 	c->attempt.members.released = true;
 	return err ? err : wait_until_done(c, time_left(c));
+}
+
+int clients_finish(struct checkpoint *c)
+{
+	uint64_t start = now_ns();
+	int err;
+
+	if (!c->attempt.clients.count)
+		return 0;
+	c->attempt.clients.count = 0;
+	err = finish_all(c);
+	c->result->finish_ns = now_ns() - start;
+	return err;
 }
 
 bool clients_was_stopped(const struct checkpoint *c, pid_t pid)

@@ -307,4 +307,17 @@ bool memory_has_early(const struct checkpoint *c);
 /* Bytes/s that the destination has taken; 0: not measured. */
 double memory_target_rate(const struct checkpoint *c);
 
+/* ---- figures.c: what the result tells beside pages and bytes ---- */
+
+/* Of the complete description. */
+void figures_describe(struct checkpoint *c);
+/* device_scan(), whose time counts. */
+int figures_scan(struct checkpoint *c, struct kcr_scan *scan);
+/*
+ * If figures are wanted: of this part of the region (pid, start, end and flags of `range`) only
+ * nr_found pages go on.  0 or -errno with a message.
+ */
+int figures_left_out(struct checkpoint *c, const struct region *r, const struct kcr_scan *range,
+		     uint64_t nr_found);
+
 #endif /* KCR_CHECKPOINT_INTERNAL_H */

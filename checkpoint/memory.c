@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "image/chooser.h"
 #include "image/pages.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 /* Pages of one process. */
@@ -75,7 +76,7 @@ static int scan(struct process_pages *s, pid_t pid, uint32_t flags, uint64_t sta
 		.max_pages = CONTEXT_CHUNK_PAGES - out->nr_pages,
 		.runs = (uintptr_t)&out->run[out->nr_runs],
 	};
-	int err = device_scan(s->c->attempt.job, &scan);
+	int err = figures_scan(s->c, &scan);
 
 	if (err)
 		return err;
@@ -90,7 +91,7 @@ static int scan_region(struct process_pages *s, const struct address_space *spac
 		       const struct region *r)
 {
 	uint32_t flags = scan_flags(s, r->how);
-	uint64_t start = s->address ?: r->start, end;
+	uint64_t start = s->address ?: r->start, end, before = s->found.nr_pages;
 	int err = 0;
 
 	if (changes_known(space, r, start, &end))
@@ -99,6 +100,10 @@ static int scan_region(struct process_pages *s, const struct address_space *spac
 	s->address = end;
 	if (start < end)
 		err = scan(s, space->pid, flags, start, end, &s->found, &s->address);
+	if (!err)
+		err = figures_left_out(s->c, r, &(struct kcr_scan) {
+			.flags = flags, .pid = space->pid, .start = start, .end = s->address,
+		}, s->found.nr_pages - before);
 	if (err)
 		return err;
 	if (s->address < end)
@@ -182,6 +187,8 @@ static int sort(struct process_pages *s, pid_t pid)
 		else
 			add(&s->unread, run->address, run->nr_pages);
 	}
+	s->c->result->left_out.nr_zero += s->found.nr_pages - s->unread.nr_pages -
+					  s->unwritten.nr_pages;
 	return err;
 }
 
@@ -310,6 +317,7 @@ int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 	static const struct page_source_ops ops = { .next = next, .load = load, .send = send };
 	struct process_pages *pages;
 	struct context_page_sink sink;
+	uint64_t start = now_ns();
 	int err;
 
 	if (part == MEMORY_SHARED && !c->attempt.family)
@@ -329,6 +337,7 @@ int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 		.count = c->result->compression, .sieve = increment_sieve(c->increment),
 		.progress = progress, .progress_arg = c,
 	});
+	c->result->memory_ns += now_ns() - start;
 	free(pages);
 	return err;
 }

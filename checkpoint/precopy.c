@@ -82,6 +82,8 @@ int precopy_run(const struct checkpoint_options *options, struct precopy_store *
 		report_verbose("round %u: %llu pages, %.1f MB; the processes were stopped for %.1f ms",
 			       rounds, (unsigned long long)result->nr_pages,
 			       (double)result->bytes / 1e6, (double)result->stopped_ns / 1e6);
+		if (options->round)
+			options->round(options->round_arg, rounds, result);
 		enough = rounds == options->precopy || is_enough(result, before);
 		before = result->nr_pages;
 	}

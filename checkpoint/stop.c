@@ -221,7 +221,7 @@ static int park(struct checkpoint *c, bool *parked, int *busy)
 	err = device_park(c->attempt.job, park_time(c), &park);
 	*parked = !err;
 	if (!err)
-		c->result->park_ns = park.elapsed_ns;
+		c->result->park_ns += park.elapsed_ns;
 	else
 		err = after_failure(c, err, busy);
 	if (err != -ESRCH)

@@ -158,6 +158,8 @@ int context_write_table(struct context_writer *w, const struct context_table *ta
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);
 uint64_t context_writer_bytes(const struct context_writer *w);
+/* Of these, what context_write_content() was given. */
+uint64_t context_writer_content(const struct context_writer *w);
 /* The file's random id. */
 uint64_t context_writer_id(const struct context_writer *w);
 

@@ -27,6 +27,7 @@ struct context_writer {
 	uint64_t position;		/* bytes so far, including a waiting tail */
 	uint64_t sections;
 	uint64_t pages;
+	uint64_t content;		/* bytes of files' contents */
 	bool in_memory;			/* between context_memory_begin and _end */
 	bool finished;
 	struct context_head file_head;	/* written with the first section */
@@ -266,6 +267,7 @@ int context_write_content(struct context_writer *w, uint32_t file_id, uint64_t o
 	add_meta(w, &p, &meta, sizeof(meta));
 	end_meta(w, &p, length);
 	add_data(w, &p, data);
+	w->content += length;
 	return write_parts(w, &p);
 }
 
@@ -399,6 +401,11 @@ int context_writer_finish(struct context_writer *w)
 uint64_t context_writer_bytes(const struct context_writer *w)
 {
 	return w->position;
+}
+
+uint64_t context_writer_content(const struct context_writer *w)
+{
+	return w->content;
 }
 
 uint64_t context_writer_id(const struct context_writer *w)

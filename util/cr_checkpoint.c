@@ -504,6 +504,9 @@ int main(int argc, char **argv)
 	progress_init(&progress, a.quiet, a.json);
 	a.checkpoint.progress = progress_update;
 	a.checkpoint.progress_arg = &progress;
+	a.checkpoint.figures = a.json;
+	a.checkpoint.round = a.json ? saved_round : NULL;
+	a.checkpoint.round_arg = &a.checkpoint;
 	a.checkpoint.begun = status_begun;
 	a.checkpoint.released = status_released;
 	if (mpi_job_checkpoint(&a.checkpoint, &a.job, a.json, &err))

@@ -46,3 +46,8 @@ void json_time(FILE *out, const char *name, uint64_t ns)
 {
 	fprintf(out, ",\"%s_ms\":%.3f", name, (double)ns / 1e6);
 }
+
+void json_rate(FILE *out, const char *name, uint64_t bytes, uint64_t ns)
+{
+	fprintf(out, ",\"%s_mb_s\":%.1f", name, ns ? (double)bytes / (double)ns * 1e3 : 0);
+}

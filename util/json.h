@@ -20,5 +20,7 @@ void json_text(FILE *out, const char *name, const char *text);
 void json_number(FILE *out, const char *name, uint64_t number);
 /* Nanoseconds, as "name_ms". */
 void json_time(FILE *out, const char *name, uint64_t ns);
+/* So many bytes in this time, as "name_mb_s"; 0: in no time. */
+void json_rate(FILE *out, const char *name, uint64_t bytes, uint64_t ns);
 
 #endif /* KCR_UTIL_JSON_H */

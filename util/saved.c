@@ -20,26 +20,67 @@ static void older(const struct checkpoint_result *r)
 	putchar(']');
 }
 
-static void counts(const struct checkpoint_result *r)
+static void pages(const struct checkpoint_result *r)
 {
-	compressed_json(stdout, r->compression, r->target_rate);
-	json_number(stdout, "processes", r->nr_processes);
-	json_number(stdout, "threads", r->nr_threads);
+	const struct checkpoint_left_out *out = &r->left_out;
+
+	json_number(stdout, "pages_scanned", r->nr_scanned);
 	json_number(stdout, "pages", r->nr_pages);
 	json_number(stdout, "pages_unchanged", r->nr_unchanged);
 	json_number(stdout, "pages_unwritten", r->nr_unwritten);
+	json_number(stdout, "pages_zero", out->nr_zero);
+	json_number(stdout, "pages_untouched", out->nr_untouched);
+	json_number(stdout, "pages_mapped", out->nr_mapped);
+	compressed_json(stdout, r->compression, r->target_rate);
+}
+
+static void counts(const struct checkpoint_result *r)
+{
+	json_number(stdout, "attempts", r->attempts);
+	json_number(stdout, "processes", r->nr_processes);
+	json_number(stdout, "threads", r->nr_threads);
+	json_number(stdout, "mappings", r->nr_mappings);
+	json_number(stdout, "files", r->nr_files);
+	json_number(stdout, "content_bytes", r->content_bytes);
+	pages(r);
 	json_number(stdout, "bytes", r->bytes);
 	printf(",\"id\":\"%016llx\"", (unsigned long long)r->id);
 }
 
+/* In the order of the phases; those that are parts of others come behind them. */
 static void times(const struct checkpoint_result *r)
 {
+	json_time(stdout, "check", r->check_ns);
+	json_time(stdout, "notify", r->notify_ns);
 	json_time(stdout, "park", r->park_ns);
 	json_time(stdout, "describe", r->describe_ns);
 	json_time(stdout, "snapshot", r->snapshot_ns);
 	json_time(stdout, "write", r->write_ns);
+	json_time(stdout, "content", r->content_ns);
+	json_time(stdout, "memory", r->memory_ns);
+	json_time(stdout, "scan", r->scan_ns);
+	json_time(stdout, "finish", r->finish_ns);
 	json_time(stdout, "commit", r->commit_ns);
+	json_time(stdout, "sync", r->sync_ns);
 	json_time(stdout, "stopped", r->stopped_ns);
+	json_time(stdout, "total", r->total_ns);
+}
+
+static void rates(const struct checkpoint_result *r)
+{
+	json_rate(stdout, "content", r->content_bytes, r->content_ns);
+	json_rate(stdout, "memory", r->nr_pages * CONTEXT_PAGE, r->memory_ns);
+	json_rate(stdout, "write", r->bytes, r->write_ns);
+	json_rate(stdout, "disk", r->bytes, r->write_ns + r->sync_ns);
+}
+
+static void figures(const struct checkpoint_result *r)
+{
+	older(r);
+	counts(r);
+	times(r);
+	rates(r);
+	json_end(stdout);
 }
 
 void saved_json(const struct checkpoint_options *o, const struct checkpoint_result *r)
@@ -52,10 +93,17 @@ void saved_json(const struct checkpoint_options *o, const struct checkpoint_resu
 		json_number(stdout, "rounds", r->nr_rounds);
 		json_number(stdout, "rounds_bytes", r->rounds_bytes);
 	}
-	older(r);
-	counts(r);
-	times(r);
-	json_end(stdout);
+	figures(r);
+}
+
+void saved_round(void *arg, unsigned int number, const struct checkpoint_result *r)
+{
+	const struct checkpoint_options *o = arg;
+
+	json_event(stdout, "round");
+	json_number(stdout, "target", o->target);
+	json_number(stdout, "round", number);
+	figures(r);
 }
 
 void saved_error(int err)

@@ -7,6 +7,8 @@
 
 /* --json: the line of a checkpoint that is done. */
 void saved_json(const struct checkpoint_options *o, const struct checkpoint_result *r);
+/* … and, as checkpoint_options.round, of a round of pre-copy; `arg`: the options. */
+void saved_round(void *arg, unsigned int number, const struct checkpoint_result *r);
 /* --verbose. */
 void saved_tell(const struct checkpoint_options *o, const struct checkpoint_result *r);
 /* --json: the line of one that has failed with this -errno. */
