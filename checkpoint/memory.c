@@ -270,14 +270,14 @@ static int send(struct page_source *source, const struct context_chunk *chunk, i
 			    chunk->nr_runs, sum);
 }
 
-static void progress(void *arg, uint64_t nr_pages)
+static void progress(void *arg, const struct context_chunk *chunk)
 {
 	const struct checkpoint_options *o;
 	struct checkpoint *c = arg;
 
 	o = c->options;
-	c->result->nr_pages += nr_pages;
-	c->attempt.written_bytes += nr_pages * CONTEXT_PAGE;
+	c->result->nr_pages += chunk->nr_pages;
+	c->attempt.written_bytes += chunk->nr_pages * CONTEXT_PAGE;
 	if (o->progress)
 		o->progress(o->progress_arg, c->attempt.written_bytes, c->expected_bytes);
 }

@@ -195,6 +195,7 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	} while (!tally.needed);
 	p->given += tally.needed;
 	p->direct = tally.needed + tally.superseded == chunk->nr_pages;
+	chunk->nr_needed = tally.needed;
 	chunk->nr_superseded = tally.superseded;
 	if (tally.needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW)
 		pick(p, chunk, tally.needed);

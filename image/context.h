@@ -100,6 +100,7 @@ struct context_chunk {
 	unsigned int member;		/* from a chain: the file's number in it */
 	bool unwritten;			/* the parent's pages: there are no data */
 	bool picked;			/* single pages of a section: not `sum`, but their hashes count */
+	uint64_t nr_needed;		/* from a file: of the pages, those that it has to give */
 	uint64_t nr_superseded;		/* of the pages: a later chunk replaces them */
 };
 

@@ -37,7 +37,7 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 				   "the context file is damaged: it has shared pages where none can be");
 	*chunk = (struct context_chunk) {
 		.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,
-		.nr_pages = item.nr_pages, .compression = item.compression,
+		.nr_pages = item.nr_pages, .nr_needed = item.nr_pages, .compression = item.compression,
 		.length = item.length, .position = item.position,
 	};
 	return 1;

@@ -110,8 +110,8 @@ struct pages_flow {
 	struct compression_count *count;	/* for ENCODE and RECODE: added to, by kind; or NULL */
 	/* Or NULL.  Chunks that go directly from a file to the module do not pass it. */
 	struct page_sieve *sieve;
-	/* Called after each chunk with its number of pages; or NULL. */
-	void (*progress)(void *arg, uint64_t nr_pages);
+	/* Called after each chunk of the source, as that has given it; or NULL. */
+	void (*progress)(void *arg, const struct context_chunk *chunk);
 	void *progress_arg;
 };
 

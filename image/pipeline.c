@@ -431,7 +431,7 @@ static int move_all(struct pipeline *p)
 		if (err)
 			return err;
 		if (flow->progress)
-			flow->progress(flow->progress_arg, chunk.nr_pages);
+			flow->progress(flow->progress_arg, &chunk);
 	}
 	return more ? more : store_all(p);
 }

@@ -59,6 +59,19 @@ static int fill(struct page_sink *sink, const struct context_chunk *chunk, int f
 	return err;
 }
 
+/* Where pages come from: a chunk of one file, of whose pages some may be taken. */
+static void account(void *arg, const struct context_chunk *chunk)
+{
+	struct restart_result *result = arg;
+	struct compression_count *kind = &result->compression[chunk->compression];
+
+	result->image[chunk->member].nr_pages += chunk->nr_needed;
+	result->image[chunk->member].bytes += chunk->length;
+	kind->chunks++;
+	kind->bytes += chunk->nr_needed * CONTEXT_PAGE;
+	kind->stored += chunk->length;
+}
+
 int memory_fill(struct rebuild *r, struct context_reader *reader,
 		const struct restart_options *options, struct restart_result *result)
 {
@@ -67,6 +80,7 @@ int memory_fill(struct rebuild *r, struct context_reader *reader,
 		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};
 
-	return chain_move(&(struct pages_flow){ .sink = &f.sink, .work = PAGES_DECODE }, reader,
-			  options->chain);
+	return chain_move(&(struct pages_flow) {
+		.sink = &f.sink, .work = PAGES_DECODE, .progress = account, .progress_arg = result,
+	}, reader, options->chain);
 }

@@ -130,7 +130,7 @@ static int undisturbed(int (*step)(struct rebuild *r), struct rebuild *r)
 
 /* Opens files and takes their contents; at its end the old clocks go on. */
 static int open_files(struct rebuild *r, struct context_reader *reader,
-		      const struct restart_options *options)
+		      const struct restart_options *options, struct restart_result *result)
 {
 	struct context_item item;
 	int err, more;
@@ -143,6 +143,7 @@ static int open_files(struct rebuild *r, struct context_reader *reader,
 		err = files_content(r, &item);
 		if (err)
 			return err;
+		result->content_bytes += item.length;
 	}
 	if (more < 0)
 		return more;
@@ -392,13 +393,31 @@ static int check_all(struct rebuild *r, enum restart_clocks clocks)
 	return err ? err : files_check(r);
 }
 
+/* What was read, once it was. */
+static void fill_in(const struct context *c, const struct context_reader *reader,
+		    struct restart_result *result)
+{
+	const Kcr__Preamble *p = c->preamble;
+	Kcr__Ancestor self = KCR__ANCESTOR__INIT;
+
+	context_reader_identity(reader, &self);
+	for (size_t i = 0; i < p->n_ancestor; i++)
+		result->image[i].id = p->ancestor[i]->id;
+	result->image[p->n_ancestor].id = self.id;
+	result->nr_images = p->n_ancestor + 1;
+	result->bytes = context_reader_bytes(reader);
+	result->nr_files = c->nr_files;
+	for (size_t i = 0; i < c->nr_processes; i++)
+		result->nr_mappings += c->process[i]->mm ? c->process[i]->mm->n_vma : 0;
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
-	uint64_t start = now_ns(), opened, made;
+	uint64_t start = now_ns(), opened, made, filled;
 	int *handle = NULL;
 	size_t leader = leader_index(r->context);
-	int err = open_files(r, reader, options);
+	int err = open_files(r, reader, options, result);
 
 	if (err)
 		return err;
@@ -415,6 +434,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	made = now_ns();
 	files_close(r);			/* from here on only the programs hold them */
 	err = memory_fill(r, reader, options, result);
+	filled = now_ns();
 	if (!err)
 		err = record_restart(r);
 	if (!err && needs_handles(r->context, options->signal))
@@ -434,7 +454,9 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return err;
 	result->open_ns = opened - start;
 	result->skeleton_ns = made - opened;
-	result->fill_ns = now_ns() - made;
+	result->fill_ns = filled - made;
+	result->resume_ns = now_ns() - filled;
+	fill_in(r->context, reader, result);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "image/chain.h"
+#include "image/compression.h"
 #include "image/context.h"
 
 struct redirect;
@@ -57,14 +58,31 @@ struct restart_options {
 	void *progress_arg;
 };
 
+/* What came out of one file of a chain. */
+struct restart_image {
+	uint64_t id;
+	uint64_t nr_pages;
+	uint64_t bytes;		/* read of the sections with these pages, as stored */
+};
+
 struct restart_result {
 	pid_t leader;		/* the checkpoint's target, or the first root of its tree */
 	size_t nr_processes;
 	size_t nr_threads;
+	uint64_t nr_mappings;
+	uint64_t nr_files;
+	uint64_t content_bytes;	/* of these */
 	uint64_t nr_pages;
+	uint64_t bytes;		/* of the context file; of the older ones: */
+	size_t nr_images;
+	struct restart_image image[CONTEXT_MAX_ANCESTORS + 1];	/* the oldest first */
+	struct compression_count compression[CONTEXT_COMPRESSIONS];	/* of the pages, by kind */
+	uint64_t load_ns;	/* description; set by the caller */
 	uint64_t open_ns;	/* files and their contents, memory that processes have in common */
 	uint64_t skeleton_ns;	/* processes, up to the last ENTER */
 	uint64_t fill_ns;	/* memory */
+	uint64_t resume_ns;	/* until they run, options.commit included */
+	uint64_t total_ns;	/* all that the caller has done; set by it */
 };
 
 /*

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "image/context.h"
+#include "proc/clock.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "restart/restart.h"
@@ -377,6 +378,7 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	struct join join;
 	struct pid_namespace own;
 	const char *name = a->file ?: "the descriptor given";
+	uint64_t start = now_ns(), loaded;
 	int err = context_reader_new(&reader, fd, name);
 
 	if (err)
@@ -398,8 +400,10 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 		options.own_pids = true;
 		options.commit = pid_namespace_commit;
 	}
+	loaded = now_ns();
 	if (!err)
 		err = restart_run(reader, context, &options, result);
+	result->load_ns = loaded - start;
 	chain_free(chain);
 	context_free(context);
 	context_reader_free(reader);
@@ -461,8 +465,9 @@ int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
 	struct restart_result result = {};
-	int code, err, fd;
 	char source[4096], *rank_file = NULL;
+	uint64_t start = now_ns();
+	int code, err, fd;
 
 	report_set_program("cr_restart");
 	err = mpi_job_restart(argc, argv, &rank_file);
@@ -494,6 +499,7 @@ int main(int argc, char **argv)
 	if (a.restart.check_only)
 		return 0;
 	restart_hold_running();
+	result.total_ns = now_ns() - start;
 	if (a.json)
 		restarted_json(&result);
 	if (status_is_open()) {

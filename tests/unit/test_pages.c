@@ -189,10 +189,10 @@ static const struct page_sink_ops storing_ops = { .store = store };
 
 static uint64_t seen_pages;
 
-static void count(void *arg, uint64_t nr_pages)
+static void count(void *arg, const struct context_chunk *chunk)
 {
 	assert_ptr_equal(arg, &seen_pages);
-	seen_pages += nr_pages;
+	seen_pages += chunk->nr_pages;
 }
 
 static struct compression_count counts[CONTEXT_COMPRESSIONS];
