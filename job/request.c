@@ -166,6 +166,7 @@ char *job_answer_format(const struct job_answer *answer)
 	cJSON_AddNumberToObject(json, "dump_ms", answer->dump_ms);
 	cJSON_AddNumberToObject(json, "commit_ms", answer->commit_ms);
 	cJSON_AddNumberToObject(json, "stopped_ms", answer->stopped_ms);
+	job_figures_write(&answer->figures, cJSON_AddObjectToObject(json, "figures"));
 	if (answer->committed)
 		cJSON_AddTrueToObject(json, "committed");
 	if (answer->warning[0])
@@ -199,6 +200,7 @@ int job_answer_parse(const char *line, struct job_answer *out)
 	out->commit_ms = get_number(json, "commit_ms", TIME_MAX);
 	out->stopped_ms = get_number(json, "stopped_ms", TIME_MAX);
 	out->committed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "committed"));
+	job_figures_read(&out->figures, cJSON_GetObjectItemCaseSensitive(json, "figures"));
 	get_warnings(json, out);
 	cJSON_Delete(json);
 	return 0;

@@ -7,7 +7,8 @@
  *	 "keep":1,"local":"/scratch","snapshot":true,"incremental":true,"parent":"/abs/old.kcr",
  *	 "arguments":["--compress=lz4","--incremental"]}
  *	{"code":0,"path":…,"ranks":4,"not_copied":0,"bytes":…,"gate_ms":…,"drain_ms":…,
- *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…,"warnings":["rank 3: …"]}
+ *	 "copy_ms":…,"dump_ms":…,"commit_ms":…,"stopped_ms":…,"figures":{"pages":…},
+ *	 "warnings":["rank 3: …"]}
  *	or  {"code":16,"message":"…"}
  * If there is a signal, which mpirun may not survive, an answer with "committed":true
  * comes first, as soon as the checkpoint is complete.
@@ -24,6 +25,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+
+#include "job/figures.h"
 
 #define JOB_LINE_MAX	65536		/* bytes of a request or an answer */
 #define JOB_MAX_ARGUMENTS 16
@@ -48,6 +51,7 @@ struct job_answer {
 	char *warning[JOB_MAX_WARNINGS];	/* "rank 3: …"; NULL after the last one */
 	char *path;
 	uint64_t bytes;
+	struct job_figures figures;
 	uint32_t ranks;
 	uint32_t not_copied;		/* ranks that stood still as no copy could be made */
 	double gate_ms, drain_ms, dump_ms, commit_ms;

@@ -151,6 +151,16 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 	return 0;
 }
 
+/* Times of single ranks: of each phase that of the rank in which it took longest. */
+static void print_slowest(const struct job_figures *f)
+{
+	fputs(",\"slowest\":{", stdout);
+	for (size_t i = JOB_FIGURES_COUNTS; i < JOB_FIGURES; i++)
+		printf("%s\"%s\":%.3f", i > JOB_FIGURES_COUNTS ? "," : "", job_figure_names[i],
+		       (double)f->number[i] / 1e3);
+	putchar('}');
+}
+
 static void print_answer(const struct job_answer *a, int target, bool json)
 {
 	if (a->not_copied)
@@ -171,6 +181,9 @@ static void print_answer(const struct job_answer *a, int target, bool json)
 	json_number(stdout, "ranks", a->ranks);
 	json_number(stdout, "not_copied", a->not_copied);
 	json_number(stdout, "bytes", a->bytes);
+	for (size_t i = 0; i < JOB_FIGURES_COUNTS; i++)
+		json_number(stdout, job_figure_names[i], a->figures.number[i]);
+	print_slowest(&a->figures);
 	printf(",\"gate_ms\":%.3f,\"drain_ms\":%.3f,\"copy_ms\":%.3f,\"dump_ms\":%.3f,"
 	       "\"commit_ms\":%.3f,\"stopped_ms\":%.3f", a->gate_ms, a->drain_ms, a->copy_ms,
 	       a->dump_ms, a->commit_ms, a->stopped_ms);

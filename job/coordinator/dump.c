@@ -219,10 +219,12 @@ static int outcome(struct dump *d, const char *line, char **message)
 	const cJSON *code = cJSON_GetObjectItemCaseSensitive(json, "code");
 	int err = -EIO;
 
-	if (is_event(json, "done"))
+	if (is_event(json, "done")) {
 		err = take_files(d, json);
-	else if (is_event(json, "error") && cJSON_IsNumber(code) && code->valueint > 0)
+		job_figures_read(&d->figures, json);
+	} else if (is_event(json, "error") && cJSON_IsNumber(code) && code->valueint > 0) {
 		err = -code->valueint;
+	}
 	if (err && text)
 		*message = strdup(text);
 	cJSON_Delete(json);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "job/coordinator/wire.h"
+#include "job/figures.h"
 
 enum dump_state {
 	DUMP_CHECKS,
@@ -34,6 +35,7 @@ struct dump {
 	bool copied;		/* false: the rank stood still until it was written */
 	struct wire_synced *file;	/* the complete one, and the older ones that it needs */
 	size_t nr_files;
+	struct job_figures figures;
 };
 
 /*
@@ -54,7 +56,7 @@ void dump_go_on(struct dump *d);
 #define DUMP_WARNINGS	2048	/* bytes: more are left out */
 
 /*
- * After its end: 0 with `file`, which is the caller's then, and its warnings in *text, each with
+ * After its end: 0 with `file`, which is the caller's then, `figures`, and its warnings in *text, each with
  * a newline (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else, and
  * collects the process.
  */

@@ -54,6 +54,7 @@ struct node {
 	char *argument[MAX_ARGUMENTS + 1];
 	struct saved *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
+	struct job_figures figures;	/* of these */
 	char **useless;			/* folders to remove once nothing is written any more */
 };
 

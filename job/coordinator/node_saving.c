@@ -116,6 +116,7 @@ void saving_ended(struct node *node, struct member *m)
 		node->saved[node->nr_saved++] = (struct saved){
 			m->rank, m->dump.file, m->dump.nr_files,
 		};
+		job_figures_add(&node->figures, &m->dump.figures);
 		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, text,
 			   text ? strlen(text) : 0);
 	}
@@ -168,6 +169,7 @@ static int take_order(struct node *node, const uint8_t *data, size_t length)
 	while (node->nr_saved)
 		free(node->saved[--node->nr_saved].file);
 	free(node->saved);
+	memset(&node->figures, 0, sizeof(node->figures));
 	node->order = length > sizeof(*node->order) ? malloc(length + 1) : NULL;
 	node->saved = calloc(node->nr_members + 1, sizeof(*node->saved));
 	if (!node->order || !node->saved)
@@ -237,6 +239,8 @@ void saving_sync(struct node *node)
 	if (!node->order)
 		return;
 	err = node->order->local && node->nr_saved ? local_sync(node->order->strings) : 0;
+	wire_queue(&node->root, WIRE_FIGURES, WIRE_ALL, node->id, &node->figures,
+		   sizeof(node->figures));
 	for (size_t i = 0; i < node->nr_saved; i++) {
 		const struct saved *s = &node->saved[i];
 

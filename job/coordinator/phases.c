@@ -286,6 +286,16 @@ void phases_node_failed(struct root *root, const struct root_node *n, const stru
 		failed(root, n->name, h, data);
 }
 
+void phases_figures(struct root *root, const struct wire_header *h, const uint8_t *data)
+{
+	struct job_figures told;
+
+	if (h->id != root->id || root->phase != PHASE_SYNC || h->length < sizeof(told))
+		return;
+	memcpy(&told, data, sizeof(told));
+	job_figures_add(&root->answer.figures, &told);
+}
+
 static void rank_failed(struct root *root, const struct root_rank *r, const struct wire_header *h,
 			const uint8_t *data)
 {

@@ -104,6 +104,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 		wire_queue(&n->wire, h->type, h->rank, h->id, NULL, 0);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
 		phases_node_failed(root, n, h, data);
+	} else if (h->type == WIRE_FIGURES) {
+		phases_figures(root, h, data);
 	} else if (!r || r->home != n) {
 		return;		/* the daemon also speaks for ranks that have ended */
 	} else if (h->type == WIRE_GONE) {

@@ -124,6 +124,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 /* A daemon cannot do its part (WIRE_FAILED, WIRE_ALL). */
 void phases_node_failed(struct root *root, const struct root_node *n, const struct wire_header *h,
 			const uint8_t *data);
+/* Figures of a daemon's ranks (WIRE_FIGURES). */
+void phases_figures(struct root *root, const struct wire_header *h, const uint8_t *data);
 /* The rank's connection is lost. */
 void phases_lost(struct root *root, struct root_rank *r);
 /* The daemon's connection is lost, and with it those of its ranks. */

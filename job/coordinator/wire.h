@@ -98,6 +98,7 @@ enum wire_type {
 	WIRE_WRITE,		/* root → daemon: all ranks are copied, and go on */
 	WIRE_LAUNCH,		/* of launch/, either way; id: the number of the node, WIRE_ALL */
 	WIRE_BEAT,		/* daemon → root, and back: nothing */
+	WIRE_FIGURES,		/* daemon → root, before SYNCED: struct job_figures of its ranks */
 };
 
 struct wire_header {

@@ -23,7 +23,10 @@
 
 #include "job/request.h"
 
-static const struct job_answer done = { .path = "/saved.kcr", .ranks = 4, .stopped_ms = 2 };
+static const struct job_answer done = {
+	.path = "/saved.kcr", .ranks = 4, .stopped_ms = 2,
+	.figures.number = { 4, [JOB_FIGURES_COUNTS - 1] = 1ull << 40, [JOB_FIGURES - 1] = 1234567 },
+};
 
 static void send_answer(int fd, struct job_answer answer, bool committed)
 {
@@ -64,6 +67,7 @@ static void without_signal(void **state)
 	(void)state;
 	assert_int_equal(ask(NULL, &done, &answer), 0);
 	assert_int_equal(answer.ranks, 4);
+	assert_memory_equal(&answer.figures, &done.figures, sizeof(done.figures));
 	job_answer_free(&answer);
 	assert_int_equal(ask(NULL, NULL, &answer), -ECONNRESET);
 }
