@@ -83,7 +83,7 @@ static int drop_zero(struct checkpoint *c, bool snapshot, struct family_chunk *c
 			.start = scan.next, .end = end, .count = WINDOW, .max_pages = WINDOW,
 			.runs = (uintptr_t)run,
 		};
-		err = device_scan(c->attempt.job, &scan);
+		err = figures_scan(c, &scan);
 		for (size_t i = 0; !err && i < scan.count; i++)
 			for (uint64_t k = 0; k < run[i].nr_pages; k++)
 				found[(run[i].address - chunk->base) / CONTEXT_PAGE + k] = true;

@@ -14,7 +14,6 @@
 
 #include "checkpoint/family_chunk.h"
 #include "checkpoint/internal.h"
-#include "device/device.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
@@ -236,7 +235,7 @@ static int find_used(struct window *w, size_t i)
 
 	w->used[i] = UINT64_MAX;
 	while (scan.start < r->end) {
-		int err = device_scan(w->c->attempt.job, &scan);
+		int err = figures_scan(w->c, &scan);
 
 		if (err)
 			return err;

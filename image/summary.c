@@ -19,22 +19,6 @@ static size_t process_index(const struct context *c, int32_t pid)
 	return i;
 }
 
-/* The mapping that contains `address`, which the reader has checked. */
-static size_t mapping_index(const Kcr__Mm *mm, uint64_t address)
-{
-	size_t low = 0, high = mm->n_vma - 1;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mm->vma[middle]->end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* ---- one section ----------------------------------------------------------------- */
 
 static void count_chunk(struct compression_count *n, const struct context_item *item)
@@ -44,16 +28,30 @@ static void count_chunk(struct compression_count *n, const struct context_item *
 	n[item->compression].stored += item->length;
 }
 
+/* kind: a compression, or SUMMARY_SHARED. */
 static void add_run(const Kcr__Mm *mm, struct summary_memory *m, const struct kcr_run *run,
-		    enum context_compression kind)
+		    unsigned int kind)
 {
 	uint64_t address = run->address, end = address + run->nr_pages * CONTEXT_PAGE;
 
-	for (size_t i = mapping_index(mm, address); address < end; i++) {
+	/* The reader has checked that there are mappings. */
+	for (size_t i = context_area(mm, address); address < end; i++) {
 		uint64_t to = mm->vma[i]->end < end ? mm->vma[i]->end : end;
 
 		m->mapping[i].pages[kind] += (to - address) / CONTEXT_PAGE;
 		address = to;
+	}
+}
+
+static void add_shared(const struct context *c, struct summary *s, const struct context_sharer *sharer)
+{
+	size_t process = process_index(c, sharer->pid);
+	struct summary_memory *m = &s->memory[process];
+
+	for (size_t i = 0; i < sharer->nr_runs; i++) {
+		add_run(c->process[process]->mm, m, &sharer->runs[i], SUMMARY_SHARED);
+		m->shared += sharer->runs[i].nr_pages;
+		s->shared += sharer->runs[i].nr_pages;
 	}
 }
 
@@ -78,7 +76,7 @@ static void add_table(const struct context *c, const Kcr__Mm *mm, struct summary
 
 	for (size_t i = 0; i < item->nr_runs; i++) {
 		const struct kcr_run *run = &item->runs[i];
-		size_t mapping = mapping_index(mm, run->address);
+		size_t mapping = context_area(mm, run->address);
 
 		for (uint64_t k = 0; k < run->nr_pages; k++, owner++) {
 			if (*owner >= c->preamble->n_ancestor)
@@ -103,6 +101,8 @@ static void add(struct summary *s, const struct context *c, const struct context
 		return;
 	}
 	process = process_index(c, item->pid);
+	for (size_t i = 0; i < item->nr_sharers; i++)
+		add_shared(c, s, &item->sharer[i]);
 	if (item->type == CONTEXT_MEMORY)
 		add_memory(c->process[process]->mm, s, &s->memory[process], item);
 	else

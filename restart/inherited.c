@@ -339,7 +339,17 @@ static int settle_all(struct inherited *in, const struct context *c)
 static void count(const struct context_item *item, const struct context *c,
 		  const struct restart_options *options, struct restart_result *result)
 {
+	struct compression_count *kind = &result->compression[item->compression];
+
 	result->nr_pages += item->nr_pages;
+	result->image[0].nr_pages += item->nr_pages;
+	result->image[0].bytes += item->length;
+	kind->chunks++;
+	kind->bytes += item->nr_pages * CONTEXT_PAGE;
+	kind->stored += item->length;
+	for (size_t i = 0; i < item->nr_sharers; i++)
+		for (size_t k = 0; k < item->sharer[i].nr_runs; k++)
+			result->nr_shared += item->sharer[i].runs[k].nr_pages;
 	if (options->progress)
 		options->progress(options->progress_arg, result->nr_pages * CONTEXT_PAGE,
 				  c->preamble->has_image_bytes_hint ?
