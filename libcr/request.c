@@ -130,29 +130,41 @@ static void name_tool(int fd)
 	bind(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
+/* Is our end of the socket not the one that we created? */
+static bool is_restarted(const struct cri_job *job)
+{
+	struct ucred peer = {};
+	socklen_t length = sizeof(peer);
+	struct stat st;
+
+	if (!getsockopt(job->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid != getpid())
+		return true;
+	return !fstat(job->fd, &st) && st.st_ino != job->inode;
+}
+
 /* Lets the tool begin.  0 or an errno. */
 static int greet(struct cri_job *job)
 {
-	struct stat st;
 	ssize_t got;
 
 	do
 		got = recv(job->fd, &job->tool, sizeof(job->tool), MSG_WAITALL);
 	while (got < 0 && errno == EINTR);
-	if (got != sizeof(job->tool))
-		return EAGAIN;		/* the second fork failed */
+	if (got != sizeof(job->tool))	/* the second fork failed, or this is a restart */
+		return is_restarted(job) ? CR_ERESTARTED : EAGAIN;
 	/* Yama lets only ancestors trace a process, and the one that it names. */
 	if (job->self)
 		prctl(PR_SET_PTRACER, job->tool);
-	fstat(job->fd, &st);
-	job->inode = st.st_ino;
-	return send(job->fd, "", 1, MSG_NOSIGNAL) == 1 ? 0 : EIO;
+	if (send(job->fd, "", 1, MSG_NOSIGNAL) == 1)
+		return 0;
+	return is_restarted(job) ? CR_ERESTARTED : EIO;
 }
 
 int cri_job_start(const char *tool, const char *const *arguments, int fd, bool restart,
 		  bool self)
 {
 	struct cri_job *job = calloc(1, sizeof(*job));
+	struct stat st;
 	int pair[2], err;
 
 	if (!job) {
@@ -169,6 +181,7 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 	job->restart = restart;
 	job->self = self;
 	job->fd = pair[0];
+	job->inode = fstat(job->fd, &st) ? 0 : st.st_ino;
 	err = cri_spawn(tool, arguments, fd, pair[1], restart ? &job->between : NULL);
 	close(pair[1]);
 	if (!err)
@@ -191,18 +204,6 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 }
 
 /* ---- reading ------------------------------------------------------------------------- */
-
-/* Is our end of the socket not the one that we created? */
-static bool is_restarted(const struct cri_job *job)
-{
-	struct ucred peer = {};
-	socklen_t length = sizeof(peer);
-	struct stat st;
-
-	if (!getsockopt(job->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid != getpid())
-		return true;
-	return !fstat(job->fd, &st) && st.st_ino != job->inode;
-}
 
 /* The tool has ended; `said`: it reported its result. */
 static void complete(struct cri_job *job, bool said)

@@ -30,7 +30,6 @@ int inet_diag_ask(struct file_table *t, struct inet_question *q, int flags)
 
 union answer { struct nlmsghdr head; char bytes[32768]; };
 
-
 static const struct nlmsghdr *ask_end(struct file_table *t, const uint8_t local[INET_END],
 				      const uint8_t remote[INET_END], uint32_t interface,
 				      uint8_t extensions, union answer *answer)
