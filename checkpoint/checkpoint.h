@@ -3,7 +3,8 @@
  * Checkpoint: from running processes to a complete context file.  The order
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
- * saves their pages (of an increment: increment.c, changes.c, origins.c),
+ * saves their pages (of an increment: increment.c, changes.c, origins.c; those that
+ * processes have in common: family.h), figures.c counts what is not saved,
  * destination.c puts the file in place.  precopy.h makes several in a row.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H

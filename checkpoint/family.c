@@ -149,9 +149,11 @@ static void drop_unshared(struct family_chunk *chunk)
 /* These pages of the address space need not be searched for. */
 static int note(struct address_space *space, const struct kcr_run *runs, size_t count)
 {
-	struct kcr_run *larger = reallocarray(space->shared, space->nr_shared + count,
-					      sizeof(*larger));
+	struct kcr_run *larger;
 
+	if (!count)
+		return 0;
+	larger = reallocarray(space->shared, space->nr_shared + count, sizeof(*larger));
 	if (!larger)
 		return -ENOMEM;
 	memcpy(larger + space->nr_shared, runs, count * sizeof(*runs));

@@ -89,36 +89,36 @@ static size_t count_overlapping(const struct place *p, size_t count)
 }
 
 /* Reads the entries of a place from page `first` of the window up to `last`; how many. */
-static size_t read_pagemap(const struct window *w, size_t i, size_t first, size_t last)
+static size_t read_pagemap(const struct window *w, size_t i, size_t first, size_t last,
+			   uint64_t *entry)
 {
 	const struct description *d = &w->c->attempt.description;
 	pid_t thread = scope_thread(&w->c->attempt.scope, d->space[w->place[i].space].pid);
-	uint64_t size = sizeof(w->entry[i][0]);
+	uint64_t size = sizeof(*entry);
 	int fd = proc_open(thread, "pagemap", O_RDONLY);
 	ssize_t got;
 
 	if (fd < 0)
 		return 0;
-	got = pread(fd, &w->entry[i][first], (last - first) * size,
+	got = pread(fd, &entry[first], (last - first) * size,
 		    (w->base / CONTEXT_PAGE + first) * size);
 	close(fd);
 	return got < 0 ? 0 : got / size;
 }
 
 /* The common pages of one place in the window; what can't be read is its own. */
-static void read_entries(struct window *w, size_t i)
+static void read_entries(struct window *w, size_t i, uint64_t entry[WINDOW])
 {
 	const struct region *r = w->place[i].region;
 	uint64_t from = r->start > w->base ? r->start : w->base, to = w->base + WINDOW_BYTES;
-	uint64_t *entry = w->entry[i];
 	size_t first, last;
 
-	memset(entry, 0, sizeof(w->entry[i]));
+	memset(entry, 0, WINDOW * sizeof(*entry));
 	to = r->end < to ? r->end : to;
 	if (from >= to)
 		return;
 	first = (from - w->base) / CONTEXT_PAGE;
-	last = first + read_pagemap(w, i, first, (to - w->base) / CONTEXT_PAGE);
+	last = first + read_pagemap(w, i, first, (to - w->base) / CONTEXT_PAGE, entry);
 	for (size_t k = first; k < WINDOW; k++) {
 		bool common = k < last && (entry[k] & (ENTRY_PRESENT | ENTRY_FILE | ENTRY_EXCLUSIVE)) ==
 					  ENTRY_PRESENT;
@@ -126,6 +126,20 @@ static void read_entries(struct window *w, size_t i)
 		entry[k] = common ? entry[k] & ENTRY_FRAME ?: 1 : 0;
 		w->certain &= entry[k] != 1;
 	}
+}
+
+/*
+ * Forgets pages that the kernel has moved while the entries of all places were read: another
+ * page may have been in their frames since.
+ */
+static void drop_moved(struct window *w, size_t i)
+{
+	uint64_t entry[WINDOW];
+
+	read_entries(w, i, entry);
+	for (size_t k = 0; k < WINDOW; k++)
+		if (w->entry[i][k] != entry[k])
+			w->entry[i][k] = 0;
 }
 
 /* Finds out who has page k in common with whom, in the largest group. */
@@ -213,7 +227,9 @@ static int find_in_window(struct family *f, struct window *w)
 
 	w->certain = true;
 	for (size_t i = 0; i < w->count; i++)
-		read_entries(w, i);
+		read_entries(w, i, w->entry[i]);
+	for (size_t i = 0; i < w->count; i++)
+		drop_moved(w, i);
 	for (size_t k = 0; k < WINDOW; k++)
 		group_page(w, k);
 	for (size_t i = 0; !err && i < w->count; i++)

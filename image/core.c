@@ -125,26 +125,10 @@ static int lay_out(struct core *core, size_t notes_length)
 	return 0;
 }
 
-/* The first area that ends beyond `address`. */
-static size_t find_area(const Kcr__Mm *mm, uint64_t address)
-{
-	size_t low = 0, high = mm->n_vma;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mm->vma[middle]->end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Writes memory to its place; it may span several areas. */
 static int put_memory(struct core *core, uint64_t address, const char *data, uint64_t length)
 {
-	size_t i = find_area(core->mm, address);
+	size_t i = context_area(core->mm, address);
 	int err = 0;
 
 	for (; length && i < core->mm->n_vma && !err; i++) {

@@ -56,8 +56,8 @@ int merge_write(struct context_reader *last, const struct context *context,
 	int err;
 
 	if (context_reader_features(last) & CONTEXT_HAS_SHARED)
-		return report_fail(-EOPNOTSUPP, "an image made with --dedup cannot be copied by this: "
-				   "it has pages that belong to several processes");
+		return report_fail(-EOPNOTSUPP, "an image made with --dedup cannot be merged: it "
+				   "has pages that belong to several processes");
 	for (size_t i = 0; i < context->nr_files; i++)
 		features |= context_file_needs(context->file[i]);
 	err = context_writer_new(&w, fd, features);

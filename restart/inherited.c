@@ -306,15 +306,17 @@ static int busy_ranges(const struct context *c, struct ranges *busy)
 static int park(struct pool *p, struct ranges *busy)
 {
 	uint64_t hole;
+	char *at;
 	int err = hole_find(busy, p->length + HUGE_BYTES, &hole);
 
 	if (err)
 		return err;
 	hole += (p->start - hole) & (HUGE_BYTES - 1);
-	p->at = mremap(p->at, p->length, p->length, MREMAP_MAYMOVE | MREMAP_FIXED,
-		       (void *)(uintptr_t)hole);
-	if (p->at == MAP_FAILED)
+	at = mremap(p->at, p->length, p->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    (void *)(uintptr_t)hole);
+	if (at == MAP_FAILED)
 		return report_errno(-errno, LABEL);
+	p->at = at;
 	return ranges_add(busy, (struct range){ .start = hole, .end = hole + p->length });
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The order of a restart: check whether this machine can run the programs, open
- * all files, restore their contents, read the memory that processes have in common,
- * create the processes, wait until every thread
- * has entered the module, fill their memory, and only then let them run.  Until
- * that last step closing the job undoes everything.
+ * all files, restore their contents, read the memory that processes have in common, create the
+ * processes, wait until every thread has entered the module, fill their memory, and only then
+ * let them run.  Until that last step closing the job undoes everything.
  */
 #include "restart/restart.h"
 

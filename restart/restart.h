@@ -2,7 +2,8 @@
 /*
  * Restart: from a loaded context file to running processes.  The order of
  * steps is in restart.c; skeleton.c creates the processes, process.c turns one
- * of them into the saved one, memory.c fills their memory.
+ * of them into the saved one, memory.c fills their memory, inherited.h that which they have
+ * in common.
  */
 #ifndef KCR_RESTART_RESTART_H
 #define KCR_RESTART_RESTART_H

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from holding import hold
 from samples import EMULATED, ROUNDS, median, record, samples, save
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -35,14 +36,6 @@ def run(*command, check=True):
     if check and child.returncode:
         sys.exit(f"{' '.join(command)}: exit {child.returncode}: {err.decode()}")
     return took, out.decode(), usage.ru_maxrss, child.returncode
-
-
-def hold(*arguments):
-    child = subprocess.Popen([f"{BENCH}/hold", *arguments], stdout=subprocess.PIPE,
-                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
-    child.stdout.readline()
-    return child
 
 
 def end(child):

@@ -14,21 +14,13 @@ import sys
 import tempfile
 import time
 
+from holding import hold
 from samples import ROUNDS, median, record, save
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
-BENCH = os.path.join(TOP, "build/tests/bench")
 MIB = os.environ.get("KCR_MIB", "200")
 COUNT = "8"
-
-
-def hold(*arguments):
-    child = subprocess.Popen([f"{BENCH}/hold", *arguments], stdout=subprocess.PIPE,
-                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
-    child.stdout.readline()
-    return child
 
 
 def resident(group):

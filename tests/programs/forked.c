@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * forked READY GO [MB]: processes that have memory in common since they were forked, and have
+ * forked READY GO [MB [strangers]]: processes that have memory in common since they were forked, and have
  * done to it what processes do: written, dropped, protected, shortened, grown and moved parts
  * of it.  Afterwards each finds its own, also when all others have written to theirs.
+ * strangers: a process and its child have nothing in common with each other, but each with
+ * an orphan that is not saved.
  */
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -151,9 +153,10 @@ static int child(unsigned int number)
 	return check_end();
 }
 
-static void fill(void)
+/* low: at an address below all others. */
+static void fill(bool low)
 {
-	area = mmap(NULL, (nr_pages + 16) * PAGE, PROT_READ | PROT_WRITE,
+	area = mmap(low ? (void *)0x20000000 : NULL, (nr_pages + 16) * PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	expected = calloc(nr_pages + 16, sizeof(*expected));
 	meeting = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -171,6 +174,50 @@ static void fill(void)
 	heap_value = 5;
 }
 
+/* Leaves a process that has all of the caller's memory, and no parent, until the end. */
+static void leave_orphan(void)
+{
+	pid_t pid = fork();
+
+	NEED(pid >= 0);
+	if (!pid) {
+		if (!fork()) {
+			setsid();
+			check_wait();
+		}
+		_exit(0);
+	}
+	NEED(waitpid(pid, NULL, 0) == pid);
+}
+
+static int live_beside_strangers(bool is_child)
+{
+	for (size_t i = 0; i < nr_pages; i++)
+		write_page(i, (is_child ? 500000 : 100000) + i);
+	leave_orphan();
+	__atomic_add_fetch(&meeting->ready, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&meeting->ready, __ATOMIC_SEQ_CST) < 2)
+		check_sleep_ms(5);
+	if (!is_child)
+		check_ready();
+	check_wait();
+	verify();
+	return check_end();
+}
+
+static int be_strangers(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	NEED(pid >= 0);
+	if (!pid)
+		return live_beside_strangers(true);
+	live_beside_strangers(false);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return check_end();
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pid[CHILDREN];
@@ -178,7 +225,9 @@ int main(int argc, char **argv)
 
 	check_begin(argc, argv);
 	nr_pages = (argc > 3 ? strtoul(argv[3], NULL, 0) : 8) * 256;
-	fill();
+	fill(argc > 4);
+	if (argc > 4)
+		return be_strangers();
 	for (unsigned int i = 0; i < CHILDREN; i++) {
 		pid[i] = fork();
 		NEED(pid[i] >= 0);
