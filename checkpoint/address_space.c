@@ -162,7 +162,8 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 				.start = start, .end = from, .how = how,
 				.anonymous = !v->path && how == SAVE_TOUCHED,
 				.origin = v->offset + (start - v->start),
-				.common = how == SAVE_TOUCHED && context_may_share(v->flags),
+				.common = how == SAVE_TOUCHED &&
+					  context_may_share(v->flags, v->end - v->start),
 				.kind = v->flags & CONTEXT_SHARING_KIND,
 				.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
 			};

@@ -19,6 +19,7 @@
 
 #define MAX_GROUPS	8	/* of one page that are told apart */
 #define MAX_PLACES	8192	/* that overlap; each needs 10 KiB */
+#define MAX_BYTES	(1ull << 40)	/* of all places together: a restart has them twice */
 
 /* Entries of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. */
 #define ENTRY_PRESENT	(1ull << 63)
@@ -75,8 +76,8 @@ static struct place *find_places(const struct description *d, size_t *count)
 	return all;
 }
 
-/* How many from here on are of one kind and overlap? */
-static size_t count_overlapping(const struct place *p, size_t count)
+/* How many from here on are of one kind and overlap?  *length: of all together. */
+static size_t count_overlapping(const struct place *p, size_t count, uint64_t *length)
 {
 	uint64_t end = p->region->end;
 	size_t n = 1;
@@ -85,6 +86,7 @@ static size_t count_overlapping(const struct place *p, size_t count)
 		end = p[n].region->end > end ? p[n].region->end : end;
 		n++;
 	}
+	*length = end - p->region->start;
 	return n;
 }
 
@@ -310,6 +312,7 @@ int family_find(struct checkpoint *c)
 	const struct description *d = &c->attempt.description;
 	struct family *f;
 	struct place *all;
+	uint64_t length, left = MAX_BYTES;
 	size_t count, n;
 	int err = 0;
 
@@ -320,9 +323,11 @@ int family_find(struct checkpoint *c)
 	if (!f || !all)
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < count; i += n) {
-		n = count_overlapping(&all[i], count - i);
-		if (n > 1 && n <= MAX_PLACES)
-			err = find_among(f, c, &all[i], n);
+		n = count_overlapping(&all[i], count - i, &length);
+		if (n == 1 || n > MAX_PLACES || length > left)
+			continue;
+		left -= length;
+		err = find_among(f, c, &all[i], n);
 	}
 	free(all);
 	if (!err && f->nr_chunks) {

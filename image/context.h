@@ -270,10 +270,10 @@ const Kcr__Process *context_process(const struct context *c, int32_t pid);
 /* Index of the mapping that contains the address; SIZE_MAX: none. */
 size_t context_area(const Kcr__Mm *mm, uint64_t address);
 /*
- * May pages of such a mapping (KCR_VMA_*, without a file) be those of another process, too,
+ * May pages of such a mapping (KCR_VMA_*, bytes; without a file) be those of another process, too,
  * which has one of the same kind (CONTEXT_SHARING_KIND) at that address?
  */
-bool context_may_share(uint64_t vma_flags);
+bool context_may_share(uint64_t vma_flags, uint64_t length);
 #define CONTEXT_SHARING_KIND	KCR_VMA_NORESERVE	/* cannot be changed later */
 const Kcr__File *context_file(const struct context *c, uint32_t id);
 

@@ -20,12 +20,14 @@
 			 KCR_VMA_VDSO | KCR_VMA_VVAR | KCR_VMA_SPECIAL | KCR_VMA_SYSV | \
 			 KCR_VMA_SHMEM | KCR_VMA_SEALED | KCR_VMA_DROPPABLE)
 
-/* What has neither protection nor MAP_NORESERVE does not count as memory. */
-#define COUNTED		(KCR_VMA_READ | KCR_VMA_WRITE | KCR_VMA_NORESERVE)
+/* Without protection it is address space, not memory. */
+#define MEMORY		(KCR_VMA_READ | KCR_VMA_WRITE)
+/* A restart has all of it twice for a while; there are terabytes of shadow memory. */
+#define MOST_SHARING	(64ull << 30)
 
-bool context_may_share(uint64_t vma_flags)
+bool context_may_share(uint64_t vma_flags, uint64_t length)
 {
-	return !(vma_flags & NOT_SHARING) && (vma_flags & COUNTED);
+	return !(vma_flags & NOT_SHARING) && (vma_flags & MEMORY) && length <= MOST_SHARING;
 }
 
 /* ---- validation -------------------------------------------------------------------- */
@@ -40,7 +42,8 @@ static uint64_t kind_at(const Kcr__Mm *mm, const struct kcr_run *run)
 	for (size_t i = context_area(mm, at); at < end; i++) {
 		const Kcr__Vma *vma = i < mm->n_vma ? mm->vma[i] : NULL;
 
-		if (!vma || vma->start > at || vma->file_id || !context_may_share(vma->flags) ||
+		if (!vma || vma->start > at || vma->file_id ||
+		    !context_may_share(vma->flags, vma->end - vma->start) ||
 		    (kind != NO_KIND && kind != (vma->flags & CONTEXT_SHARING_KIND)))
 			return NO_KIND;
 		kind = vma->flags & CONTEXT_SHARING_KIND;

@@ -110,7 +110,7 @@ static bool settle(struct run_list *list)
 
 static bool may_share(const Kcr__Vma *vma)
 {
-	return !vma->file_id && context_may_share(vma->flags);
+	return !vma->file_id && context_may_share(vma->flags, vma->end - vma->start);
 }
 
 static uint64_t kind_of(const Kcr__Vma *vma)

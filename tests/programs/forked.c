@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * forked READY GO [MB [strangers]]: processes that have memory in common since they were forked, and have
+ * forked READY GO [MB [shadow | strangers]]: processes that have memory in common since they were forked, and have
  * done to it what processes do: written, dropped, protected, shortened, grown and moved parts
  * of it.  Afterwards each finds its own, also when all others have written to theirs.
+ * shadow: among it is very much address space, of which few pages are used.
  * strangers: a process and its child have nothing in common with each other, but each with
  * an orphan that is not saved.
  */
@@ -13,6 +14,8 @@
 
 #define PAGE		4096u
 #define CHILDREN	5
+#define SHADOWS		4
+#define SHADOW		(12ull << 40)		/* bytes of each */
 #define PROCESSES	(CHILDREN + 2)		/* the parent, and a child's child */
 
 /* Shared by all. */
@@ -24,6 +27,7 @@ static size_t nr_pages;			/* of the area, at first */
 static char *area;
 static size_t length;			/* in pages, now */
 static uint32_t *expected;		/* of each page: its value; 0: zero */
+static char *shadow[SHADOWS];		/* much address space, few pages: as AddressSanitizer's */
 static char *heap;			/* by brk */
 static uint32_t heap_value;
 
@@ -101,6 +105,8 @@ static void verify(void)
 			break;
 		}
 	CHECK(holds(heap, heap_value));
+	for (size_t i = 0; i < SHADOWS && shadow[i]; i++)
+		CHECK(holds(shadow[i], 6 + i) && holds(shadow[i] + SHADOW - PAGE, 60 + i));
 }
 
 static void meet(int *count)
@@ -151,6 +157,20 @@ static int child(unsigned int number)
 	if (pid)
 		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	return check_end();
+}
+
+static void fill_shadow(void)
+{
+	for (size_t i = 0; i < SHADOWS; i++) {
+		/* Not next to each other, or they would be one. */
+		char *at = mmap(NULL, SHADOW + PAGE, PROT_NONE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		NEED(at != MAP_FAILED && !mprotect(at, SHADOW, PROT_READ | PROT_WRITE));
+		shadow[i] = at;
+		put(at, 6 + i);
+		put(at + SHADOW - PAGE, 60 + i);
+	}
 }
 
 /* low: at an address below all others. */
@@ -220,14 +240,18 @@ static int be_strangers(void)
 
 int main(int argc, char **argv)
 {
+	const char *what = argc > 4 ? argv[4] : "";
+	bool strangers = !strcmp(what, "strangers");
 	pid_t pid[CHILDREN];
 	int status;
 
 	check_begin(argc, argv);
 	nr_pages = (argc > 3 ? strtoul(argv[3], NULL, 0) : 8) * 256;
-	fill(argc > 4);
-	if (argc > 4)
+	fill(strangers);
+	if (strangers)
 		return be_strangers();
+	if (!strcmp(what, "shadow"))
+		fill_shadow();
 	for (unsigned int i = 0; i < CHILDREN; i++) {
 		pid[i] = fork();
 		NEED(pid[i] >= 0);
