@@ -170,8 +170,12 @@ static int make(size_t i)
 		return report_fail(-EBUSY, "process ID %d is that of %s: use --no-restore-pid, or "
 				   "start cr_restart differently (bwrap: --as-pid-1)", p->pid,
 				   p->pid == 1 ? "init" : "cr_restart itself");
+	if (pid == -EEXIST && kill(p->pid, 0) && errno == ESRCH)
+		return report_fail(-EBUSY, "process ID %d is in use as that of a process group or "
+				   "session: end its processes (pgrep -g %d; pgrep -s %d), or use "
+				   "--no-restore-pid", p->pid, p->pid, p->pid);
 	if (pid == -EEXIST)
-		return report_fail(-EBUSY, "process number %d is in use: end that process, "
+		return report_fail(-EBUSY, "process ID %d is in use: end that process, "
 				   "or use --no-restore-pid", p->pid);
 	if (pid < 0)
 		return not_made(pid, p->pid, "cannot make it");
