@@ -160,10 +160,18 @@ kill_tree() {
 	wait "$1" 2> /dev/null
 	# shellcheck disable=SC2086
 	wait_until all_gone $all
-	# Processes forked meanwhile are in its group, and keep the group's ID in use.
+	# Processes forked meanwhile are in their groups, and keep the groups' IDs in use.
 	for ((tries = 0; tries < 40; tries++)); do
-		kill -0 -- "-$1" 2> /dev/null || break
+		# shellcheck disable=SC2086
+		no_groups $all && break
 		nap
+	done
+}
+
+no_groups() {
+	local each
+	for each in "$@"; do
+		! kill -0 -- "-$each" 2> /dev/null || return 1
 	done
 }
 
