@@ -18,7 +18,11 @@
 
 /* For the process after this one: how many failures there were; nodes. */
 static const char used_variable[] = "KCR_MPI_RECOVERIES", lost_variable[] = "KCR_MPI_LOST",
-		  suspects_variable[] = "KCR_MPI_SUSPECTS";
+		  suspects_variable[] = "KCR_MPI_SUSPECTS",
+		  unstarted_variable[] = "KCR_MPI_UNSTARTED";
+
+#define RETRIES		2	/* of a start that has failed, and for a reason that is not known */
+#define RETRY_PAUSE_S	3
 
 /* The launcher and the ranks do not get it. */
 static char *take_variable(const char *name)
@@ -30,14 +34,21 @@ static char *take_variable(const char *name)
 	return copy;
 }
 
+static unsigned int take_number(const char *name)
+{
+	char *text = take_variable(name);
+	unsigned int number = text ? strtoul(text, NULL, 10) : 0;
+
+	free(text);
+	return number;
+}
+
 void recovery_init(struct recovery *r, unsigned int most, bool from_start)
 {
-	char *used = take_variable(used_variable);
-
-	*r = (struct recovery){ .used = used ? strtoul(used, NULL, 10) : 0, .most = most,
+	*r = (struct recovery){ .used = take_number(used_variable), .most = most,
 				.from_start = from_start, .lost = take_variable(lost_variable),
-				.suspects = take_variable(suspects_variable) };
-	free(used);
+				.suspects = take_variable(suspects_variable),
+				.unstarted = take_number(unstarted_variable) };
 }
 
 static void add_name(char **list, const char *name)
@@ -66,6 +77,12 @@ bool recovery_avoid_suspects(struct recovery *r)
 	free(r->suspects);
 	r->suspects = NULL;
 	return true;
+}
+
+bool recovery_retry(struct recovery *r)
+{
+	r->retries = r->unstarted < RETRIES;
+	return r->retries;
 }
 
 const char *recovery_snapshot(const struct recovery *r)
@@ -106,7 +123,8 @@ bool recovery_begin(struct recovery *r, const char *text)
 
 static bool is_ours(const char *assignment)
 {
-	static const char *const names[] = { used_variable, lost_variable, suspects_variable };
+	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
+					     unstarted_variable };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
@@ -134,10 +152,11 @@ static int add_variable(char ***out, const char *name, const char *value)
 /* That which this process was started with: what was added is for the launcher it had. */
 static char **environment_for(const struct recovery *r)
 {
-	char **given = proc_environment(getpid()), **out = NULL, used[16];
+	char **given = proc_environment(getpid()), **out = NULL, used[16], unstarted[16];
 	int err = given ? 0 : -ENOMEM;
 
 	snprintf(used, sizeof(used), "%u", r->used + 1);
+	snprintf(unstarted, sizeof(unstarted), "%u", r->unstarted + 1);
 	for (size_t i = 0; !err && given[i]; i++)
 		if (!is_ours(given[i]))
 			err = strings_add(&out, given[i]);
@@ -147,6 +166,8 @@ static char **environment_for(const struct recovery *r)
 		err = add_variable(&out, lost_variable, r->lost);
 	if (!err)
 		err = add_variable(&out, suspects_variable, r->suspects);
+	if (!err && r->retries)
+		err = add_variable(&out, unstarted_variable, unstarted);
 	free(given);
 	if (!err)
 		return out;
@@ -162,6 +183,8 @@ int recovery_go(const struct recovery *r, char *const *arguments)
 
 	if (!path || !environment)
 		return report_fail(-ENOMEM, "no memory");
+	if (r->retries)
+		sleep(RETRY_PAUSE_S);
 	launcher_release_signals();
 	execve(path, r->snapshot ? restart : arguments, environment);
 	return report_errno(-errno, "cannot start %s", path);

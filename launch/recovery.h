@@ -16,6 +16,8 @@ struct recovery {
 	char *snapshot;			/* made by this process; NULL: none yet */
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */
+	unsigned int unstarted;		/* starts in a row that have failed before this one */
+	bool retries;			/* this one has failed, too, and is tried again */
 	bool due;			/* to be done once all ranks have ended */
 };
 
@@ -25,6 +27,8 @@ void recovery_init(struct recovery *r, unsigned int most, bool from_start);
 void recovery_node_gone(struct recovery *r, const char *name, bool silent);
 /* The ranks could not be started: are the suspects lost, and there were some? */
 bool recovery_avoid_suspects(struct recovery *r);
+/* Likewise: is it to be tried again as it is?  What has failed may have been a node, or its network. */
+bool recovery_retry(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
 const char *recovery_snapshot(const struct recovery *r);
 /* There is a new snapshot. */

@@ -142,10 +142,13 @@ static void go_on_alone(struct watch *w, const char *part)
 static bool start_failed(struct watch *w)
 {
 	const char *snapshot = recovery_snapshot(w->recovery);
+	char text[80];
 
-	if (recovery_avoid_suspects(w->recovery) &&
-	    recover(w, "not all ranks could be started where they had been"))
-		return true;
+	if (recovery_avoid_suspects(w->recovery))
+		return recover(w, "not all ranks could be started where they had been");
+	snprintf(text, sizeof(text), "%s could not start the ranks", w->launcher.name);
+	if (recovery_retry(w->recovery))
+		return recover(w, text);
 	fprintf(stderr, "KCR: %s could not start the ranks again, and the job ends%s%s\n",
 		w->launcher.name, snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
 	return false;
