@@ -4,6 +4,7 @@
 # are nodes as in tests/mpi/nodes.sh; the first case starts it.  All jobs are those of an
 # ordinary user, where Yama lets processes look at their descendants only.
 export KCR_CLUSTER=/run/kcr-slurm
+export HWLOC_PLUGINS_PATH=/nonexistent	# OpenCL's and X11's, which take time to load
 if [ -z "${KCR_NODES:-}" ]; then
 	[ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/slurmd ] && [ -x /usr/sbin/munged ] ||
 		{ echo "# SKIP there is no Slurm here"; exit 4; }
