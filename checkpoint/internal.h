@@ -75,6 +75,7 @@ struct attempt {
 	struct context_writer *writer;
 	struct family *family;		/* pages that processes have in common; NULL: none */
 	struct chooser *chooser;	/* of adaptive compression; NULL: it is not wanted */
+	struct writeback *writeback;	/* while memory is written; NULL: nothing waits for the disk */
 	bool snapshot;			/* memory is read from copies */
 	bool announced;			/* the caller was told that the processes run again */
 	uint64_t written_bytes;		/* of memory, for progress */

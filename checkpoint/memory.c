@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "image/chooser.h"
 #include "image/pages.h"
+#include "image/writeback.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
@@ -278,6 +279,7 @@ static void progress(void *arg, const struct context_chunk *chunk)
 	o = c->options;
 	c->result->nr_pages += chunk->nr_pages;
 	c->attempt.written_bytes += chunk->nr_pages * CONTEXT_PAGE;
+	writeback_note(c->attempt.writeback);
 	if (o->progress)
 		o->progress(o->progress_arg, c->attempt.written_bytes, c->expected_bytes);
 }
@@ -302,14 +304,17 @@ double memory_target_rate(const struct checkpoint *c)
 
 /*
  * While the processes stand still and are to go on, only the page cache keeps them waiting;
- * else, the disk is waited for in the end.
+ * else, the disk is waited for in the end, and begins at once.
  */
-static void pace(const struct checkpoint *c, bool snapshot)
+static void pace(struct checkpoint *c, bool snapshot)
 {
 	const struct checkpoint_options *o = c->options;
+	bool waits = o->sync && (snapshot || o->signal);
 
 	if (c->attempt.chooser)
-		rate_pace(chooser_rate(c->attempt.chooser), o->sync && (snapshot || o->signal));
+		rate_pace(chooser_rate(c->attempt.chooser), waits);
+	else if (waits)
+		c->attempt.writeback = writeback_begin(context_writer_fd(c->attempt.writer));
 }
 
 int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
@@ -337,6 +342,8 @@ int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 		.count = c->result->compression, .sieve = increment_sieve(c->increment),
 		.progress = progress, .progress_arg = c,
 	});
+	writeback_end(c->attempt.writeback);
+	c->attempt.writeback = NULL;
 	c->result->memory_ns += now_ns() - start;
 	free(pages);
 	return err;
