@@ -17,13 +17,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "image/chooser.h"
 #include "image/slot.h"
 #include "proc/clock.h"
+#include "proc/thread.h"
 #include "report/report.h"
 
 #define MAX_WORKERS	4
@@ -131,15 +131,9 @@ unsigned int pages_processors(void)
 /* As many as can be had: without any, the caller's thread does the work. */
 static void start_threads(struct pipeline *p)
 {
-	sigset_t all, old;
-
-	/* Signals go to the main thread, whose handlers clean up. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (p->nr_workers < p->nr_slots - 1 &&
-	       !pthread_create(&p->worker[p->nr_workers], NULL, work, p))
+	       !thread_start(&p->worker[p->nr_workers], work, p))
 		p->nr_workers++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static int start_workers(struct pipeline *p)

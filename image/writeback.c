@@ -4,11 +4,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "proc/thread.h"
 
 #define WINDOW_BYTES	(8 << 20)	/* at a time: an end waits for no more */
 
@@ -48,17 +49,11 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Signals go to the main thread, whose handlers clean up. */
-static int start(struct writeback *w)
+static void release(struct writeback *w)
 {
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, NULL, work, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err;
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
 }
 
 struct writeback *writeback_begin(int fd)
@@ -76,9 +71,9 @@ struct writeback *writeback_begin(int fd)
 	w->begun = w->written = position;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
-	if (!start(w))
+	if (!thread_start(&w->thread, work, w))
 		return w;
-	free(w);
+	release(w);
 	return NULL;
 }
 
@@ -104,7 +99,5 @@ void writeback_end(struct writeback *w)
 	pthread_cond_signal(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
-	pthread_cond_destroy(&w->changed);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
+	release(w);
 }

@@ -5,7 +5,9 @@
  * meanwhile.
  *
  * A thread of its own does so: starting to write waits while the disk has all the requests
- * that it can take.  It waits for no byte to be written, and an error is left to fsync(2).
+ * that it can take.  It waits for no byte to be written, and an error is left to fsync(2).  With
+ * adaptive compression rate.h sends bytes to the disk instead: that has to know its rate, and so
+ * waits.
  */
 #ifndef KCR_IMAGE_WRITEBACK_H
 #define KCR_IMAGE_WRITEBACK_H

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "image/shadow.h"
+#include "proc/thread.h"
 #include "report/report.h"
 
 /* 0 when the image is complete. */
@@ -43,18 +43,6 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int start_thread(struct feed *f)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&f->thread, NULL, run, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err;
-}
-
 int feed_start(struct feed *f, const struct link *w, int file)
 {
 	int err;
@@ -66,7 +54,7 @@ int feed_start(struct feed *f, const struct link *w, int file)
 		err = -errno;
 	if (!err) {
 		fcntl(f->pipe[1], F_SETPIPE_SZ, LINK_DATA_MAX);	/* less will do */
-		err = start_thread(f);
+		err = thread_start(&f->thread, run, f);
 		f->running = !err;
 		if (err) {
 			close(f->pipe[0]);

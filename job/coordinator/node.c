@@ -12,8 +12,6 @@
 #include <inttypes.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +26,7 @@
 #include "job/coordinator/node_internal.h"
 #include "job/request.h"
 #include "proc/clock.h"
+#include "proc/thread.h"
 
 #define CONNECT_SECONDS	5
 #define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
@@ -35,21 +34,6 @@
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
 #define BEATS		4		/* in the time after which a silent root is given up */
 #define RETRY_MS	250		/* until TCP sends again what was not acknowledged, and counts */
-
-int thread_start(void *(*function)(void *), void *argument)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, function, argument);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
-}
 
 /* ---- messages ---------------------------------------------------------------------- */
 
@@ -520,7 +504,7 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	if (silence_s < WIRE_SILENCE_S)
 		begin_beats(node, silence_s);
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-	err = thread_start(node_thread, node);
+	err = thread_start(NULL, node_thread, node);
 	if (err) {
 		wire_close(&node->root);
 		close(node->listener);

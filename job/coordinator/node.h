@@ -20,7 +20,4 @@
 int node_start(const char *root, const char *secret, const char *host, unsigned int silence_s,
 	       char *name, int *launch);
 
-/* Creates a detached thread with all signals blocked: 0 or -errno. */
-int thread_start(void *(*function)(void *), void *argument);
-
 #endif /* JOB_NODE_H */

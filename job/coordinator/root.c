@@ -14,6 +14,7 @@
 #include "job/coordinator/greeting.h"
 #include "job/coordinator/node.h"
 #include "job/coordinator/root_internal.h"
+#include "proc/thread.h"
 
 #define RANKS_MAX	(1u << 22)
 
@@ -319,7 +320,7 @@ static int start(struct root *root, char *address, size_t room)
 	if (!err)
 		err = open_launch(root);
 	if (!err)
-		err = thread_start(root_thread, root);
+		err = thread_start(NULL, root_thread, root);
 	if (err) {
 		close_launch(root);
 		strangers_close();

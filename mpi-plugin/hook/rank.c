@@ -23,6 +23,7 @@
 
 #include "mpi-plugin/btl/btl_cr_control.h"
 #include "job/coordinator/wire.h"
+#include "proc/thread.h"
 
 #define GATE_PATIENCE_MS	10000
 #define DRAIN_PATIENCE_MS	30000	/* for one peer */
@@ -410,21 +411,6 @@ static void *rank_thread(void *unused)
 
 /* ---- MPI_Init, MPI_Finalize ----------------------------------------------------------- */
 
-static int start_thread(void)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, rank_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
-}
-
 int rank_begin(uint32_t rank, uint32_t size)
 {
 	const char *name = getenv(WIRE_DAEMON_VARIABLE);
@@ -445,7 +431,7 @@ int rank_begin(uint32_t rank, uint32_t size)
 	if (!err)
 		err = say_hello(&l, NULL, 0);
 	if (!err)
-		err = start_thread();
+		err = thread_start(NULL, rank_thread, NULL);
 	if (err && self.fd >= 0) {
 		close(self.fd);
 		self.fd = -1;
