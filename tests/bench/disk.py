@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Checkpoints to a disk that is slower than memory: a program of 256 MiB (KCR_MIB=), saved as
-ever, with --snapshot and with --stop, beside what the disk alone needs for the bytes of the image (dd with
-O_DIRECT), in turn.
+ever, with --snapshot and with --stop, beside what the disk alone needs for the bytes of the
+image (dd with O_DIRECT), in turn.
 
     tests/bench/disk.py DEVICE [FOLDER]
 
