@@ -69,7 +69,8 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent)
 		add_name(list, name);
 }
 
-bool recovery_avoid_suspects(struct recovery *r)
+/* Those that have failed, and answer, are lost from now on.  Were there any? */
+static bool avoid_suspects(struct recovery *r)
 {
 	if (!r->suspects)
 		return false;
@@ -77,12 +78,6 @@ bool recovery_avoid_suspects(struct recovery *r)
 	free(r->suspects);
 	r->suspects = NULL;
 	return true;
-}
-
-bool recovery_retry(struct recovery *r)
-{
-	r->retries = r->unstarted < RETRIES;
-	return r->retries;
 }
 
 const char *recovery_snapshot(const struct recovery *r)
@@ -98,6 +93,22 @@ void recovery_saved(struct recovery *r, const char *path)
 		return;			/* the older one will do */
 	free(r->snapshot);
 	r->snapshot = copy;
+}
+
+bool recovery_starts_again(struct recovery *r, const char *launcher, char *text, size_t size)
+{
+	const char *snapshot = recovery_snapshot(r);
+
+	if (avoid_suspects(r)) {
+		snprintf(text, size, "not all ranks could be started where they had been");
+		return true;
+	}
+	snprintf(text, size, "%s could not start the ranks", launcher);
+	r->retries = r->unstarted < RETRIES;
+	if (!r->retries)
+		fprintf(stderr, "KCR: %s again, and the job ends%s%s\n", text,
+			snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
+	return r->retries;
 }
 
 bool recovery_begin(struct recovery *r, const char *text)

@@ -8,6 +8,7 @@
 #define LAUNCH_RECOVERY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct recovery {
 	unsigned int used, most;	/* failures; most 0: each ends the job */
@@ -25,10 +26,6 @@ struct recovery {
 void recovery_init(struct recovery *r, unsigned int most, bool from_start);
 /* A node, or the daemon there, has gone; `silent`: the node does not answer. */
 void recovery_node_gone(struct recovery *r, const char *name, bool silent);
-/* The ranks could not be started: are the suspects lost, and there were some? */
-bool recovery_avoid_suspects(struct recovery *r);
-/* Likewise: is it to be tried again as it is?  What has failed may have been a node, or its network. */
-bool recovery_retry(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
 const char *recovery_snapshot(const struct recovery *r);
 /* There is a new snapshot. */
@@ -38,6 +35,12 @@ void recovery_saved(struct recovery *r, const char *path);
  * job is to end.
  */
 bool recovery_begin(struct recovery *r, const char *text);
+/*
+ * `launcher` could not start the ranks: is that a failure, which `text` then names, to go back
+ * to the snapshot after?  Without the nodes that had failed before, or as it is, as what has failed may
+ * have been a node, or its network.  Else the user has been told.
+ */
+bool recovery_starts_again(struct recovery *r, const char *launcher, char *text, size_t size);
 /* Does it, in place of cr_mpirun with `arguments`.  -errno with a message (report.h). */
 int recovery_go(const struct recovery *r, char *const *arguments);
 void recovery_free(struct recovery *r);

@@ -45,6 +45,7 @@ struct watch {
 	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
+	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
 	unsigned int kills;		/* how often that was done */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
@@ -138,30 +139,26 @@ static void go_on_alone(struct watch *w, const char *part)
 	end_job(w);
 }
 
-/* After a recovery: is the job to be tried once more? */
-static bool start_failed(struct watch *w)
+/* Part of the launcher seems to have died; what ranks are to do then is known a moment later. */
+static void doubt(struct watch *w, const char *part)
 {
-	const char *snapshot = recovery_snapshot(w->recovery);
-	char text[80];
-
-	if (recovery_avoid_suspects(w->recovery))
-		return recover(w, "not all ranks could be started where they had been");
-	snprintf(text, sizeof(text), "%s could not start the ranks", w->launcher.name);
-	if (recovery_retry(w->recovery))
-		return recover(w, text);
-	fprintf(stderr, "KCR: %s could not start the ranks again, and the job ends%s%s\n",
-		w->launcher.name, snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
-	return false;
+	if (w->doubt_ns || w->alone)
+		return;
+	w->doubt_ns = now_ns() + DOUBT_NS;
+	w->doubted = part;
 }
 
 static void launcher_ended(struct watch *w)
 {
 	bool again = w->recovery->used && !w->ends && !w->fails && !ranks_all_started(&w->ranks);
+	char text[80];
 
 	tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
 		go_on_alone(w, "");
-	else if (again && w->launcher.status && start_failed(w))
+	else if (again && w->launcher.status &&
+		 recovery_starts_again(w->recovery, w->launcher.name, text, sizeof(text)) &&
+		 recover(w, text))
 		return;
 	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks) || w->asked))
 		w->kill_ns = now_ns() + late_ns(w);
@@ -206,10 +203,19 @@ static bool is_withheld(const struct watch *w, const struct rank *one)
 	       !w->ends;
 }
 
+/* By somebody else: mpirun kills none without SIGTERM before, but srun does. */
+static bool is_proxy_lost(const struct watch *w, int wanted)
+{
+	return !wanted && w->recovery->most && !w->launcher.by_slurm && !w->ranks.asking &&
+	       !w->ends && !w->fails && !w->kills;
+}
+
 static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted)
 {
 	if (w->alone || one->ended)
 		return;
+	if (is_proxy_lost(w, wanted))
+		doubt(w, "a cr_rank of ");
 	if (!one->asks || one->wants != wanted)
 		one->asked_ns = now_ns();
 	one->wants = wanted;
@@ -228,8 +234,7 @@ static void orphaned(struct watch *w, uint32_t node)
 		if (one->node == node && one->asks && !is_withheld(w, one))
 			return;
 	}
-	if (!w->doubt_ns && !w->alone)
-		w->doubt_ns = now_ns() + DOUBT_NS;
+	doubt(w, "a daemon of ");
 }
 
 static void started(struct watch *w, const struct wire_header *h, int takes_input,
@@ -495,7 +500,7 @@ static void due(struct watch *w)
 			allow(w, one, i);
 	}
 	if (w->doubt_ns && time >= w->doubt_ns)
-		go_on_alone(w, "a daemon of ");
+		go_on_alone(w, w->doubted);
 	if (w->kill_ns && time >= w->kill_ns)
 		kill_rest(w);
 	if (w->stop_ns && time >= w->stop_ns) {
@@ -515,8 +520,7 @@ static void wait_for(int *ms, uint64_t time)
 
 static bool wants_input(struct watch *w)
 {
-	return ranks_all_started(&w->ranks) && w->ranks.takers && !w->ranks.owing &&
-	       !w->feed.ended;
+	return ranks_all_started(&w->ranks) && w->ranks.takers && !w->ranks.owing && !w->feed.ended;
 }
 
 static int patience(struct watch *w)

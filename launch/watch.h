@@ -9,6 +9,9 @@
  * the launcher wants for a rank is done a moment later, unless it has turned out to be
  * dead.  It is done at once if the job is known to end, by a signal to this process or
  * because a rank has failed.
+ *
+ * A proxy that is killed is taken for such a part of the launcher if the job recovers
+ * from failures; else it ends its rank, and so the job: some end programs that way.
  */
 #ifndef LAUNCH_WATCH_H
 #define LAUNCH_WATCH_H
