@@ -8,57 +8,23 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launch/daemons.h"
-#include "launch/feed.h"
-#include "launch/launcher.h"
 #include "launch/leftovers.h"
 #include "launch/rank_message.h"
-#include "launch/ranks.h"
-#include "launch/show.h"
+#include "launch/watch_internal.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
-#define MS		1000000ull		/* ns */
 #define DOUBT_NS	(200 * MS)		/* the launcher's own death is known by then */
 #define TERM_NS		(2000 * MS)		/* from SIGTERM to SIGKILL */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
-#define STOP_NS		(100 * MS)		/* from the message that stops ranks to our own stop */
 
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
 #define POLLED		(SHOWN + SHOW_FDS)
 
-struct watch {
-	struct launcher launcher;
-	struct wire wire;
-	struct ranks ranks;
-	struct daemons daemons;
-	struct feed feed;
-	struct show show;
-	struct recovery *recovery;
-	int signals;
-	bool alone;			/* the launcher, or one of its daemons, has died */
-	bool ends;			/* the job is to end, whatever happens */
-	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
-	bool asked;			/* by a signal to this process */
-	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
-	const char *doubted;		/* what has died then */
-	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
-	unsigned int kills;		/* how often that was done */
-	uint64_t stop_ns;		/* when this process stops; 0: not */
-	int sent;			/* the signal that ranks got when they were saved last; 0: none */
-};
-
-/* Sent to this process, it is to end the job. */
-static bool is_deadly(int number)
-{
-	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-}
-
-static void tell_all(struct watch *w, enum rank_message_type type, int value)
+void watch_tell_all(struct watch *w, enum rank_message_type type, int value)
 {
 	rank_message_queue(&w->wire, type, WIRE_ALL, WIRE_ALL, value, NULL, 0);
 }
@@ -72,13 +38,12 @@ static void fail(struct watch *w)
 	w->ends |= !w->recovery->most;
 }
 
-/* By us, as there is no launcher that would do it. */
-static void end_job(struct watch *w)
+void watch_end_job(struct watch *w)
 {
 	bool again = w->fails && w->kill_ns;
 
 	fail(w);
-	tell_all(w, RANK_SIGNAL, again ? SIGKILL : SIGTERM);
+	watch_tell_all(w, RANK_SIGNAL, again ? SIGKILL : SIGTERM);
 	if (!again)
 		w->kill_ns = now_ns() + TERM_NS;
 }
@@ -93,7 +58,7 @@ static uint64_t late_ns(const struct watch *w)
 
 static void kill_rest(struct watch *w)
 {
-	tell_all(w, RANK_SIGNAL, SIGKILL);
+	watch_tell_all(w, RANK_SIGNAL, SIGKILL);
 	if (!w->launcher.ended)
 		kill(w->launcher.pid, SIGKILL);
 	if (w->asked && w->launcher.ended)
@@ -124,7 +89,7 @@ static void go_on_alone(struct watch *w, const char *part)
 	if (ranks_all_started(&w->ranks) && !w->ends && !w->fails) {
 		w->alone = true;
 		w->kill_ns = 0;
-		tell_all(w, RANK_ALONE, 0);
+		watch_tell_all(w, RANK_ALONE, 0);
 		fprintf(stderr, "KCR: %s%s has died; the ranks go on without it\n", part,
 			w->launcher.name);
 		return;
@@ -136,7 +101,7 @@ static void go_on_alone(struct watch *w, const char *part)
 		return;
 	if (!w->recovery->due && !w->fails)
 		fprintf(stderr, "KCR: %s, and the job ends\n", text);
-	end_job(w);
+	watch_end_job(w);
 }
 
 /* Part of the launcher seems to have died; what ranks are to do then is known a moment later. */
@@ -148,12 +113,12 @@ static void doubt(struct watch *w, const char *part)
 	w->doubted = part;
 }
 
-static void launcher_ended(struct watch *w)
+void watch_launcher_ended(struct watch *w)
 {
 	bool again = w->recovery->used && !w->ends && !w->fails && !ranks_all_started(&w->ranks);
 	char text[80];
 
-	tell_all(w, RANK_SYNC, 0);
+	watch_tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
 		go_on_alone(w, "");
 	else if (again && w->launcher.status &&
@@ -181,7 +146,7 @@ static void rank_failed(struct watch *w, const struct rank *one, uint32_t number
 		return;
 	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
-		end_job(w);
+		watch_end_job(w);
 	}
 	fail(w);
 }
@@ -318,7 +283,7 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 		return;
 	if ((w->alone || loss.silent) && !ends) {
 		fprintf(stderr, "KCR: %s, so the job ends\n", loss.text);
-		end_job(w);
+		watch_end_job(w);
 	}
 	fail(w);
 }
@@ -330,7 +295,7 @@ static void saved(struct watch *w, const struct wire_header *h, const uint8_t *d
 		return;
 	recovery_saved(w->recovery, (const char *)data);
 	w->sent = h->id;
-	w->ends |= h->id == SIGKILL || is_deadly(h->id);
+	w->ends |= h->id == SIGKILL || watch_is_deadly(h->id);
 }
 
 /* The daemons' messages do not arrive any more.  They end their ranks when this process ends. */
@@ -368,92 +333,6 @@ static void shown(void *argument, uint32_t node, size_t bytes)
 	struct watch *w = argument;
 
 	rank_message_queue(&w->wire, RANK_TAKEN, WIRE_ALL, node, rank_charge(bytes), NULL, 0);
-}
-
-/* ---- signals ------------------------------------------------------------------------------- */
-
-/* The coordinator's thread has to send what the ranks are told before. */
-static void stop_soon(struct watch *w)
-{
-	if (!w->stop_ns)
-		w->stop_ns = now_ns() + STOP_NS;
-}
-
-static void go_on(struct watch *w)
-{
-	w->stop_ns = 0;
-	launcher_continue(&w->launcher);
-	tell_all(w, RANK_SIGNAL, SIGCONT);
-}
-
-/* The launcher is dead, or as good as that. */
-static void signal_ranks(struct watch *w, int number)
-{
-	if (is_deadly(number))
-		end_job(w);
-	else if (number == SIGTSTP)
-		stop_soon(w);
-	else if (number == SIGUSR1 || number == SIGUSR2 || number == SIGABRT)
-		tell_all(w, RANK_SIGNAL, number);
-}
-
-static void take_child(struct watch *w)
-{
-	if (w->launcher.ended)
-		return;
-	if (launcher_check(&w->launcher))
-		launcher_ended(w);
-	else if (w->launcher.stopped)
-		stop_soon(w);
-}
-
-/* Who sends it wants the end, whatever has been going on. */
-static void end_on_purpose(struct watch *w)
-{
-	if (w->recovery->due)
-		fprintf(stderr, "KCR: the job does not go on: a signal ends it\n");
-	w->recovery->due = false;
-	w->ends = w->asked = true;
-	w->stop_ns = 0;
-	if (w->launcher.ended)
-		show_drop(&w->show);
-}
-
-/* What the launcher does not do: its children are not the ranks. */
-static void stop_or_continue(struct watch *w, int number)
-{
-	if (number == SIGTSTP)
-		tell_all(w, RANK_SIGNAL, SIGSTOP);
-	else if (number == SIGCONT)
-		go_on(w);
-}
-
-/* What the terminal sends goes to the whole process group, the launcher included. */
-static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
-{
-	int number = info->ssi_signo;
-
-	if (number == SIGCHLD) {
-		take_child(w);
-		return;
-	}
-	if (number == SIGPIPE && info->ssi_pid == (uint32_t)getpid())
-		return;			/* show.c has noticed it */
-	stop_or_continue(w, number);
-	if (w->alone)
-		signal_ranks(w, number);
-	if (is_deadly(number) || number == SIGABRT)
-		end_on_purpose(w);
-	if (!w->alone && info->ssi_code != SI_KERNEL && !w->launcher.ended)
-		kill(w->launcher.pid, number);
-}
-
-static void take_signals(struct watch *w)
-{
-	struct signalfd_siginfo info;
-
-	while (read(w->signals, &info, sizeof(info)) == sizeof(info))
-		take_signal(w, &info);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
@@ -503,10 +382,8 @@ static void due(struct watch *w)
 		go_on_alone(w, w->doubted);
 	if (w->kill_ns && time >= w->kill_ns)
 		kill_rest(w);
-	if (w->stop_ns && time >= w->stop_ns) {
-		raise(SIGSTOP);
-		go_on(w);
-	}
+	if (w->stop_ns && time >= w->stop_ns)
+		watch_stop(w);
 }
 
 /* Until `time`, if that is sooner; 0: there is none. */
@@ -543,7 +420,7 @@ static void serve(struct watch *w, const struct pollfd *p)
 	if (p[JOB].revents)
 		hear_all(w);
 	if (p[SIGNALS].revents)
-		take_signals(w);
+		watch_take_signals(w);
 	due(w);
 	end_launcher(w);
 }
