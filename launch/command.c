@@ -103,7 +103,7 @@ static const struct {
 	{ "interval", true },	{ "keep", true },	{ "local", true },
 	{ "launcher", true },	{ "mttf", true },	{ "node-timeout", true },
 	{ "recover", false },	{ "recover-from-start", false }, { "save", true },
-	{ "spares", true },
+	{ "spares", true },	{ "start-timeout", true },
 };
 
 /* How many of the words after this option are its values. */

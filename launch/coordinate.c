@@ -29,6 +29,7 @@
 #include "proc/spawn.h"
 #include "report/report.h"
 
+#define START_S		300		/* srun may have to wait for Slurm */
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
 #define PROXY		"cr_rank"
 #define DAEMON		"cr_node"
@@ -240,6 +241,7 @@ int coordinate(char *const *arguments, const char *version)
 		err = options_read(&options, &c);
 	recovery_init(&recovery, options.recoveries, options.from_start);
 	recovery.silence_s = options.recoveries ? options.silence_s : 0;
+	recovery.start_s = options.start_s ?: srun ? 0 : START_S;
 	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {

@@ -18,7 +18,7 @@
 #define RECOVERIES	10	/* --recover without a number */
 #define SILENCE_S	3	/* where the job recovers from the loss of a node */
 #define SILENCE_LEAST_S	3	/* more than a daemon takes to notice, in whole seconds */
-#define SILENCE_MOST_S	86400
+#define SECONDS_MOST	86400
 
 /* The option, or the parameter of that name; NULL: neither, or it is empty. */
 static const char *text_of(const struct command *c, const char *option, const char *parameter)
@@ -115,18 +115,30 @@ static int read_recovery(struct options *o, const struct command *c)
 	return recover && *recover ? read_number("--recover", recover, 1, &o->recoveries) : 0;
 }
 
+static int read_seconds(const struct command *c, const char *option, int least, unsigned int *out)
+{
+	const char *text = command_own(c, option);
+	int64_t seconds = text ? duration_parse(text) : 0;
+
+	if (text && (seconds < least || seconds > SECONDS_MOST))
+		return report_fail(-EINVAL, "--%s is a time from %d seconds to a day, not \"%s\"",
+				   option, least, text);
+	*out = seconds;
+	return 0;
+}
+
 static int read_nodes(struct options *o, const struct command *c)
 {
-	const char *timeout = command_own(c, "node-timeout"), *spares = command_own(c, "spares");
-	int64_t seconds = timeout ? duration_parse(timeout) : 0;
+	const char *spares = command_own(c, "spares");
+	int err = read_seconds(c, "node-timeout", SILENCE_LEAST_S, &o->silence_s);
 
-	if (timeout && (seconds < SILENCE_LEAST_S || seconds > SILENCE_MOST_S))
-		return report_fail(-EINVAL, "--node-timeout is a time from %d seconds to a day, not \"%s\"",
-				   SILENCE_LEAST_S, timeout);
-	o->silence_s = timeout ? seconds : o->recoveries ? SILENCE_S : 0;
-	if (spares && !o->recoveries)
-		return report_fail(-EINVAL, "--spares is for --recover");
-	return spares ? read_number("--spares", spares, 0, &o->spares) : 0;
+	if (!err && !o->silence_s && o->recoveries)
+		o->silence_s = SILENCE_S;
+	if (!err)
+		err = read_seconds(c, "start-timeout", 1, &o->start_s);
+	if (!err && (spares || o->start_s) && !o->recoveries)
+		err = report_fail(-EINVAL, "--%s is for --recover", spares ? "spares" : "start-timeout");
+	return err || !spares ? err : read_number("--spares", spares, 0, &o->spares);
 }
 
 int options_read(struct options *o, const struct command *c)

@@ -113,17 +113,40 @@ static void doubt(struct watch *w, const char *part)
 	w->doubted = part;
 }
 
+/* Is the start of ranks that were there before to be tried once more? */
+static bool start_again(struct watch *w)
+{
+	char text[80];
+
+	return recovery_starts_again(w->recovery, w->launcher.name, text, sizeof(text)) &&
+	       recover(w, text);
+}
+
+void watch_expect_ranks(struct watch *w)
+{
+	bool waits = w->recovery->start_s && w->recovery->used && !ranks_all_started(&w->ranks);
+
+	w->start_ns = waits ? now_ns() + w->recovery->start_s * 1000 * MS : 0;
+}
+
+/* What has failed meanwhile can leave the launcher waiting for ever. */
+static void give_up_start(struct watch *w)
+{
+	w->start_ns = 0;
+	if (w->ends || w->fails || w->launcher.ended || start_again(w))
+		return;
+	w->fails = true;
+	kill_rest(w);
+}
+
 void watch_launcher_ended(struct watch *w)
 {
 	bool again = w->recovery->used && !w->ends && !w->fails && !ranks_all_started(&w->ranks);
-	char text[80];
 
 	watch_tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
 		go_on_alone(w, "");
-	else if (again && w->launcher.status &&
-		 recovery_starts_again(w->recovery, w->launcher.name, text, sizeof(text)) &&
-		 recover(w, text))
+	else if (again && w->launcher.status && start_again(w))
 		return;
 	if (!w->alone && (w->daemons.owing || !ranks_all_ended(&w->ranks) || w->asked))
 		w->kill_ns = now_ns() + late_ns(w);
@@ -211,6 +234,7 @@ static void started(struct watch *w, const struct wire_header *h, int takes_inpu
 	if (length == sizeof(size))
 		memcpy(&size, data, sizeof(size));
 	one = ranks_start(&w->ranks, h->rank, h->id, size, takes_input);
+	watch_expect_ranks(w);
 	if (one && w->fails && w->alone)		/* it missed the signal */
 		rank_message_queue(&w->wire, RANK_SIGNAL, h->rank, h->id, SIGKILL, NULL, 0);
 }
@@ -256,6 +280,7 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 static void node_came(struct watch *w, uint32_t node)
 {
 	daemons_set(&w->daemons, node, DAEMON_JOINED);
+	watch_expect_ranks(w);
 	if (w->launcher.ended)
 		rank_message_queue(&w->wire, RANK_SYNC, WIRE_ALL, node, 0, NULL, 0);
 }
@@ -384,6 +409,8 @@ static void due(struct watch *w)
 		kill_rest(w);
 	if (w->stop_ns && time >= w->stop_ns)
 		watch_stop(w);
+	if (w->start_ns && time >= w->start_ns)
+		give_up_start(w);
 }
 
 /* Until `time`, if that is sooner; 0: there is none. */
@@ -407,6 +434,7 @@ static int patience(struct watch *w)
 	wait_for(&ms, w->doubt_ns);
 	wait_for(&ms, w->kill_ns);
 	wait_for(&ms, w->stop_ns);
+	wait_for(&ms, w->start_ns);
 	if (wants_input(w) && !feed_is_open(&w->feed) && (ms < 0 || ms > FEED_PAUSE_MS))
 		ms = FEED_PAUSE_MS;
 	return ms;
@@ -462,6 +490,7 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 		return err;
 	if (job >= 0)
 		wire_open(&w.wire, job);
+	watch_expect_ranks(&w);
 	feed_init(&w.feed);
 	show_init(&w.show, shown, &w);
 	run(&w);

@@ -35,6 +35,7 @@ struct watch {
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
 	unsigned int kills;		/* how often that was done */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
+	uint64_t start_ns;		/* when the ranks that are missing are given up; 0: not */
 	int sent;			/* the signal that ranks got when they were saved last; 0: none */
 };
 
@@ -45,6 +46,8 @@ void watch_tell_all(struct watch *w, enum rank_message_type type, int value);
 /* By us, as there is no launcher that would do it. */
 void watch_end_job(struct watch *w);
 void watch_launcher_ended(struct watch *w);
+/* There is progress in starting ranks, or there could not be any until now. */
+void watch_expect_ranks(struct watch *w);
 
 /* ---- watch_signals.c ---- */
 

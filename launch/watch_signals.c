@@ -25,6 +25,7 @@ static void stop_soon(struct watch *w)
 static void go_on(struct watch *w)
 {
 	w->stop_ns = 0;
+	watch_expect_ranks(w);
 	launcher_continue(&w->launcher);
 	watch_tell_all(w, RANK_SIGNAL, SIGCONT);
 }
