@@ -19,6 +19,7 @@
 
 #define DOUBT_NS	(200 * MS)		/* the launcher's own death is known by then */
 #define TERM_NS		(2000 * MS)		/* from SIGTERM to SIGKILL */
+#define CASUALTY_NS	(10000 * MS)		/* for ranks in MPI_Init after their launcher's death */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
 
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
@@ -88,6 +89,7 @@ static void go_on_alone(struct watch *w, const char *part)
 		return;
 	if (ranks_all_started(&w->ranks) && !w->ends && !w->fails) {
 		w->alone = true;
+		w->alone_ns = now_ns();
 		w->kill_ns = 0;
 		watch_tell_all(w, RANK_ALONE, 0);
 		fprintf(stderr, "KCR: %s%s has died; the ranks go on without it\n", part,
@@ -158,6 +160,14 @@ static bool is_failure(const struct watch *w, const struct rank *one, int number
 	return !one->allowed && !w->kills && !(w->kill_ns && number == SIGTERM);
 }
 
+/* In MPI_Init a rank needs the launcher, and ends by an error of its own without it. */
+static bool is_casualty(const struct watch *w, const struct rank *one)
+{
+	bool dead = w->doubt_ns || (w->alone && now_ns() < w->alone_ns + CASUALTY_NS);
+
+	return dead && !w->ready && !one->allowed && !w->kills && !w->kill_ns;
+}
+
 /* What the launcher would do. */
 static void rank_failed(struct watch *w, const struct rank *one, uint32_t number, int status)
 {
@@ -165,7 +175,8 @@ static void rank_failed(struct watch *w, const struct rank *one, uint32_t number
 
 	ranks_describe_end(text, sizeof(text), number, status);
 	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
-	if (WIFSIGNALED(status) && is_failure(w, one, WTERMSIG(status)) && recover(w, text))
+	if ((WIFSIGNALED(status) ? is_failure(w, one, WTERMSIG(status)) : is_casualty(w, one)) &&
+	    recover(w, text))
 		return;
 	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
@@ -343,6 +354,8 @@ static void hear_all(struct watch *w)
 			node_came(w, header.id);
 		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
+		else if (header.type == WIRE_HELLO)
+			w->ready = true;
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else

@@ -30,6 +30,8 @@ struct watch {
 	bool ends;			/* the job is to end, whatever happens */
 	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
+	bool ready;			/* all ranks have been through MPI_Init */
+	uint64_t alone_ns;		/* since when the launcher is known to be dead */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */

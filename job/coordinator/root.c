@@ -75,6 +75,7 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 		addresses_collect(root);
 	if (root->nr_present < root->nr_ranks)
 		return;
+	wire_send(&root->launch, WIRE_HELLO, WIRE_ALL, 0, NULL, 0);
 	strangers_close();		/* every daemon has connected */
 	periodic_begin(root);
 	programs_serve(root);
