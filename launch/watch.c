@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -486,10 +487,35 @@ static void run(struct watch *w)
 
 static int result_of(const struct watch *w)
 {
-	if ((w->alone && ranks_all_started(&w->ranks)) ||
-	    ((w->alone || w->launcher.by_slurm) && w->ranks.status))
+	/* Perhaps once all ranks had ended well. */
+	bool killed = WIFSIGNALED(w->launcher.status) && !w->asked && !w->kills;
+
+	if (((w->alone || killed) && ranks_all_started(&w->ranks)) ||
+	    ((w->alone || w->launcher.by_slurm || !w->launcher.status) && w->ranks.status))
 		return w->ranks.status;
 	return w->launcher.status;
+}
+
+/* mpirun of Open MPI 5 ends with 0 if a daemon of its own dies while it starts the ranks. */
+static bool is_too_early(const struct watch *w)
+{
+	bool missing = w->ranks.started ? w->ranks.started < w->ranks.size : w->recovery->used;
+
+	return missing && !w->launcher.status && !w->alone && !w->ends && !w->fails;
+}
+
+static int judge(struct watch *w)
+{
+	char text[80];
+
+	if (!is_too_early(w))
+		return result_of(w);
+	snprintf(text, sizeof(text), "%s has ended before all ranks were started", w->launcher.name);
+	if (w->recovery->used ? start_again(w) : recover(w, text))
+		return 0;
+	if (!w->recovery->used)
+		fprintf(stderr, "KCR: %s, and the job ends\n", text);
+	return EXIT_FAILURE << 8;
 }
 
 int watch_job(char *const *argv, int job, struct recovery *recovery)
@@ -507,7 +533,7 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	feed_init(&w.feed);
 	show_init(&w.show, shown, &w);
 	run(&w);
-	status = result_of(&w);
+	status = judge(&w);
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);
 	ranks_free(&w.ranks);
