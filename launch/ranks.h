@@ -12,6 +12,7 @@ struct rank {
 	bool started, ended;
 	bool takes_input, owes;		/* owes: has not taken the last input */
 	bool allowed;			/* the launcher has ended it */
+	bool failed;			/* it has not ended well, by itself */
 	bool asks;			/* whether what the launcher wants is to be done: */
 	int wants;			/* a signal, 0: the rank's end */
 	uint64_t asked_ns;

@@ -21,6 +21,7 @@
 #define DOUBT_NS	(200 * MS)		/* the launcher's own death is known by then */
 #define TERM_NS		(2000 * MS)		/* from SIGTERM to SIGKILL */
 #define CASUALTY_NS	(10000 * MS)		/* for ranks in MPI_Init after their launcher's death */
+#define LOST		205			/* status of mpirun 4.1 that has lost a daemon */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
 
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
@@ -67,6 +68,13 @@ static void kill_rest(struct watch *w)
 		show_drop(&w->show);
 	w->kills++;
 	w->kill_ns = now_ns() + LATE_NS;
+}
+
+/* Are ranks that were there before not back yet?  If they are to begin again, only their start counts. */
+static bool is_restarting(const struct watch *w)
+{
+	return w->recovery->used && (recovery_snapshot(w->recovery) ? !w->ready :
+				     !ranks_all_started(&w->ranks));
 }
 
 /* A failure that `text` names: is the job to go back to its newest snapshot? */
@@ -144,7 +152,7 @@ static void give_up_start(struct watch *w)
 
 void watch_launcher_ended(struct watch *w)
 {
-	bool again = w->recovery->used && !w->ends && !w->fails && !ranks_all_started(&w->ranks);
+	bool again = is_restarting(w) && !w->ends && !w->fails;
 
 	watch_tell_all(w, RANK_SYNC, 0);
 	if (WIFSIGNALED(w->launcher.status))
@@ -164,20 +172,24 @@ static bool is_failure(const struct watch *w, const struct rank *one, int number
 /* In MPI_Init a rank needs the launcher, and ends by an error of its own without it. */
 static bool is_casualty(const struct watch *w, const struct rank *one)
 {
-	bool dead = w->doubt_ns || (w->alone && now_ns() < w->alone_ns + CASUALTY_NS);
+	bool dead = w->doubt_ns || (w->alone && (is_restarting(w) ||
+						 now_ns() < w->alone_ns + CASUALTY_NS));
 
 	return dead && !w->ready && !one->allowed && !w->kills && !w->kill_ns;
 }
 
 /* What the launcher would do. */
-static void rank_failed(struct watch *w, const struct rank *one, uint32_t number, int status)
+static void rank_failed(struct watch *w, struct rank *one, uint32_t number, int status)
 {
 	char text[120];
 
 	ranks_describe_end(text, sizeof(text), number, status);
+	one->failed = !one->allowed && !w->kills;
 	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
 	if ((WIFSIGNALED(status) ? is_failure(w, one, WTERMSIG(status)) : is_casualty(w, one)) &&
 	    recover(w, text))
+		return;
+	if (is_restarting(w) && !w->alone)	/* the launcher ends, and is tried again */
 		return;
 	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
@@ -190,7 +202,8 @@ static void rank_failed(struct watch *w, const struct rank *one, uint32_t number
 
 static void allow(struct watch *w, struct rank *one, uint32_t number)
 {
-	fail(w);
+	if (!is_restarting(w))
+		fail(w);
 	one->allowed = true;
 	ranks_set_asking(&w->ranks, one, false);
 	rank_message_queue(&w->wire, RANK_ALLOWED, number, one->node, one->wants, NULL, 0);
@@ -504,15 +517,35 @@ static bool is_too_early(const struct watch *w)
 	return missing && !w->launcher.status && !w->alone && !w->ends && !w->fails;
 }
 
+/*
+ * Has it ended ranks that had not failed because it has lost its own daemons, which was not
+ * known in time?  It then ends with LOST, in Open MPI 5 with 0.
+ */
+static bool has_given_up(const struct watch *w)
+{
+	int status = w->launcher.status;
+
+	if (w->alone || w->ends || !w->ranks.status || (status && status != LOST << 8))
+		return false;
+	for (uint32_t i = 0; i < w->ranks.count; i++)
+		if (w->ranks.rank[i].failed)
+			return false;
+	return true;
+}
+
 static int judge(struct watch *w)
 {
+	bool early = is_too_early(w);
 	char text[80];
 
-	if (!is_too_early(w))
+	if (!early && !has_given_up(w))
 		return result_of(w);
-	snprintf(text, sizeof(text), "%s has ended before all ranks were started", w->launcher.name);
-	if (w->recovery->used ? start_again(w) : recover(w, text))
+	snprintf(text, sizeof(text), early ? "%s has ended before all ranks were started" :
+		 "%s has ended the ranks", w->launcher.name);
+	if (early && w->recovery->used ? start_again(w) : recover(w, text))
 		return 0;
+	if (!early)
+		return result_of(w);
 	if (!w->recovery->used)
 		fprintf(stderr, "KCR: %s, and the job ends\n", text);
 	return EXIT_FAILURE << 8;
