@@ -11,3 +11,11 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 # installed are not found, and passes ours on to PMIx, which complains: before a program,
 # "${found[@]}" is right.
 found=(env OMPI_MCA_mca_base_component_path=/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi40)
+
+# in_debian13 SCRIPT: goes on as that test script of MPI jobs, there.
+in_debian13() {
+	modprobe -a veth bridge 2> /dev/null	# there are no modules inside
+	# The one of the host is not there.
+	export KCR_OPEN_MPI=/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi40
+	exec debian13 bash "$1"
+}
