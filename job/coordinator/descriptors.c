@@ -32,11 +32,11 @@ static bool raise_limit(void)
 	return !setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool can_poll(const struct root *root)
+static bool has_room(const struct root *root)
 {
 	struct rlimit limit;
 
-	/* poll(2) is limited, too. */
+	/* Also for those that do not exist yet. */
 	return getrlimit(RLIMIT_NOFILE, &limit) ||
 	       limit.rlim_cur >= root->nr_nodes + strangers_count() + POLLED_MAX || raise_limit();
 }
@@ -58,9 +58,9 @@ int descriptors_accept(struct root *root, int listener)
 	do {
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	} while (fd < 0 && errno == EMFILE && (raise_limit() || strangers_drop_oldest()));
-	while (fd >= 0 && !can_poll(root) && strangers_drop_oldest())
+	while (fd >= 0 && !has_room(root) && strangers_drop_oldest())
 		;
-	if (fd >= 0 && can_poll(root))
+	if (fd >= 0 && has_room(root))
 		return fd;
 	if (fd < 0 && errno != EMFILE && errno != ENFILE)
 		return -errno;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "proc/thread.h"
 
 #define RANKS_MAX	(1u << 22)
+#define READY_MAX	1024		/* nodes that are served before others have their turn */
 
 void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
 		    const void *data, size_t length)
@@ -144,6 +146,7 @@ static void tell_gone(struct root *root, const struct root_node *n, int err)
 
 static void node_gone(struct root *root, struct root_node *n, int err)
 {
+	epoll_ctl(root->ready, EPOLL_CTL_DEL, n->wire.fd, NULL);
 	wire_close(&n->wire);
 	n->wants_addresses = false;
 	for (uint32_t i = 0; i < root->nr_ranks; i++)
@@ -167,6 +170,35 @@ static void serve_node(struct root *root, struct root_node *n, short events)
 		root_from_node(root, n, &header, data);
 	if (err || got < 0)
 		node_gone(root, n, err ?: got);
+}
+
+/* Writes what there is for it, and has root->ready report what comes. */
+static void watch_node(struct root *root, struct root_node *n)
+{
+	struct epoll_event wanted = { .data.ptr = n };
+
+	if (n->wire.fd < 0)
+		return;
+	wire_flush(&n->wire);		/* a lost connection is reported */
+	wanted.events = wire_events(&n->wire);
+	if (n->watched == (short)wanted.events)
+		return;
+	if (epoll_ctl(root->ready, n->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, n->wire.fd, &wanted))
+		node_gone(root, n, -errno);
+	n->watched = wanted.events;
+}
+
+static void serve_nodes(struct root *root)
+{
+	struct epoll_event event[READY_MAX];
+	int count = epoll_wait(root->ready, event, READY_MAX, 0);
+
+	for (int i = 0; i < count; i++) {
+		struct root_node *n = event[i].data.ptr;
+
+		if (n->wire.fd >= 0)
+			serve_node(root, n, event[i].events);
+	}
 }
 
 /* The loop of root_thread() writes it. */
@@ -231,42 +263,33 @@ static int patience(const struct root *root)
 
 static void *root_thread(void *argument)
 {
+	struct pollfd p[POLLED_MAX + STRANGERS_MAX];
 	struct root *root = argument;
-	struct pollfd *p = NULL;
 
 	for (;;) {
-		size_t count = root->nr_nodes, clients, strangers;
-		struct pollfd *grown = realloc(p, (count + POLLED_MAX + STRANGERS_MAX) * sizeof(*p));
+		size_t clients, strangers;
 
-		if (!grown)
-			break;
-		p = grown;
 		addresses_send(root);
+		for (size_t i = 0; i < root->nr_nodes; i++)
+			watch_node(root, root->node[i]);
 		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };
 		p[1] = (struct pollfd){ root->launch.fd, wire_events(&root->launch), 0 };
-		for (size_t i = 0; i < count; i++) {
-			struct wire *w = &root->node[i]->wire;
-
-			wire_flush(w);		/* poll reports a lost connection */
-			p[2 + i] = (struct pollfd){ w->fd, wire_events(w), 0 };
-		}
-		clients = clients_watch(p + 2 + count);
-		strangers = strangers_watch(p + 2 + count + clients);
-		if (poll(p, 2 + count + clients + strangers, patience(root)) < 0)
+		p[2] = (struct pollfd){ root->ready, POLLIN, 0 };
+		clients = clients_watch(p + OWN_FDS);
+		strangers = strangers_watch(p + OWN_FDS + clients);
+		if (poll(p, OWN_FDS + clients + strangers, patience(root)) < 0)
 			continue;
 		phases_timeout(root);
-		for (size_t i = 0; i < count; i++)
-			if (p[2 + i].revents && root->node[i]->wire.fd >= 0)
-				serve_node(root, root->node[i], p[2 + i].revents);
-		clients_serve(root, p + 2 + count, clients);
-		strangers_serve(root, p + 2 + count + clients, strangers);
+		if (p[2].revents)
+			serve_nodes(root);
+		clients_serve(root, p + OWN_FDS, clients);
+		strangers_serve(root, p + OWN_FDS + clients, strangers);
 		if (p[1].revents)
 			serve_launch(root);
 		if (p[0].revents)
 			trigger_serve(root);
 		periodic_serve(root);
 	}
-	free(p);
 	return NULL;
 }
 
@@ -316,6 +339,9 @@ static int start(struct root *root, char *address, size_t room)
 	if (err)
 		return err;
 	err = descriptors_keep();
+	root->ready = epoll_create1(EPOLL_CLOEXEC);
+	if (!err && root->ready < 0)
+		err = -errno;
 	if (!err)
 		err = clients_open();
 	if (!err)
@@ -324,6 +350,8 @@ static int start(struct root *root, char *address, size_t room)
 		err = thread_start(NULL, root_thread, root);
 	if (err) {
 		close_launch(root);
+		if (root->ready >= 0)
+			close(root->ready);
 		strangers_close();
 	}
 	return err;

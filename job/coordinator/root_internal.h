@@ -27,6 +27,7 @@ struct root_node {
 	uint32_t number;		/* its place in root->node */
 	char *name;
 	bool wants_addresses;
+	short watched;			/* what root->ready reports of it; 0: nothing yet */
 };
 
 struct root_rank {
@@ -52,6 +53,7 @@ struct root {
 	struct wire launch;		/* fd -1: there is none */
 	struct root_node **node;
 	size_t nr_nodes;
+	int ready;			/* epoll(7): many nodes, of which few say something at a time */
 	struct root_rank *rank;
 	uint32_t nr_ranks;		/* 0: none has connected yet */
 	uint32_t nr_present;		/* connected */
@@ -209,7 +211,8 @@ void clients_committed(struct job_answer *answer);
 /* Sends it the last answer. */
 void clients_answer(const struct job_answer *answer);
 
-/* Descriptors polled besides nodes and strangers, trigger and launch/ included. */
-#define POLLED_MAX	(CLIENTS_MAX + LISTENERS_MAX + 3)
+/* Descriptors polled besides strangers: trigger, launch/, all nodes in one, clients, listeners. */
+#define OWN_FDS		3
+#define POLLED_MAX	(OWN_FDS + CLIENTS_MAX + 1 + LISTENERS_MAX)
 
 #endif /* JOB_ROOT_INTERNAL_H */
