@@ -18,7 +18,7 @@ $(T)/mpi/asks: mpi-plugin/library/kcr_mpi.h | $(KCR_MPI_LIB)
 $(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../lib'
 $(T)/mpi/callbacks: | $(B)/lib/libcr.so
 $(T)/mpi/callbacks: MPI_TEST_LIBS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../../lib'
-$(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(call job_obj,coordinator secret) \
+$(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(LAUNCH_LIB) \
 		$(B)/user/libjob.a $(B)/user/libreport.a $(B)/user/libproc.a
 	@mkdir -p $(@D)
 	$(call say,CC)

@@ -11,6 +11,8 @@
  *   --rounds N     checkpoints to take the medians of (9)
  *   --restart      mpirun's part in a restart, in which each node gets the addresses
  *                  of all ranks, instead
+ *   --job          instead, the rest of a job's life: its launch, through proxies, heartbeats,
+ *                  the loss of a node or a rank and the return to a snapshot
  *   --files N[:M]  mpirun's limits of open files, soft and hard (1024)
  */
 #include "scale.h"
@@ -21,10 +23,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PINGS	401
@@ -32,15 +34,7 @@
 
 static int per_node = 64, rounds = 9;
 static double network_ms = 0.020, gbit = 10;
-static bool restart;
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
+static bool restart, job;
 
 /* ---- hops --------------------------------------------------------------------------- */
 
@@ -92,12 +86,12 @@ static double hop(int family)
 		echo(ends[1]);
 	}
 	for (int i = 0; i < PINGS; i++) {
-		double start = now_ms();
+		double start = scale_now();
 
 		if (send(ends[0], word, PING, 0) != PING ||
 		    recv(ends[0], word, PING, MSG_WAITALL) != PING)
 			scale_fail("ping");
-		times[i] = (now_ms() - start) / 2;
+		times[i] = (scale_now() - start) / 2;
 	}
 	close(ends[0]);
 	close(ends[1]);
@@ -140,6 +134,34 @@ static void restart_line(uint32_t ranks)
 	fflush(stdout);
 }
 
+static void job_line(uint32_t ranks)
+{
+	uint64_t nodes = (ranks + per_node - 1) / per_node;
+	struct scale_job job;
+	double link;
+
+	scale_job(ranks, per_node, rounds, &job);
+	link = job.addresses * nodes * 8 / (gbit * 1e6);
+	printf("%8u %7lu %9.1f %8.0f %7.1f %6.2f %8.2f %8.1f %8.1f %9.1f %9.1f %9.1f\n", ranks, nodes,
+	       job.launch_ms, job.beats, job.beating_ms, job.silent_s, job.order_ms, job.end_ms,
+	       job.read_ms, job.return_ms, link,
+	       job.order_ms + job.end_ms + job.read_ms + job.return_ms + link);
+	fflush(stdout);
+}
+
+/* cr_node and cr_rank are where the build puts them, beside this program's folder. */
+static void launch_line(const char *self)
+{
+	struct scale_launch launch;
+	char bin[4096];
+
+	snprintf(bin, sizeof(bin), "%.*s/../../bin", (int)(strrchr(self, '/') - self), self);
+	scale_launch(bin, per_node, rounds, &launch);
+	printf("A node's %d ranks: started in %.1f ms, %.1f without proxies; processor time of cr_node "
+	       "%.1f ms, of each cr_rank %.2f ms\n", per_node, launch.all_ms, launch.direct_ms,
+	       launch.daemon_ms, launch.proxy_ms);
+}
+
 static void each_size(int count, char **sizes, void (*show)(uint32_t ranks))
 {
 	static const uint32_t usual[] = { 1000, 10000, 100000 };
@@ -153,7 +175,7 @@ static void each_size(int count, char **sizes, void (*show)(uint32_t ranks))
 static void usage(void)
 {
 	fprintf(stderr, "usage: scale [--per-node N] [--network US] [--gbit N] [--rounds N] "
-		"[--restart] [--files N[:M]] [RANKS...]\n");
+		"[--restart | --job] [--files N[:M]] [RANKS...]\n");
 	exit(2);
 }
 
@@ -162,7 +184,8 @@ static void parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "per-node", required_argument, NULL, 'p' }, { "network", required_argument, NULL, 'n' },
 		{ "gbit", required_argument, NULL, 'g' }, { "rounds", required_argument, NULL, 'r' },
-		{ "files", required_argument, NULL, 'f' }, { "restart", no_argument, NULL, 'R' }, { 0 },
+		{ "files", required_argument, NULL, 'f' }, { "restart", no_argument, NULL, 'R' }, { "job", no_argument, NULL, 'j' },
+		{ 0 },
 	};
 	unsigned long soft, hard;
 	int option;
@@ -173,6 +196,7 @@ static void parse(int argc, char **argv)
 		case 'n': network_ms = atof(optarg) / 1e3; break;
 		case 'g': gbit = atof(optarg); break;
 		case 'R': restart = true; break;
+		case 'j': job = true; break;
 		case 'r': rounds = atoi(optarg); break;
 		case 'f':
 			switch (sscanf(optarg, "%lu:%lu", &soft, &hard)) {
@@ -211,6 +235,17 @@ int main(int argc, char **argv)
 		       "%10s\n", per_node, "ranks", "nodes", "MB a node", "mpirun ms", "its link",
 		       "its MB");
 		each_size(argc - optind, argv + optind, restart_line);
+		return 0;
+	}
+	if (job) {
+		launch_line(argv[0]);
+		printf("cr_mpirun's processor time, ms; its link: %g Gbit/s; %d ranks per node; a second of "
+		       "heartbeats;\nseconds until a silent node is noticed; a rank lost until all are "
+		       "back, but for mpirun and the images\n%8s %7s %9s %8s %7s %6s %8s %8s %8s %9s "
+		       "%9s %9s\n", gbit, per_node, "ranks", "nodes", "launch", "beats", "ms", "silent",
+		       "order", "end", "read", "return", "link", "sum");
+		fflush(stdout);
+		each_size(argc - optind, argv + optind, job_line);
 		return 0;
 	}
 	network = hop(AF_INET);

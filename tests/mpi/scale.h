@@ -8,6 +8,7 @@
 #ifndef KCR_TESTS_MPI_SCALE_H
 #define KCR_TESTS_MPI_SCALE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -37,6 +38,27 @@ struct scale_node {
 	double drained_ms;	/* their word that all is drained */
 };
 
+/* Of all of cr_mpirun, ms of processor time but for the silence. */
+struct scale_job {
+	double launch_ms;	/* until all daemons have joined, and all ranks been through MPI_Init */
+	double beating_ms;	/* heartbeats: in a second */
+	double beats;		/* of them, in a second */
+	double silent_s;	/* from when a node is cut off until others are told to end their ranks */
+	/* A rank is lost: */
+	double order_ms;	/* from when it is known until all are told to end theirs */
+	double end_ms;		/* from their ends until the job goes back */
+	double read_ms;		/* the snapshot's manifest */
+	double return_ms;	/* launch_ms, and until all nodes have the addresses of all ranks */
+	uint64_t addresses;	/* bytes of them, for each node */
+};
+
+/* What starting ranks through proxies costs on one node, in processor time but for the first. */
+struct scale_launch {
+	double all_ms;		/* from the first proxy's start until all ranks have been started */
+	double daemon_ms, proxy_ms;	/* proxy: each */
+	double direct_ms;	/* as all_ms, for the programs themselves */
+};
+
 extern struct rlimit scale_files;	/* of the coordinator: open files */
 
 /*
@@ -49,7 +71,40 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
 /* Measures a daemon's part: ranks 0 to `per_node` - 1 of `ranks`. */
 void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out);
 
-/* ---- scale_peers.c: what both simulate ---- */
+/* For a daemon with SCALE_SECRET, mpirun's part: a socket, and WIRE_ROOT_VARIABLE for it. */
+#define SCALE_SECRET	"0123456789abcdef0123456789abcdef"
+#define SCALE_ROOT	32
+int scale_listen(char root[SCALE_ROOT]);
+/* Lets the daemon in, and closes the socket. */
+void scale_accept(int listener, struct wire *w);
+
+/* Measures a job's life but for its checkpoints, and the return to a snapshot. */
+void scale_job(uint32_t ranks, uint32_t per_node, int rounds, struct scale_job *out);
+
+/* Processor time for reading the manifest of a snapshot of so many ranks at a restart, ms. */
+double scale_read(uint32_t ranks);
+
+/* Measures a node with so many ranks: cr_node and cr_rank of the folder `bin`. */
+void scale_launch(const char *bin, uint32_t count, int rounds, struct scale_launch *out);
+
+/* ---- scale_peers.c: what all simulate ---- */
+
+#define SCALE_ADDRESS	192	/* bytes: what btl/cr makes known */
+
+/* How to reach a coordinator, as root_start() says. */
+struct scale_access {
+	char address[1024];
+	char secret[WIRE_SECRET + 1];
+};
+
+/* The first rank behind those of a node. */
+uint32_t scale_end(uint32_t node, uint32_t ranks, uint32_t per_node);
+
+/* Connects a simulated daemon, up to its welcome. */
+void scale_connect(struct wire *w, const struct scale_access *access, uint32_t node);
+
+/* Has it say, when `w` is flushed, that the rank is there; if restarted, with its address. */
+void scale_hello(struct wire *w, uint32_t rank, uint32_t ranks, bool restarted);
 
 /*
  * The bookmarks of a rank: its 26 neighbours in a periodic grid of three
@@ -66,6 +121,13 @@ uint64_t scale_sent(uint32_t from, uint32_t to);
  */
 void scale_serve(struct wire *wires, size_t count, int extra, int (*done)(void),
 		 void (*take)(size_t number, const struct wire_header *h, const uint8_t *data));
+
+/* Serves those that are ready now. */
+void scale_serve_ready(struct wire *wires, size_t count,
+		       void (*take)(size_t number, const struct wire_header *h, const uint8_t *data));
+
+/* The time, ms. */
+double scale_now(void);
 
 /* Processor time that a process has used, ms. */
 double scale_used(pid_t pid);

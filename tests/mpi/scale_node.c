@@ -23,7 +23,6 @@
 #include "job/coordinator/node.h"
 
 #define GREETING_MS 5000
-#define SECRET "0123456789abcdef0123456789abcdef"
 
 enum { ORDER, BOOKMARKS, DRAIN, DRAINED, CONTINUE, CONTINUED, PARTS };
 
@@ -37,7 +36,7 @@ static struct {
 static void be_daemon(const char *root, int out)
 {
 	char name[NODE_NAME_MAX] = "";
-	int err = node_start(root, SECRET, "node", WIRE_SILENCE_S, name, NULL);
+	int err = node_start(root, SCALE_SECRET, "node", WIRE_SILENCE_S, name, NULL);
 
 	errno = -err;
 	if (err || write(out, name, sizeof(name)) != sizeof(name))
@@ -46,7 +45,7 @@ static void be_daemon(const char *root, int out)
 		pause();
 }
 
-static int listen_for_daemon(char *root, size_t room)
+int scale_listen(char root[SCALE_ROOT])
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t length = sizeof(address);
@@ -56,7 +55,7 @@ static int listen_for_daemon(char *root, size_t room)
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1) ||
 	    getsockname(fd, (struct sockaddr *)&address, &length))
 		scale_fail("listening");
-	snprintf(root, room, "127.0.0.1:%u", ntohs(address.sin_port));
+	snprintf(root, SCALE_ROOT, "127.0.0.1:%u", ntohs(address.sin_port));
 	return fd;
 }
 
@@ -75,16 +74,28 @@ static void greet(struct wire *w)
 	while (!wire_next(w, &header, &data))
 		if (poll(&p, 1, GREETING_MS) <= 0 || wire_fill_once(w) < 0)
 			scale_fail("waiting for the daemon's greeting");
-	if (greeting_take(w, &challenge, SECRET, &header, data, &name))
+	if (greeting_take(w, &challenge, SCALE_SECRET, &header, data, &name))
 		scale_fail("the daemon's greeting");
 	wire_flush(w);
 	free(name);
 }
 
+void scale_accept(int listener, struct wire *w)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		scale_fail("accept");
+	wire_watch_peer(fd, WIRE_SILENCE_S);
+	wire_open(w, fd);
+	greet(w);
+	close(listener);
+}
+
 static pid_t start_daemon(char *name)
 {
-	char root[32];
-	int ends[2], listener = listen_for_daemon(root, sizeof(root)), fd;
+	char root[SCALE_ROOT];
+	int ends[2], listener = scale_listen(root);
 	pid_t pid;
 
 	if (pipe(ends))
@@ -97,16 +108,10 @@ static pid_t start_daemon(char *name)
 		be_daemon(root, ends[1]);
 	}
 	close(ends[1]);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0)
-		scale_fail("accept");
-	wire_watch_peer(fd, WIRE_SILENCE_S);
-	wire_open(&sim.wire[sim.count], fd);
-	greet(&sim.wire[sim.count]);
+	scale_accept(listener, &sim.wire[sim.count]);
 	errno = ECHILD;
 	if (read(ends[0], name, NODE_NAME_MAX) != NODE_NAME_MAX)
 		scale_fail("daemon");
-	close(listener);
 	close(ends[0]);
 	return pid;
 }

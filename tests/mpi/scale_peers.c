@@ -2,13 +2,17 @@
 /* The simulated job and what else both measurements share: see scale.h. */
 #include "scale.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "job/coordinator/greeting.h"
 
 #define PATIENCE_MS 60000
 
@@ -16,6 +20,40 @@ void scale_fail(const char *what)
 {
 	fprintf(stderr, "scale: %s: %s\n", what, strerror(errno));
 	exit(1);
+}
+
+uint32_t scale_end(uint32_t node, uint32_t ranks, uint32_t per_node)
+{
+	return ranks - node * per_node > per_node ? (node + 1) * per_node : ranks;
+}
+
+void scale_connect(struct wire *w, const struct scale_access *access, uint32_t node)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	char name[32];
+
+	to.sin_port = htons(atoi(strrchr(access->address, ':') + 1));
+	wire_watch_peer(fd, WIRE_SILENCE_S);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		scale_fail("connecting a daemon");
+	snprintf(name, sizeof(name), "node%u", node);
+	err = greeting_daemon(w, fd, access->secret, name);
+	errno = -err;
+	if (err)
+		scale_fail("greeting");
+}
+
+void scale_hello(struct wire *w, uint32_t rank, uint32_t ranks, bool restarted)
+{
+	struct {
+		struct wire_hello head;
+		char address[SCALE_ADDRESS];
+	} hello = { .head = { .pid = 1, .top = 1, .size = ranks, .restarted = restarted } };
+
+	hello.head.address_length = restarted ? SCALE_ADDRESS : 0;
+	memcpy(hello.address, &rank, sizeof(rank));
+	wire_queue(w, WIRE_HELLO, rank, 0, &hello, sizeof(hello.head) + hello.head.address_length);
 }
 
 /* The largest divisor of n whose power is not above n. */
@@ -85,25 +123,54 @@ static void serve_one(struct wire *w, size_t number, short events,
 		scale_fail("a connection is lost");
 }
 
+/* Whether something came in time; p[count] is for a descriptor of the caller's. */
+static bool serve_all(struct wire *wires, size_t count, struct pollfd *p, int patience_ms,
+		      void (*take)(size_t number, const struct wire_header *h, const uint8_t *data))
+{
+	for (size_t i = 0; i < count; i++)
+		p[i] = (struct pollfd){ wires[i].fd, wire_events(&wires[i]), 0 };
+	if (poll(p, count + 1, patience_ms) <= 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (p[i].revents)
+			serve_one(&wires[i], i, p[i].revents, take);
+	return true;
+}
+
 void scale_serve(struct wire *wires, size_t count, int extra, int (*done)(void),
 		 void (*take)(size_t number, const struct wire_header *h, const uint8_t *data))
 {
 	struct pollfd *p = calloc(count + 1, sizeof(*p));
 
 	while (p && !done()) {
-		for (size_t i = 0; i < count; i++)
-			p[i] = (struct pollfd){ wires[i].fd, wire_events(&wires[i]), 0 };
 		p[count] = (struct pollfd){ extra, POLLIN, 0 };
 		errno = ETIMEDOUT;
-		if (poll(p, count + 1, PATIENCE_MS) <= 0)
+		if (!serve_all(wires, count, p, PATIENCE_MS, take))
 			scale_fail("waiting for messages");
-		for (size_t i = 0; i < count; i++)
-			if (p[i].revents)
-				serve_one(&wires[i], i, p[i].revents, take);
 		if (p[count].revents)
 			break;
 	}
 	free(p);
+}
+
+void scale_serve_ready(struct wire *wires, size_t count,
+		       void (*take)(size_t number, const struct wire_header *h, const uint8_t *data))
+{
+	struct pollfd *p = calloc(count + 1, sizeof(*p));
+
+	if (!p)
+		scale_fail("memory");
+	p[count].fd = -1;
+	serve_all(wires, count, p, 0, take);
+	free(p);
+}
+
+double scale_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
 double scale_used(pid_t pid)

@@ -7,7 +7,6 @@
  */
 #include "scale.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "job/coordinator/greeting.h"
 #include "job/coordinator/root.h"
 #include "job/request.h"
 
@@ -32,8 +30,6 @@ static const struct {
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
 struct rlimit scale_files;
-
-#define ADDRESS	192			/* bytes: what btl/cr makes known */
 
 static struct {
 	pid_t pid;			/* of the coordinator */
@@ -49,16 +45,11 @@ static struct {
 
 /* ---- the coordinator ---------------------------------------------------------------- */
 
-struct access {
-	char address[1024];
-	char secret[WIRE_SECRET + 1];
-};
-
 static void coordinate(int out)
 {
 	static const struct root_settings settings;
 	static struct snapshot job;
-	struct access access;
+	struct scale_access access;
 	int err = setrlimit(RLIMIT_NOFILE, &scale_files) ? -errno :
 		  root_start(&job, &settings, access.address, sizeof(access.address),
 			     access.secret);
@@ -70,7 +61,7 @@ static void coordinate(int out)
 		pause();
 }
 
-static void start_coordinator(struct access *access)
+static void start_coordinator(struct scale_access *access)
 {
 	int ends[2];
 
@@ -92,42 +83,13 @@ static void start_coordinator(struct access *access)
 
 /* ---- simulated daemons ---------------------------------------------------------------- */
 
-static uint32_t first_of(uint32_t node)
+static void join(const struct scale_access *access, uint32_t node)
 {
-	return node * sim.per_node;
-}
-
-static uint32_t end_of(uint32_t node)
-{
-	return node + 1 < sim.nodes ? (node + 1) * sim.per_node : sim.ranks;
-}
-
-static void join(const struct access *access, uint32_t node)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct {
-		struct wire_hello head;
-		char address[ADDRESS];
-	} hello = { .head = { .pid = 1, .top = 1, .size = sim.ranks, .restarted = sim.restarted } };
-	size_t length = sizeof(hello.head) + (sim.restarted ? ADDRESS : 0);
 	struct wire *w = &sim.node[node];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
-	char name[32];
 
-	to.sin_port = htons(atoi(strrchr(access->address, ':') + 1));
-	wire_watch_peer(fd, WIRE_SILENCE_S);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
-		scale_fail("connecting a daemon");
-	snprintf(name, sizeof(name), "node%u", node);
-	err = greeting_daemon(w, fd, access->secret, name);
-	errno = -err;
-	if (err)
-		scale_fail("greeting");
-	hello.head.address_length = length - sizeof(hello.head);
-	for (uint32_t rank = first_of(node); rank < end_of(node); rank++) {
-		memcpy(hello.address, &rank, sizeof(rank));
-		wire_queue(w, WIRE_HELLO, rank, 0, &hello, length);
-	}
+	scale_connect(w, access, node);
+	for (uint32_t rank = node * sim.per_node; rank < scale_end(node, sim.ranks, sim.per_node); rank++)
+		scale_hello(w, rank, sim.ranks, sim.restarted);
 	wire_flush(w);
 }
 
@@ -147,7 +109,7 @@ static void check_drain(uint32_t rank, const struct wire_bookmark *told, size_t 
 
 static void check_addresses(const uint8_t *data, size_t length)
 {
-	const size_t each = sizeof(struct wire_address) + ADDRESS;
+	const size_t each = sizeof(struct wire_address) + SCALE_ADDRESS;
 
 	errno = EBADMSG;
 	if (length != sim.ranks * each)
@@ -214,7 +176,7 @@ static void answer(void)
 		return;
 	}
 	for (uint32_t i = 0; i < sim.nodes; i++) {
-		for (uint32_t rank = first_of(i); rank < end_of(i); rank++)
+		for (uint32_t rank = i * sim.per_node; rank < scale_end(i, sim.ranks, sim.per_node); rank++)
 			answer_rank(&sim.node[i], rank);
 		wire_flush(&sim.node[i]);
 	}
@@ -307,7 +269,7 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
 {
 	double restart_ms = 0;
 	double part[4][SCALE_ROUNDS_MAX];
-	struct access access;
+	struct scale_access access;
 
 	sim.ranks = ranks;
 	sim.per_node = per_node;
