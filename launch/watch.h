@@ -22,9 +22,9 @@
  * Runs the launcher `argv` until the job has ended.  `job` is the socket of
  * root_settings.launch; -1: there is no coordinator, and the launcher does everything.
  * launcher_hold_signals() has been called.  recovery->due afterwards: the ranks have been lost, and
- * are to be restarted.  Else returns the launcher's status as from waitpid(2), or,
- * if it has died before the job, that of the first rank that did not end with 0, else 0; or
- * -errno with a message (report.h).
+ * are to be restarted.  Else returns the launcher's status as from waitpid(2); or, if it has
+ * died before the job, or says 0, that of the first rank that did not end with 0, else 0; that of
+ * EXIT_FAILURE if it says 0 before all ranks were started; or -errno with a message (report.h).
  */
 int watch_job(char *const *argv, int job, struct recovery *recovery);
 
