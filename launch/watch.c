@@ -217,17 +217,17 @@ static bool is_withheld(const struct watch *w, const struct rank *one)
 }
 
 /* By somebody else: mpirun kills none without SIGTERM before, but srun does. */
-static bool is_proxy_lost(const struct watch *w, int wanted)
+static bool is_proxy_lost(const struct watch *w, const struct rank *one, int wanted)
 {
 	return !wanted && w->recovery->most && !w->launcher.by_slurm && !w->ranks.asking &&
-	       !w->ends && !w->fails && !w->kills;
+	       !one->allowed && !w->ends && !w->fails && !w->kills;
 }
 
 static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted)
 {
 	if (w->alone || one->ended)
 		return;
-	if (is_proxy_lost(w, wanted))
+	if (is_proxy_lost(w, one, wanted))
 		doubt(w, "a cr_rank of ");
 	if (!one->asks || one->wants != wanted)
 		one->asked_ns = now_ns();
