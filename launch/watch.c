@@ -140,7 +140,7 @@ void watch_expect_ranks(struct watch *w)
 	w->start_ns = waits ? now_ns() + w->recovery->start_s * 1000 * MS : 0;
 }
 
-/* What has failed meanwhile can leave the launcher waiting for ever. */
+/* The launcher hangs, perhaps because of another failure meanwhile. */
 static void give_up_start(struct watch *w)
 {
 	w->start_ns = 0;

@@ -36,6 +36,7 @@ struct watch {
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
 	unsigned int kills;		/* how often that was done */
+	bool stops;			/* it has been told to, and waits for the launcher to stop first */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
 	uint64_t start_ns;		/* when the ranks that are missing are given up; 0: not */
 	int sent;			/* the signal that ranks got when they were saved last; 0: none */

@@ -25,6 +25,7 @@ static void stop_soon(struct watch *w)
 static void go_on(struct watch *w)
 {
 	w->stop_ns = 0;
+	w->stops = false;
 	watch_expect_ranks(w);
 	launcher_continue(&w->launcher);
 	watch_tell_all(w, RANK_SIGNAL, SIGCONT);
@@ -53,7 +54,7 @@ static void take_child(struct watch *w)
 		return;
 	if (launcher_check(&w->launcher))
 		watch_launcher_ended(w);
-	else if (w->launcher.stopped)
+	else if (w->launcher.stopped && w->stops)
 		stop_soon(w);
 }
 
@@ -72,10 +73,14 @@ static void end_on_purpose(struct watch *w)
 /* What the launcher does not do: its children are not the ranks. */
 static void stop_or_continue(struct watch *w, int number)
 {
-	if (number == SIGTSTP)
+	if (number == SIGTSTP) {
 		watch_tell_all(w, RANK_SIGNAL, SIGSTOP);
-	else if (number == SIGCONT)
+		w->stops = true;
+		if (w->launcher.stopped)
+			stop_soon(w);
+	} else if (number == SIGCONT) {
 		go_on(w);
+	}
 }
 
 /* What the terminal sends goes to the whole process group, the launcher included. */
