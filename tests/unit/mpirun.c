@@ -142,6 +142,6 @@ void daemon_comes(struct wire *w, const char *secret, double patience)
 		err = greeting_daemon(w, fd, secret, "node");
 		if (err)
 			close(fd);
-	} while (err == -ECONNRESET && now() < end);
+	} while ((err == -ECONNRESET || err == -ETIMEDOUT) && now() < end);
 	assert_int_equal(err, 0);
 }
