@@ -55,7 +55,8 @@ int kcr_fork_add(struct kcr_fork_watch *watch)
 	spin_lock(&bucket->lock);
 	hlist_for_each_entry(other, &bucket->list, node)
 		if (other->process == watch->process)
-			ret = other->owner == watch->owner ? -EEXIST : -EBUSY;
+			ret = other->owner == watch->owner ? -EEXIST :
+			      other->loading ? -EINPROGRESS : -EBUSY;
 	if (!ret)
 		hlist_add_head_rcu(&watch->node, &bucket->list);
 	spin_unlock(&bucket->lock);

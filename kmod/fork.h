@@ -21,6 +21,7 @@ struct kcr_fork_watch {
 	struct hlist_node node;
 	struct signal_struct *process;
 	const void *owner;		/* only compared */
+	bool loading;			/* no other owner may have it until this one is done */
 	spinlock_t lock;		/* held while `forked` runs */
 	bool active;
 	/* In the parent, atomic.  May kcr_task_work_add() to the child. */
@@ -29,7 +30,8 @@ struct kcr_fork_watch {
 
 /*
  * Adds a watch, filled in except for node, lock and active; it is not active
- * yet.  -EEXIST: this owner has one for the process; -EBUSY: another owner has.
+ * yet.  -EEXIST: this owner has one for the process; -EBUSY: another owner has;
+ * -EINPROGRESS: likewise, and it is loading the process.
  */
 int kcr_fork_add(struct kcr_fork_watch *watch);
 /* From now on `forked` is called; children forked before are in the thread list. */

@@ -9,6 +9,7 @@
 #include <linux/mutex.h>
 
 #include "arch/x86/registers.h"
+#include "guard.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
@@ -18,7 +19,7 @@
 
 /* Who may call, and when (else -EINVAL).  All but SHARED run under job->lock. */
 enum rule {
-	SHARED,		/* the owner and half-restored processes: the command locks */
+	SHARED,		/* the owner and half-restored processes: the command locks and checks */
 	OWNER,		/* the process that opened the job */
 	CHECKPOINT,	/* … of a job that has not begun a restart */
 	PARKED,		/* … of one whose programs are all parked */
@@ -32,6 +33,8 @@ static long info(struct kcr_job *job, void *request)
 	info->features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
 	if (kcr_track_works())
 		info->features |= KCR_FEATURE_TRACK;
+	if (kcr_guard_works())
+		info->features |= KCR_FEATURE_GUARD;
 	info->xstate_size = kcr_xstate_size();
 	return 0;
 }
@@ -39,6 +42,7 @@ static long info(struct kcr_job *job, void *request)
 #define SCAN_FLAGS	(KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE | KCR_SCAN_ALL | \
 			 KCR_SCAN_KEEP_ZERO | KCR_SCAN_CHANGES)
 #define ENTER_FLAGS	(KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS)
+#define RESUME_FLAGS	(KCR_RESUME_HOLD | KCR_RESUME_GUARD | KCR_RESUME_LOADED)
 
 static const struct command {
 	struct kcr_request_type request;
@@ -74,7 +78,8 @@ static const struct command {
 	{ { KCR_IOC_WAIT, 16, 0 }, SHARED, kcr_ioc_wait },
 	{ { KCR_IOC_FILL, 56, 0 }, OWNER, kcr_ioc_fill },
 	{ { KCR_IOC_STORE, 56, 0 }, OWNER, kcr_ioc_store },
-	{ { KCR_IOC_RESUME, 16, KCR_RESUME_HOLD }, OWNER, kcr_ioc_resume },
+	{ { KCR_IOC_RESUME, 16, RESUME_FLAGS }, OWNER, kcr_ioc_resume },
+	{ { KCR_IOC_FAULTING, 24, 0 }, SHARED, kcr_ioc_faulting },
 };
 
 static bool is_allowed(const struct kcr_job *job, enum rule rule)

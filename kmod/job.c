@@ -12,6 +12,7 @@
 
 #include "account.h"
 #include "client.h"
+#include "guard.h"
 #include "park.h"
 
 static atomic_t nr_jobs = ATOMIC_INIT(0);
@@ -55,6 +56,7 @@ static void free_job(struct kref *ref)
 {
 	struct kcr_job *job = container_of(ref, struct kcr_job, ref);
 
+	kcr_guard_free(job);
 	kcr_restart_free(job);
 	kfree(job->notification);
 	put_pid(job->owner);
@@ -95,6 +97,7 @@ void kcr_job_end(struct kcr_job *job)
 		kcr_member_free(member);
 		cond_resched();
 	}
+	kcr_guard_kill(job);
 	kcr_restart_abort(job);
 	kcr_clients_end(job);
 	mutex_unlock(&job->lock);

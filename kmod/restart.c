@@ -15,6 +15,7 @@
 #include "account.h"
 #include "compat/dumpable.h"
 #include "compat/task.h"
+#include "guard.h"
 #include "ioctl.h"
 #include "restart.h"
 
@@ -410,33 +411,47 @@ static bool end_hold(struct kcr_job *job)
 	return held;
 }
 
+/* 0 or -errno: they do not run. */
+static int release(struct kcr_job *job, struct kcr_resume *resume)
+{
+	int ret;
+
+	spin_lock(&job->list_lock);
+	ret = job->restart->aborted ? -ECANCELED : check_complete(job->restart);
+	if (!ret) {
+		release_all(job->restart, resume->flags & KCR_RESUME_HOLD);
+		resume->nr_threads = job->restart->nr_threads;
+	}
+	spin_unlock(&job->list_lock);
+	if (!ret)
+		wake_up_all(&job->released);
+	return ret;
+}
+
+static int begin_guard(struct kcr_job *job, u32 flags)
+{
+	if (!(flags & KCR_RESUME_GUARD) || job->guard)
+		return 0;
+	return kcr_guard_works() ? kcr_guard_begin(job) : -EOPNOTSUPP;
+}
+
 /* After an error the job can only be ended. */
 long kcr_ioc_resume(struct kcr_job *job, void *request)
 {
 	struct kcr_resume *resume = request;
 	long ret;
 
+	if (resume->flags & KCR_RESUME_LOADED)
+		return resume->flags == KCR_RESUME_LOADED && job->restart &&
+		       job->restart->resumed && kcr_guard_end(job) ? 0 : -EINVAL;
 	if (!resume->flags && end_hold(job))
 		return 0;
 	ret = check_resume(job);
 	if (!ret)
-		ret = stop_again(job);
-	if (ret)
-		return ret;
-	spin_lock(&job->list_lock);
-	if (job->restart->aborted) {
-		ret = -ECANCELED;
-	} else {
-		ret = check_complete(job->restart);
-		if (!ret) {
-			release_all(job->restart, resume->flags & KCR_RESUME_HOLD);
-			resume->nr_threads = job->restart->nr_threads;
-		}
-	}
-	spin_unlock(&job->list_lock);
+		ret = begin_guard(job, resume->flags);
 	if (!ret)
-		wake_up_all(&job->released);
-	return ret;
+		ret = stop_again(job);
+	return ret ? ret : release(job, resume);
 }
 
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid)

@@ -3,7 +3,7 @@
  * The kernel's memory interfaces in the version this is built for: walking a
  * process's VMAs, getting pages of another address space, names of flags that
  * are newer than the oldest supported kernel (5.10).
- * Used by mm.c, list.c, vma.c, scan.c and pages.c only.
+ * Used by mm.c, list.c, vma.c, scan.c, pages.c, track.c and guard.c only.
  */
 #ifndef KCR_COMPAT_MM_H
 #define KCR_COMPAT_MM_H
@@ -174,6 +174,23 @@ static inline struct file *kcr_mm_exe_file(struct mm_struct *mm)
 #else
 #define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP)
 #endif
+
+/*
+ * 5.16: all changes of a mapping that are under way are counted, so that UFFDIO_COPY knows of
+ * each (a759a909d42d); before, the first that ended hid the others.
+ */
+#define KCR_HAVE_UFFD_EVENTS	(IS_ENABLED(CONFIG_USERFAULTFD) &&		\
+				 LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0))
+
+/* What the file of a userfaultfd that gets this mapping's faults has as private_data; or NULL. */
+static inline const void *kcr_vma_userfault(const struct vm_area_struct *vma)
+{
+#ifdef CONFIG_USERFAULTFD
+	return vma->vm_userfaultfd_ctx.ctx;
+#else
+	return NULL;
+#endif
+}
 
 #ifdef VM_DROPPABLE		/* 6.11 (9651fcedf7b9) */
 #define KCR_VM_DROPPABLE	VM_DROPPABLE

@@ -36,6 +36,7 @@
 #define KCR_FEATURE_SNAPSHOT	(1 << 0)	/* KCR_IOC_SNAPSHOT works */
 #define KCR_FEATURE_CLONE	(1 << 1)	/* KCR_IOC_CLONE works */
 #define KCR_FEATURE_TRACK	(1 << 2)	/* KCR_IOC_TRACK works */
+#define KCR_FEATURE_GUARD	(1 << 3)	/* KCR_RESUME_GUARD works */
 
 struct kcr_info {
 	__u32 size;
@@ -58,7 +59,8 @@ struct kcr_info {
  * mem_fd is of another address space (the program called exec: reopen it);
  * EPERM a kernel thread or another PID namespace; EDEADLK the caller itself;
  * EACCES the caller itself may not trace it; EEXIST already in this job; EBUSY
- * in another job; EDQUOT the user's jobs have max_processes processes.
+ * in another job; EINPROGRESS in one that is still loading its memory (KCR_RESUME_GUARD);
+ * EDQUOT the user's jobs have max_processes processes.
  */
 struct kcr_add {
 	__u32 size;
@@ -423,16 +425,44 @@ struct kcr_wait {
 
 /* Threads that entered as HELD wait for another RESUME, or for the end of the job. */
 #define KCR_RESUME_HOLD		(1 << 0)
+/*
+ * The owner will load memory on demand (userfaultfd(2)): until LOADED the processes and all
+ * that they fork are killed if the job ends, and no other job can have them.
+ */
+#define KCR_RESUME_GUARD	(1 << 1)
+/* Alone, once, after a RESUME (GUARD): they have all their memory. */
+#define KCR_RESUME_LOADED	(1 << 2)
 
 /*
  * Lets all entered threads run: the restart is complete.
- * EBUSY: a live process of the job has not entered; ECHILD: one died.
+ * EBUSY: a live process of the job has not entered, or GUARD: another job has one;
+ * ECHILD: one died; EOPNOTSUPP: GUARD needs Linux 5.16 with userfaultfd; EDQUOT, ENOMEM.
  */
 struct kcr_resume {
 	__u32 size;
 	__u32 flags;		/* KCR_RESUME_* */
 	__u32 nr_threads;	/* out */
 	__u32 pad;
+};
+
+struct kcr_faulting_range {
+	__u64 start, end;
+	__u64 origin;		/* as KCR_VMAS_ORIGINS: the address of the first page once */
+};
+
+#define KCR_FAULTING_MAX	65536
+
+/*
+ * The mappings whose faults a userfaultfd of a guarded process gets, by address: `fd` is that of
+ * one of the processes that this job restarted, or of what they forked.
+ * ENOENT: there are none; ENOSPC: count returns what is needed; EBADF.
+ */
+struct kcr_faulting {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 fd;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u64 ranges;		/* struct kcr_faulting_range[count] */
 };
 
 #define KCR_IOC_INFO		_IOWR(KCR_IOC_MAGIC, 0x00, struct kcr_info)
@@ -462,5 +492,6 @@ struct kcr_resume {
 #define KCR_IOC_FILL		_IOWR(KCR_IOC_MAGIC, 0x33, struct kcr_pages)
 #define KCR_IOC_STORE		_IOWR(KCR_IOC_MAGIC, 0x34, struct kcr_pages)
 #define KCR_IOC_RESUME		_IOWR(KCR_IOC_MAGIC, 0x35, struct kcr_resume)
+#define KCR_IOC_FAULTING	_IOWR(KCR_IOC_MAGIC, 0x36, struct kcr_faulting)
 
 #endif /* _UAPI_LINUX_KCR_H */

@@ -40,6 +40,7 @@ union request {
 	struct kcr_enter enter;
 	struct kcr_wait wait;
 	struct kcr_resume resume;
+	struct kcr_faulting faulting;
 	struct kcr_client_new client;
 	uint32_t words[256];
 };
@@ -228,7 +229,14 @@ static void fill_wait(struct actor *actor, union request *r)
 
 static void fill_resume(struct actor *actor, union request *r)
 {
-	r->resume.flags = below(&actor->random, 2);
+	r->resume.flags = below(&actor->random, 8);
+}
+
+static void fill_faulting(struct actor *actor, union request *r)
+{
+	r->faulting.fd = (int32_t)below(&actor->random, 40) - 1;
+	r->faulting.count = below(&actor->random, 200);
+	r->faulting.ranges = any_buffer(actor);
 }
 
 /* Must fail: a thread that entered would not return. */
@@ -277,6 +285,7 @@ static const struct {
 	{ KCR_IOC_CLONE, fill_clone }, { KCR_IOC_ENTER, fill_enter },
 	{ KCR_IOC_WAIT, fill_wait }, { KCR_IOC_FILL, fill_pages },
 	{ KCR_IOC_STORE, fill_pages }, { KCR_IOC_RESUME, fill_resume },
+	{ KCR_IOC_FAULTING, fill_faulting },
 	{ KCR_IOC_CLIENT, fill_client },
 };
 

@@ -295,12 +295,16 @@ static void resume(struct actor *actor, int job)
 	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = 30 * setting->slow };
 
 	request.flags = chance(&actor->random, 30) ? KCR_RESUME_HOLD : 0;
+	request.flags |= chance(&actor->random, 30) ? KCR_RESUME_GUARD : 0;
 	call(actor, job, KCR_IOC_RESUME, &request);
-	if (!request.flags)
-		return;
-	call(actor, job, KCR_IOC_FINISH, &finish);
-	request.flags = 0;
-	if (chance(&actor->random, 80))
+	if (request.flags & KCR_RESUME_HOLD) {
+		call(actor, job, KCR_IOC_FINISH, &finish);
+		request.flags &= ~(uint32_t)KCR_RESUME_HOLD;
+		if (chance(&actor->random, 80))
+			call(actor, job, KCR_IOC_RESUME, &request);
+	}
+	request.flags = KCR_RESUME_LOADED;
+	if (chance(&actor->random, 50))
 		call(actor, job, KCR_IOC_RESUME, &request);
 }
 
