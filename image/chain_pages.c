@@ -29,6 +29,7 @@ struct chain_pages {
 	struct page_map *map;
 	unsigned int member;			/* its number; at first that of the last file */
 	bool first;				/* it is the last file */
+	bool defers;				/* chunks may be left where they are */
 	bool direct;				/* this chunk may be taken with all its pages */
 	size_t nr_parts;			/* what is read of a chunk of which few are */
 	struct kcr_run part[CONTEXT_CHUNK_RUNS];
@@ -138,8 +139,8 @@ static void add_part(struct chain_pages *p, uint64_t address, size_t offset)
 	p->offset[p->nr_parts++] = offset;
 }
 
-/* Makes a chunk of raw pages one of the needed ones only. */
-static void pick(struct chain_pages *p, struct context_chunk *chunk, uint64_t needed)
+/* Finds the needed pages of a chunk of an older file. */
+static void find_needed(struct chain_pages *p, struct context_chunk *chunk)
 {
 	size_t offset = 0;
 
@@ -151,8 +152,15 @@ static void pick(struct chain_pages *p, struct context_chunk *chunk, uint64_t ne
 			if (owner_of(p, &p->cursor, chunk->pid, address) == p->member)
 				add_part(p, address, offset);
 		}
-	chunk->runs = p->part;
-	chunk->nr_runs = p->nr_parts;
+	chunk->needed = p->part;
+	chunk->nr_needed_runs = p->nr_parts;
+}
+
+/* Makes a chunk of raw pages one of the needed ones only. */
+static void pick(struct chain_pages *p, struct context_chunk *chunk, uint64_t needed)
+{
+	chunk->runs = chunk->needed;
+	chunk->nr_runs = chunk->nr_needed_runs;
 	chunk->nr_pages = needed;
 	chunk->length = needed * CONTEXT_PAGE;
 	chunk->nr_superseded = 0;
@@ -179,6 +187,7 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 {
 	struct chain_pages *p = of_source(source);
 	struct tally tally = { 0 };
+	bool picks;
 	int more;
 
 	do {
@@ -197,7 +206,10 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	p->direct = tally.needed + tally.superseded == chunk->nr_pages;
 	chunk->nr_needed = tally.needed;
 	chunk->nr_superseded = tally.superseded;
-	if (tally.needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW)
+	picks = tally.needed * FEW < chunk->nr_pages && chunk->compression == CONTEXT_RAW;
+	if (!p->first && (picks || p->defers))
+		find_needed(p, chunk);
+	if (picks)
 		pick(p, chunk, tally.needed);
 	chunk->member = p->member;
 	return 1;
@@ -287,6 +299,7 @@ static int move_chain(const struct pages_flow *flow, struct context_reader *last
 	struct chain_pages p = {
 		.source.ops = &source_ops, .sieve.ops = &sieve_ops, .chain = chain,
 		.member = chain->count, .first = true, .map = page_map_new(),
+		.defers = flow->defer,
 	};
 	struct pages_flow of_chain = *flow;
 	int err;

@@ -93,7 +93,10 @@ struct context_chunk {
 	const void *data;
 	size_t length;			/* bytes of data */
 	uint64_t sum;			/* XXH64, seed 0, of data */
-	uint64_t position;		/* of the section in its file, for messages */
+	uint64_t position;		/* of the section in its file */
+	uint64_t sequence;		/* from a file: sections before it */
+	const struct kcr_run *needed;	/* from a file: the pages that it has to give */
+	size_t nr_needed_runs;
 	const struct context_table *table;	/* of these pages and others; or NULL */
 	const struct context_sharer *sharer;	/* valid until all chunks have been moved */
 	size_t nr_sharers;
@@ -184,6 +187,7 @@ struct context_item {
 	uint64_t nr_pages;
 	enum context_compression compression;
 	uint64_t position;		/* of the section, in bytes */
+	uint64_t sequence;		/* sections before it */
 	const struct context_sharer *sharer;	/* valid likewise, by ascending PID */
 	size_t nr_sharers;
 	/* TABLE: pid, runs and pages as in MEMORY, and per page: */
@@ -211,6 +215,12 @@ void context_unread(struct context_reader *r);
  * does not take are not read, so not verified either.
  */
 void context_reader_skim(struct context_reader *r);
+
+/*
+ * Of a regular file: the next context_read() returns the MEMORY section at `position`, before
+ * which there are `sequence` sections.  0 or -errno with a message.
+ */
+int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence);
 
 /* CONTEXT_HAS_* of the file. */
 uint64_t context_reader_features(const struct context_reader *r);

@@ -38,7 +38,8 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	*chunk = (struct context_chunk) {
 		.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,
 		.nr_pages = item.nr_pages, .nr_needed = item.nr_pages, .compression = item.compression,
-		.length = item.length, .position = item.position,
+		.length = item.length, .position = item.position, .sequence = item.sequence,
+		.needed = item.runs, .nr_needed_runs = item.nr_runs,
 	};
 	return 1;
 }

@@ -110,6 +110,12 @@ struct pages_flow {
 	struct compression_count *count;	/* for ENCODE and RECODE: added to, by kind; or NULL */
 	/* Or NULL.  Chunks that go directly from a file to the module do not pass it. */
 	struct page_sieve *sieve;
+	/*
+	 * Is this chunk, of a file, left where it is?  The caller has to see to it that its
+	 * needed pages get where they belong later.  Or NULL.
+	 */
+	bool (*defer)(void *arg, const struct context_chunk *chunk);
+	void *defer_arg;
 	/* Called after each chunk of the source, as that has given it; or NULL. */
 	void (*progress)(void *arg, const struct context_chunk *chunk);
 	void *progress_arg;

@@ -416,6 +416,8 @@ static int move_all(struct pipeline *p)
 		more = flow->source->ops->next(flow->source, &chunk);
 		if (more <= 0)
 			break;
+		if (flow->defer && flow->defer(flow->defer_arg, &chunk))
+			continue;
 		if (flow->work == PAGES_DECODE)
 			err = move_in(p, &chunk);
 		else if (flow->chooser && !chunk.unwritten && !chunk.nr_sharers)

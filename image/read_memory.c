@@ -40,6 +40,7 @@ int reader_take_runs(struct context_reader *r, struct context_item *item, size_t
 	item->nr_pages = meta->nr_pages;
 	item->runs = (const struct kcr_run *)(meta + 1);
 	item->position = r->start;
+	item->sequence = r->sections - 1;
 	if (item->nr_pages > CONTEXT_CHUNK_PAGES ||
 	    r->head.meta_length != sizeof(*meta) + item->nr_runs * sizeof(struct kcr_run) +
 					   item->nr_pages * page_bytes)

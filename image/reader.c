@@ -538,6 +538,21 @@ void context_reader_skim(struct context_reader *r)
 	r->skim = true;
 }
 
+int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence)
+{
+	if (r->error)
+		return r->error;
+	if (position > INT64_MAX || lseek(r->fd, (off_t)position, SEEK_SET) < 0) {
+		r->error = report_errno(position > INT64_MAX ? -EINVAL : -errno, "%s", r->name);
+		return r->error;
+	}
+	r->position = position;
+	r->sections = sequence;
+	r->last_type = CONTEXT_MEMORY;
+	r->next_read = r->data_follow = r->held = false;
+	return 0;
+}
+
 uint64_t context_reader_features(const struct context_reader *r)
 {
 	return r->features;

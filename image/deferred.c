@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See deferred.h.  Every file has a reader of its own, which goes back and forth. */
+#include "image/deferred.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+struct file {
+	int fd;
+	char *name;
+	struct context_reader *reader;	/* NULL: nothing was read of it yet */
+};
+
+/* A run of pages of a process; sorted by PID and address. */
+struct span {
+	int32_t pid;
+	uint32_t chunk;
+	uint64_t start, end;
+};
+
+struct deferred {
+	size_t nr_files;
+	struct file file[CONTEXT_MAX_ANCESTORS + 1];
+	struct deferred_chunk *chunk;
+	size_t count, capacity;
+	struct span *span;
+	size_t nr_spans;
+};
+
+static int add_file(struct deferred *d, int fd, const char *name)
+{
+	struct file *file = &d->file[d->nr_files++];
+
+	file->fd = dup(fd);
+	if (file->fd < 0)
+		return report_errno(-errno, "%s", name);
+	file->name = strdup(name);
+	return file->name ? 0 : report_errno(-ENOMEM, "%s", name);
+}
+
+int deferred_new(struct deferred **out, int fd, const char *name, const struct chain *chain)
+{
+	struct deferred *d = calloc(1, sizeof(*d));
+	int err = 0;
+
+	if (!d)
+		return report_errno(-ENOMEM, "%s", name);
+	for (size_t i = 0; !err && chain && i < chain->count; i++)
+		err = add_file(d, chain->member[i].fd, chain->member[i].path);
+	if (!err)
+		err = add_file(d, fd, name);
+	if (err)
+		deferred_free(d);
+	else
+		*out = d;
+	return err;
+}
+
+void deferred_free(struct deferred *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->nr_files; i++) {
+		context_reader_free(d->file[i].reader);
+		if (d->file[i].fd >= 0)
+			close(d->file[i].fd);
+		free(d->file[i].name);
+	}
+	for (size_t i = 0; i < d->count; i++)
+		free(d->chunk[i].runs);
+	free(d->chunk);
+	free(d->span);
+	free(d);
+}
+
+/* ---- which there are ----------------------------------------------------------------- */
+
+int deferred_add(struct deferred *d, const struct context_chunk *chunk)
+{
+	struct deferred_chunk *one;
+
+	if (d->count == d->capacity) {
+		size_t capacity = 2 * d->capacity + 64;
+
+		one = reallocarray(d->chunk, capacity, sizeof(*one));
+		if (!one)
+			return -ENOMEM;
+		d->chunk = one;
+		d->capacity = capacity;
+	}
+	one = &d->chunk[d->count];
+	*one = (struct deferred_chunk){
+		.pid = chunk->pid, .member = chunk->member, .position = chunk->position,
+		.sequence = chunk->sequence, .nr_runs = chunk->nr_needed_runs,
+		.runs = calloc(chunk->nr_needed_runs, sizeof(*one->runs)),
+	};
+	if (!one->runs)
+		return -ENOMEM;
+	memcpy(one->runs, chunk->needed, one->nr_runs * sizeof(*one->runs));
+	for (size_t i = 0; i < one->nr_runs; i++)
+		one->nr_pages += one->runs[i].nr_pages;
+	d->nr_spans += one->nr_runs;
+	d->count++;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct span *s = a, *t = b;
+
+	if (s->pid != t->pid)
+		return s->pid < t->pid ? -1 : 1;
+	return s->start < t->start ? -1 : s->start > t->start;
+}
+
+int deferred_finish(struct deferred *d)
+{
+	size_t n = 0;
+
+	d->span = calloc(d->nr_spans + 1, sizeof(*d->span));
+	if (!d->span)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->count; i++)
+		for (size_t k = 0; k < d->chunk[i].nr_runs; k++) {
+			const struct kcr_run *run = &d->chunk[i].runs[k];
+
+			d->span[n++] = (struct span){
+				.pid = d->chunk[i].pid, .chunk = (uint32_t)i, .start = run->address,
+				.end = run->address + run->nr_pages * CONTEXT_PAGE,
+			};
+		}
+	qsort(d->span, n, sizeof(*d->span), compare);
+	return 0;
+}
+
+size_t deferred_count(const struct deferred *d)
+{
+	return d->count;
+}
+
+struct deferred_chunk *deferred_at(const struct deferred *d, size_t index)
+{
+	return &d->chunk[index];
+}
+
+struct deferred_chunk *deferred_find(const struct deferred *d, int32_t pid, uint64_t address)
+{
+	size_t low = 0, high = d->nr_spans;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct span *s = &d->span[middle];
+
+		if (s->pid < pid || (s->pid == pid && s->end <= address))
+			low = middle + 1;
+		else if (s->pid > pid || s->start > address)
+			high = middle;
+		else
+			return &d->chunk[s->chunk];
+	}
+	return NULL;
+}
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+static int open_reader(struct file *file)
+{
+	if (file->reader)
+		return 0;
+	if (lseek(file->fd, 0, SEEK_SET) < 0)
+		return report_errno(-errno, "%s", file->name);
+	return context_reader_new(&file->reader, file->fd, file->name);
+}
+
+/*
+ * Moves the pages that are needed, of those of the section, to the front.  False: one is not
+ * there.
+ */
+static bool keep_needed(const struct deferred_chunk *chunk, const struct context_item *item,
+			char *pages)
+{
+	const struct kcr_run *run = item->runs, *end = run + item->nr_runs;
+	char *to = pages;
+
+	for (size_t k = 0; k < chunk->nr_runs; k++) {
+		uint64_t address = chunk->runs[k].address, left = chunk->runs[k].nr_pages;
+
+		for (uint64_t n; left; left -= n, address += n * CONTEXT_PAGE) {
+			while (run < end && run->address + run->nr_pages * CONTEXT_PAGE <= address)
+				pages += run++->nr_pages * CONTEXT_PAGE;
+			if (run == end || run->address > address)
+				return false;
+			n = run->nr_pages - (address - run->address) / CONTEXT_PAGE;
+			n = n < left ? n : left;
+			memmove(to, pages + (address - run->address), n * CONTEXT_PAGE);
+			to += n * CONTEXT_PAGE;
+		}
+	}
+	return true;
+}
+
+int deferred_load(struct deferred *d, const struct deferred_chunk *chunk, void *buffer)
+{
+	struct file *file = &d->file[chunk->member];
+	struct context_item item;
+	int err = open_reader(file);
+
+	if (!err)
+		err = context_reader_return(file->reader, chunk->position, chunk->sequence);
+	if (err)
+		return err;
+	err = context_read(file->reader, &item);
+	if (err < 0)
+		return err;
+	if (!err || item.type != CONTEXT_MEMORY || item.pid != chunk->pid)
+		return context_memory_damaged(file->reader, chunk->position, "another section is there");
+	err = context_memory_read(file->reader, buffer);
+	if (!err && !keep_needed(chunk, &item, buffer))
+		err = context_memory_damaged(file->reader, chunk->position, "pages are missing");
+	return err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Chunks of a context file, or of a chain, that are left where they are until somebody needs
+ * a page of them; then their section is read and verified.
+ */
+#ifndef KCR_IMAGE_DEFERRED_H
+#define KCR_IMAGE_DEFERRED_H
+
+#include "image/chain.h"
+#include "image/context.h"
+
+struct deferred_chunk {
+	int32_t pid;
+	unsigned int member;		/* the file's number in the chain */
+	uint64_t position, sequence;	/* of its section there */
+	struct kcr_run *runs;		/* the pages that it has to give */
+	size_t nr_runs;
+	uint64_t nr_pages;
+	bool loaded;			/* for the caller's use */
+};
+
+struct deferred;
+
+/*
+ * The file is open at `fd` and called `name`, the older ones are those of `chain` (NULL: there
+ * are none).  All must be regular files, and are duplicated.  0 or -errno with a message.
+ */
+int deferred_new(struct deferred **out, int fd, const char *name, const struct chain *chain);
+void deferred_free(struct deferred *d);
+
+/* Notes the needed pages of a chunk, as pages_flow.defer gets it.  -ENOMEM, silently. */
+int deferred_add(struct deferred *d, const struct context_chunk *chunk);
+/* After the last one, and before any call below.  -ENOMEM, silently. */
+int deferred_finish(struct deferred *d);
+
+size_t deferred_count(const struct deferred *d);
+struct deferred_chunk *deferred_at(const struct deferred *d, size_t index);
+/* The chunk with this page of a process, or NULL. */
+struct deferred_chunk *deferred_find(const struct deferred *d, int32_t pid, uint64_t address);
+
+/*
+ * Reads the chunk's pages, one after the other, into `buffer`, of CONTEXT_CHUNK_BYTES.  0 or
+ * -errno with a message; -EINVAL: the section is not what it was, or damaged.
+ */
+int deferred_load(struct deferred *d, const struct deferred_chunk *chunk, void *buffer);
+
+#endif /* KCR_IMAGE_DEFERRED_H */
