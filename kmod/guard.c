@@ -244,23 +244,36 @@ static int add_half(struct kcr_guard *guard, const struct kcr_half *half)
 	return ret;
 }
 
-int kcr_guard_begin(struct kcr_job *job)
+/* The job's guard, which stays until the job is freed: FAULTING does not take job->lock. */
+static struct kcr_guard *get_guard(struct kcr_job *job)
 {
-	struct kcr_guard *guard;
-	struct kcr_half *half;
-	int ret = 0;
+	struct kcr_guard *guard = job->guard;
 
-	lockdep_assert_held(&job->lock);
+	if (guard)
+		return guard;
 	guard = kzalloc(sizeof(*guard), GFP_KERNEL_ACCOUNT);
 	if (!guard)
-		return -ENOMEM;
+		return NULL;
 	guard->job = job;
 	guard->sweep_at = FIRST_SWEEP;
 	mutex_init(&guard->walk);
 	INIT_LIST_HEAD(&guard->processes);
 	INIT_DELAYED_WORK(&guard->tidy, tidy);
-	/* For FAULTING, which does not take job->lock. */
 	smp_store_release(&job->guard, guard);
+	return guard;
+}
+
+int kcr_guard_begin(struct kcr_job *job)
+{
+	struct kcr_guard *guard = get_guard(job);
+	struct kcr_half *half;
+	int ret = 0;
+
+	lockdep_assert_held(&job->lock);
+	if (!guard)
+		return -ENOMEM;
+	if (!list_empty(&guard->processes))
+		return 0;
 	/* All have entered, so none is added any more, and none goes before the job. */
 	list_for_each_entry(half, &job->restart->processes, node) {
 		if (half->ready)
@@ -269,6 +282,8 @@ int kcr_guard_begin(struct kcr_job *job)
 			break;
 		cond_resched();
 	}
+	if (ret)
+		remove_gone(guard, true);
 	return ret;
 }
 

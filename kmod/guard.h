@@ -14,9 +14,9 @@ struct kcr_job;
 bool kcr_guard_works(void);
 
 /*
- * Guards the processes of job->restart, which all sleep in ENTER, from now on.  0; -EBUSY:
- * another job has one of them; -ENOMEM; -EDQUOT: see account.h.  After an error the job can
- * only be ended.  job->lock held; may sleep.
+ * Guards the processes of job->restart, which all sleep in ENTER, from now on.  0, also if they
+ * are guarded; -EBUSY: another job has one of them; -ENOMEM; -EDQUOT: see account.h.  After an
+ * error none is.  job->lock held; may sleep.
  */
 int kcr_guard_begin(struct kcr_job *job);
 /* All is loaded: they are on their own.  False: they were not guarded.  job->lock held. */

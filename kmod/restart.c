@@ -430,12 +430,12 @@ static int release(struct kcr_job *job, struct kcr_resume *resume)
 
 static int begin_guard(struct kcr_job *job, u32 flags)
 {
-	if (!(flags & KCR_RESUME_GUARD) || job->guard)
+	if (!(flags & KCR_RESUME_GUARD))
 		return 0;
 	return kcr_guard_works() ? kcr_guard_begin(job) : -EOPNOTSUPP;
 }
 
-/* After an error the job can only be ended. */
+/* After an error but EBUSY the job can only be ended. */
 long kcr_ioc_resume(struct kcr_job *job, void *request)
 {
 	struct kcr_resume *resume = request;

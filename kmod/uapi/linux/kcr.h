@@ -435,7 +435,7 @@ struct kcr_wait {
 
 /*
  * Lets all entered threads run: the restart is complete.
- * EBUSY: a live process of the job has not entered, or GUARD: another job has one;
+ * EBUSY: a live process of the job has not entered, or GUARD: another job has one, try again;
  * ECHILD: one died; EOPNOTSUPP: GUARD needs Linux 5.16 with userfaultfd; EDQUOT, ENOMEM.
  */
 struct kcr_resume {
