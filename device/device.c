@@ -21,6 +21,10 @@
 #include "report/code.h"
 #include "report/report.h"
 
+#define BUSY_US		20000	/* between tries to resume processes … */
+#define BUSY_TRIES	1500	/* … for thirty seconds */
+#define LOADING_US	20000	/* between looks whether a lazy restart has loaded a process … */
+#define LOADING_TRIES	30000	/* … for ten minutes */
 #define FIRST_COUNT	64u
 #define FIRST_STRINGS	16384u
 #define MOST		(1u << 20)	/* elements: more than any call gives */
@@ -127,6 +131,9 @@ static int add_message(pid_t pid, int err)
 		return report_fail(err, "process %d is this program itself", pid);
 	case EBUSY:
 		return report_fail(err, "process %d is being checkpointed by another request", pid);
+	case EINPROGRESS:
+		return report_fail(-EBUSY, "process %d is still being loaded by cr_restart --lazy: try "
+				   "again when that is done", pid);
 	case EDQUOT:
 		return refused_process(pid, err);
 	case EACCES:
@@ -164,7 +171,8 @@ int device_add(int job, pid_t pid, pid_t thread)
 			return refused_trace(pid);
 		return report_errno(err, "cannot open the memory of process %d", thread);
 	}
-	err = call(job, KCR_IOC_ADD, &add);
+	for (int i = 0; (err = call(job, KCR_IOC_ADD, &add)) == -EINPROGRESS && i < LOADING_TRIES; i++)
+		usleep(LOADING_US);
 	close(add.mem_fd);
 	return err ? add_message(pid, err) : 0;
 }
@@ -515,18 +523,31 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms)
 	return call(job, KCR_IOC_WAIT, &wait);
 }
 
-int device_resume(int job, bool hold, unsigned int *nr_threads)
+int device_resume(int job, uint32_t flags, unsigned int *nr_threads)
 {
-	struct kcr_resume resume = {
-		.size = sizeof(resume), .flags = hold ? KCR_RESUME_HOLD : 0,
-	};
-	int err = call(job, KCR_IOC_RESUME, &resume);
+	struct kcr_resume resume = { .size = sizeof(resume), .flags = flags };
+	int err;
 
+	/* Somebody may be trying to save a process that is only half there, and will give up. */
+	for (int i = 0; (err = call(job, KCR_IOC_RESUME, &resume)) == -EBUSY && i < BUSY_TRIES; i++)
+		usleep(BUSY_US);
 	if (err)
 		return report_errno(err, "cannot let the rebuilt processes run");
 	if (nr_threads)
 		*nr_threads = resume.nr_threads;
 	return 0;
+}
+
+int device_faulting(int job, int fd, struct kcr_faulting_range **out)
+{
+	struct kcr_faulting faulting = { .size = sizeof(faulting), .fd = fd };
+	void *array;
+	int count = call_array(job, KCR_IOC_FAULTING, &faulting, &faulting.count, &faulting.ranges,
+			       sizeof(struct kcr_faulting_range), &array);
+
+	if (count >= 0)
+		*out = array;
+	return count;
 }
 
 pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal)

@@ -22,7 +22,10 @@ int device_open(struct kcr_info *info);
  */
 int device_pin(void);
 
-/* Opens /proc/THREAD/mem itself; thread: a live one, which may be the first. */
+/*
+ * Opens /proc/THREAD/mem itself; thread: a live one, which may be the first.  Waits for a lazy
+ * restart of the process to load all of its memory.
+ */
 int device_add(int job, pid_t pid, pid_t thread);
 int device_park(int job, unsigned int timeout_ms, struct kcr_park *result);
 /* *out: malloc'ed array; returns the count. */
@@ -69,7 +72,12 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms);
  * processes; otherwise by clone3(2), which needs privileges.
  */
 pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal);
-/* hold: only the threads that callbacks do not hold; to be called again without it. */
-int device_resume(int job, bool hold, unsigned int *nr_threads);
+/* flags: KCR_RESUME_*. */
+int device_resume(int job, uint32_t flags, unsigned int *nr_threads);
+/*
+ * The mappings whose faults this userfaultfd of a guarded process gets; *out: malloc'ed.  Their
+ * number, or -errno without a message: -ENOENT: there are none.
+ */
+int device_faulting(int job, int fd, struct kcr_faulting_range **out);
 
 #endif /* KCR_DEVICE_H */

@@ -125,6 +125,8 @@ struct rebuild {
 	bool restore_ids;		/* processes have their old PIDs */
 	bool any_port;			/* internet sockets need not have their old ports */
 	bool any_cpu;			/* cr_restart is bound to CPUs, for the first thread */
+	struct lazy *lazy;		/* restart/lazy.h; NULL: all memory is filled first */
+	int lazy_socket;		/* where processes offer what it needs; -1: none */
 	struct inherited *inherited;	/* restart/inherited.h: memory; NULL: none */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": no path */

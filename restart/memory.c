@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "image/chain.h"
 #include "resource/file.h"
+#include "restart/lazy.h"
 
 struct filling {
 	struct page_sink sink;
@@ -80,7 +81,10 @@ int memory_fill(struct rebuild *r, struct context_reader *reader,
 		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
 	};
 
+	if (r->lazy)
+		context_reader_skim(reader);
 	return chain_move(&(struct pages_flow) {
+		.defer = r->lazy ? lazy_defer : NULL, .defer_arg = r->lazy,
 		.sink = &f.sink, .work = PAGES_DECODE, .progress = account, .progress_arg = result,
 	}, reader, options->chain);
 }

@@ -31,6 +31,7 @@
 #include "restart/clocks.h"
 #include "restart/handles.h"
 #include "restart/inherited.h"
+#include "restart/lazy.h"
 #include "restart/memory.h"
 #include "restart/process.h"
 #include "restart/record.h"
@@ -103,6 +104,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 	r->nr_redirects = options->nr_redirects;
 	r->leader = c->nr_processes ? c->process[leader_index(c)]->pid : 0;
 	r->source = options->source ?: "";
+	r->lazy_socket = -1;
 	r->relocate = options->relocate;
 	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));
 	r->content_fd = malloc((c->nr_files + 1) * sizeof(int));
@@ -184,6 +186,9 @@ static int wait_for_all(const struct rebuild *r, const struct restorer_status *s
 	while (first < c->nr_processes) {
 		bool dead = c->process[first]->state == KCR__PROCESS__STATE__ZOMBIE;
 		int err = dead ? 0 : look(r, first, WAIT_MS);
+
+		if (r->lazy && lazy_collect(r->lazy))
+			return report_error();
 
 		for (size_t i = first + 1; err == -EAGAIN && i < c->nr_processes; i++)
 			if (c->process[i]->state != KCR__PROCESS__STATE__ZOMBIE &&
@@ -296,7 +301,7 @@ static int finish_callbacks(const struct rebuild *r, const int *handle)
 
 	if (err == -ETIMEDOUT) {
 		report_clear();
-		err = device_resume(r->job, false, NULL);
+		err = device_resume(r->job, 0, NULL);
 		if (!err)
 			err = finish_patiently(r, 0, &code, &pid);
 	}
@@ -337,7 +342,10 @@ static int let_go(const struct rebuild *r, const int *handle, int signal)
 	/* SIGKILL would end their sleep in ENTER before all can run. */
 	if (signal && signal != SIGKILL && !hold)
 		signal_all(r, handle, signal);
-	err = device_resume(r->job, hold, NULL);
+	err = device_resume(r->job, (hold ? KCR_RESUME_HOLD : 0) | (r->lazy ? KCR_RESUME_GUARD : 0),
+			    NULL);
+	if (!err && r->lazy)
+		err = lazy_start(r->lazy);
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
@@ -348,7 +356,7 @@ static int let_go(const struct rebuild *r, const int *handle, int signal)
 			signal_all(r, handle, signal);
 		/* Fails if nothing is held any more: ignored. */
 		if (!err)
-			device_resume(r->job, false, NULL);
+			device_resume(r->job, 0, NULL);
 		if (!err)
 			report_clear();
 	}
@@ -424,7 +432,10 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	opened = now_ns();
-	err = make_processes(r, options, module_clones, result);
+	if (options->lazy)
+		err = lazy_new(&r->lazy, r, reader, options->chain);
+	if (!err)
+		err = make_processes(r, options, module_clones, result);
 	clocks_end();
 	inherited_drop(r->inherited);
 	r->inherited = NULL;
@@ -445,6 +456,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (options->commit)
 		err = options->commit(result->leader,
 				      foreground_group(r, r->context->process[leader]));
+	if (!err && r->lazy)
+		err = lazy_arm(r->lazy, r);
 	if (!err)
 		err = let_go(r, handle, options->signal);
 	if (handle)
@@ -456,6 +469,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	result->fill_ns = filled - made;
 	result->resume_ns = now_ns() - filled;
 	fill_in(r->context, reader, result);
+	result->nr_deferred = r->lazy ? lazy_pages(r->lazy) : 0;
 	return 0;
 }
 
@@ -535,13 +549,21 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	if (r.job < 0)
 		return r.job;
 	err = check_programs(context, &info);
+	if (!err && options->lazy)
+		err = lazy_check(reader, &info);
 	if (!err)
 		err = prepare(&r, context, options);
 	if (!err && options->check_only)
 		err = check_all(&r, options->clocks);
 	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
-	close(r.job);			/* kills what is not running by now */
+	/* Closing the job kills what is not running by now. */
+	if (!r.lazy)
+		close(r.job);
+	else if (err)
+		lazy_drop(r.lazy);
+	else
+		result->lazy = r.lazy;
 	if (err && r.new_pid && r.new_pid != MAP_FAILED)
 		reap_all(&r);
 	/* skeleton_make() made us a subreaper; the programs' orphans are not for us. */

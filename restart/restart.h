@@ -17,6 +17,7 @@
 #include "image/context.h"
 
 struct redirect;
+struct lazy;
 
 /* CLOCK_MONOTONIC and CLOCK_BOOTTIME of the processes. */
 enum restart_clocks {
@@ -34,6 +35,7 @@ struct restart_options {
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
 	enum restart_clocks clocks;
+	bool lazy;		/* large memory is loaded while the programs run */
 	bool check_only;	/* find out whether this is possible here, and make nothing */
 	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
 	size_t nr_redirects;
@@ -79,6 +81,8 @@ struct restart_result {
 	size_t nr_images;
 	struct restart_image image[CONTEXT_MAX_ANCESTORS + 1];	/* the oldest first */
 	struct compression_count compression[CONTEXT_COMPRESSIONS];	/* of the pages, by kind */
+	struct lazy *lazy;	/* to be given to restart_wait(), or NULL: all is loaded */
+	uint64_t nr_deferred;	/* pages that will be loaded while the programs run */
 	uint64_t load_ns;	/* description; set by the caller */
 	uint64_t open_ns;	/* files and their contents, memory that processes have in common */
 	uint64_t skeleton_ns;	/* processes, up to the last ENTER */
@@ -96,5 +100,11 @@ struct restart_result {
  */
 int restart_run(struct context_reader *reader, const struct context *context,
 		const struct restart_options *options, struct restart_result *result);
+
+/*
+ * Waits until all memory of a lazy restart is loaded; NULL: returns at once.  If the caller ends
+ * before, the programs are killed.  0 or -errno with a message: they have been killed.
+ */
+int restart_wait(struct lazy *lazy);
 
 #endif /* KCR_RESTART_RESTART_H */

@@ -27,6 +27,7 @@
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
 #include "restart/family.h"
+#include "restart/lazy.h"
 #include "restart/process.h"
 #include "restart/suspend.h"
 
@@ -402,6 +403,9 @@ static void become(size_t i)
 	};
 	int err;
 
+	err = lazy_offer(k.rebuild, i);
+	if (err)
+		give_up(err, "cannot be loaded lazily", i);
 	/* Settings of open files (F_SETOWN, …) keep the credentials they are made with. */
 	err = identity_enter(p->credentials);
 	if (!err)

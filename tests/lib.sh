@@ -285,6 +285,12 @@ need() {
 	command -v "$1" > /dev/null || skip "there is no $1 here"
 }
 
+# need_lazy: skips the test where cr_restart --lazy cannot work.
+need_lazy() {
+	[ "$(printf '%s\n' 5.16 "$(uname -r)" | sort -V | head -n 1)" = 5.16 ] ||
+		skip "this kernel reports one change of mappings at a time"
+}
+
 not() {
 	! "$@" > /dev/null 2>&1
 }

@@ -46,7 +46,7 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_INSIDE,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_LAZY, OPT_INSIDE,
 	OPT_PID_NAMESPACE,
 	OPT_KEEP, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
@@ -77,6 +77,7 @@ static const struct option long_options[] = {
 	{ "chain-path", required_argument, NULL, OPT_CHAIN_PATH },
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "lazy", no_argument, NULL, OPT_LAZY },
 	{ "inside", required_argument, NULL, OPT_INSIDE },
 	{ "pid-namespace", no_argument, NULL, OPT_PID_NAMESPACE },
 	{ "keep-monotonic", optional_argument, NULL, OPT_KEEP },
@@ -118,6 +119,7 @@ static void usage(FILE *out)
 	      "      --strict-files       fail if an open file has changed\n"
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
+	      "      --lazy               run them at once and load large memory meanwhile\n"
 	      "      --check              only look whether it could be restarted here\n"
 	      "      --inside PID         in the container that process PID is in\n"
 	      "      --pid-namespace      with a PID namespace of its own, where all IDs are free\n"
@@ -278,6 +280,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_CHECK:
 		a->restart.check_only = true;
 		return 0;
+	case OPT_LAZY:
+		a->restart.lazy = true;
+		return 0;
 	case OPT_INSIDE:
 		a->inside = choice_number(value, 1);
 		return a->inside > 0 ? 0 : report_fail(-EINVAL, "--inside needs the PID of a process, "
@@ -313,6 +318,11 @@ static int check_together(const struct arguments *a)
 	if (a->inside && has_command())
 		return report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with "
 				   "--inside");
+	if (a->restart.lazy && (a->inside || a->pid_namespace))
+		return report_fail(-EINVAL, "--lazy does not go with %s: leave it out",
+				   a->inside ? "--inside" : "--pid-namespace");
+	if (a->restart.lazy && restart_hold_is_open())
+		return report_fail(-EINVAL, "--lazy does not go with --hold-fd");
 	if (!a->pid_namespace)
 		return 0;
 	if (a->inside)
@@ -461,6 +471,44 @@ static int end_as(int status)
 	return 0;
 }
 
+/* All memory must be loaded before we end: 0 or an exit code. */
+static int finish_loading(struct restart_result *result)
+{
+	int err = restart_wait(result->lazy);
+
+	if (!err)
+		return 0;
+	report_print(err);
+	return report_exit_code(err);
+}
+
+/*
+ * The programs run: follows them, or not if somebody else does.  outside: as
+ * PID_NAMESPACE_OUTSIDE.  The exit code.
+ */
+static int stand_for(struct restart_result *result, bool outside)
+{
+	int status, code;
+
+	if (status_is_open()) {
+		status_done(0, result->leader);
+		if (outside) {
+			status_close();
+			return end_as(pid_namespace_follow(false));
+		}
+		follow_end();		/* libcr waits for the program itself */
+		return finish_loading(result);
+	}
+	if (hook_is_set(HOOK_SUCCESS)) {
+		follow_end();
+		status = hook_run(HOOK_SUCCESS);
+		return finish_loading(result) ?: status;
+	}
+	status = outside ? pid_namespace_follow(true) : follow_leader(result->leader);
+	code = finish_loading(result);
+	return code ? code : end_as(status);
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .restart.restore_pid = true };
@@ -502,19 +550,5 @@ int main(int argc, char **argv)
 	result.total_ns = now_ns() - start;
 	if (a.json)
 		restarted_json(&result);
-	if (status_is_open()) {
-		status_done(0, result.leader);
-		if (err == PID_NAMESPACE_OUTSIDE) {
-			status_close();
-			return end_as(pid_namespace_follow(false));
-		}
-		follow_end();		/* libcr waits for the program itself */
-		return 0;
-	}
-	if (hook_is_set(HOOK_SUCCESS)) {
-		follow_end();
-		return hook_run(HOOK_SUCCESS);
-	}
-	return end_as(err == PID_NAMESPACE_OUTSIDE ? pid_namespace_follow(true) :
-		      follow_leader(result.leader));
+	return stand_for(&result, err == PID_NAMESPACE_OUTSIDE);
 }

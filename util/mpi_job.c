@@ -456,6 +456,8 @@ int mpi_job_restart(int argc, char **argv, char **file)
 		bool named = i == at || (i + 1 == at && (!strcmp(argv[i], "-f") ||
 							 !strcmp(argv[i], "--file")));
 
+		if (!strcmp(argv[i], "--lazy"))
+			return report_fail(-EINVAL, "--lazy is for single programs, not for MPI jobs");
 		if (!strcmp(argv[i], "--pid-namespace"))
 			return report_fail(-EINVAL, "--pid-namespace is not for MPI jobs, whose ranks get "
 					   "new process IDs where the old ones are in use");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * random_memory READY GO SEED [PAUSE]: up to four processes that change their memory at
+ * random_memory READY GO SEED [PAUSE [PAGES]]: up to four processes that change their memory at
  * full speed or with pauses (ms), at random but always the same for a seed: write, clear, map, unmap, move and
  * discard pages, map a file, fork, end.  Each knows what must be in each of its pages
  * (its model) and looks again and again.  The models are in shared memory, which is not
@@ -14,7 +14,7 @@
 #include "check.h"
 
 #define PAGE		4096ul
-#define PAGES		2048u
+#define MOST_PAGES	16384u
 #define PROCESSES	4u
 #define FILE_PAGES	64u
 #define ABSENT		UINT64_MAX	/* not mapped */
@@ -24,13 +24,14 @@ struct model {
 	pid_t pid;			/* 0: free */
 	uint64_t random;
 	uint64_t steps;
-	uint64_t seed[PAGES];		/* of each page; 0: zeros */
+	uint64_t seed[MOST_PAGES];		/* of each page; 0: zeros */
 };
 
 static char *arena;
 static struct model *models, *self;
 static int file;
 static long pause_ms;
+static uint32_t pages = 2048;
 
 static uint32_t draw(uint32_t limit)
 {
@@ -70,7 +71,7 @@ static void look(uint32_t page)
 
 static void look_at_all(void)
 {
-	for (uint32_t page = 0; page < PAGES; page++)
+	for (uint32_t page = 0; page < pages; page++)
 		look(page);
 }
 
@@ -145,9 +146,9 @@ static void map_file(uint32_t from, uint32_t count)
 /* Within one half to the other, so that they do not overlap. */
 static void move(uint32_t from, uint32_t count)
 {
-	uint32_t to = (from + PAGES / 2) % PAGES;
+	uint32_t to = (from + pages / 2) % pages;
 
-	if (to + count > PAGES || (from < PAGES / 2 && from + count > PAGES / 2))
+	if (to + count > pages || (from < pages / 2 && from + count > pages / 2))
 		return;
 	map_new(from, count);		/* one mapping, as mremap() wants it */
 	write_pages(from, count);
@@ -205,11 +206,11 @@ static void run(void)
 	};
 
 	while (!is_over()) {
-		uint32_t count = 1 + draw(FILE_PAGES / 2), from = draw(PAGES - count);
+		uint32_t count = 1 + draw(FILE_PAGES / 2), from = draw(pages - count);
 
 		actions[draw(sizeof(actions) / sizeof(*actions))](from, count);
 		for (int i = 0; i < 16; i++)
-			look(draw(PAGES));
+			look(draw(pages));
 		if (!draw(50))
 			fork_one();
 		if (!draw(100))
@@ -247,9 +248,11 @@ static void make_file(void)
 int main(int argc, char **argv)
 {
 	check_begin(argc, argv);
-	NEED(argc == 4 || argc == 5);
+	NEED(argc >= 4 && argc <= 6);
 	pause_ms = argc > 4 ? atol(argv[4]) : 0;
-	arena = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages = argc > 5 ? (uint32_t)atol(argv[5]) : pages;
+	NEED(pages <= MOST_PAGES);
+	arena = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	models = mmap(NULL, PROCESSES * sizeof(*models), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	NEED(arena != MAP_FAILED && models != MAP_FAILED);
@@ -257,7 +260,7 @@ int main(int argc, char **argv)
 	self->pid = getpid();
 	self->random = strtoull(argv[3], NULL, 0);
 	make_file();
-	write_pages(0, PAGES);
+	write_pages(0, pages);
 	check_ready();
 	live();
 	return check_failures ? 1 : 0;

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which memory is loaded lazily, and the preparations; see lazy.h.  lazy_serve.c has the thread
+ * that loads it.
+ *
+ * Only private memory without a file qualifies, in mappings of some size: what is small is read
+ * sooner than it is asked for.  The first chunk of each mapping is loaded at once, so that the
+ * kernel remembers by its pages where a mapping has been when the program moves it.
+ */
+#include "restart/lazy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <linux/kcr.h>
+
+#include "report/report.h"
+#include "restart/lazy_present.h"
+#include "restart/lazy_serve.h"
+#include "restart/process.h"
+#include "restart/userfault.h"
+
+#define LEAST_BYTES	(2 * CONTEXT_CHUNK_BYTES)	/* of a mapping, for being loaded lazily */
+
+/* A mapping that may be loaded lazily. */
+struct range {
+	size_t process;			/* index in the context */
+	int32_t pid;
+	uint64_t start, end;
+	bool begun;			/* some of it was loaded at once */
+	bool deferred;			/* some of it was not */
+};
+
+struct lazy {
+	struct lazy_server *server;
+	struct deferred *deferred;
+	struct range *range;		/* by PID and address */
+	size_t nr_ranges;
+	int socket[2];			/* ours and the processes' end; -1: closed */
+	bool no_memory;			/* when chunks were noted */
+};
+
+/* ---- what is lazy ---------------------------------------------------------------------- */
+
+static bool has_guard(const Kcr__Mm *mm, const Kcr__Vma *vma)
+{
+	for (size_t i = 0; i < mm->n_guard; i++)
+		if (mm->guard[i]->start < vma->end && vma->start < mm->guard[i]->end)
+			return true;
+	return false;
+}
+
+static bool is_lazy(const Kcr__Mm *mm, const Kcr__Vma *vma)
+{
+	return !vma->file_id && vma->end - vma->start >= LEAST_BYTES &&
+	       !(vma->flags & (KCR_VMA_LOCKED | KCR_VMA_LOCKONFAULT)) &&
+	       context_may_share(vma->flags, 0) && !has_guard(mm, vma);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct range *s = a, *t = b;
+
+	if (s->pid != t->pid)
+		return s->pid < t->pid ? -1 : 1;
+	return s->start < t->start ? -1 : s->start > t->start;
+}
+
+static int add_ranges(struct lazy *l, const struct context *c, size_t index)
+{
+	const Kcr__Process *p = c->process[index];
+	struct range *more;
+
+	if (!p->mm || process_is_sharer(p) || p->state == KCR__PROCESS__STATE__ZOMBIE)
+		return 0;
+	more = reallocarray(l->range, l->nr_ranges + p->mm->n_vma + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->range = more;
+	for (size_t i = 0; i < p->mm->n_vma; i++)
+		if (is_lazy(p->mm, p->mm->vma[i]))
+			l->range[l->nr_ranges++] = (struct range){
+				.process = index, .pid = p->pid, .start = p->mm->vma[i]->start,
+				.end = p->mm->vma[i]->end,
+			};
+	return 0;
+}
+
+/* The range that contains the address, or NULL. */
+static struct range *find_range(const struct lazy *l, int32_t pid, uint64_t address)
+{
+	size_t low = 0, high = l->nr_ranges;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		struct range *r = &l->range[middle];
+
+		if (r->pid < pid || (r->pid == pid && r->end <= address))
+			low = middle + 1;
+		else if (r->pid > pid || r->start > address)
+			high = middle;
+		else
+			return r;
+	}
+	return NULL;
+}
+
+/* Are all needed pages in lazy ranges?  `each` is called for every range that has some. */
+static bool all_in_ranges(const struct lazy *l, const struct context_chunk *chunk,
+			  void (*each)(struct range *range, void *arg), void *arg)
+{
+	for (size_t i = 0; i < chunk->nr_needed_runs; i++) {
+		uint64_t at = chunk->needed[i].address;
+		uint64_t end = at + chunk->needed[i].nr_pages * CONTEXT_PAGE;
+
+		while (at < end) {
+			struct range *range = find_range(l, chunk->pid, at);
+
+			if (!range)
+				return false;
+			each(range, arg);
+			at = range->end;
+		}
+	}
+	return true;
+}
+
+static void note_begun(struct range *range, void *arg)
+{
+	bool *all = arg;
+
+	*all &= range->begun;
+}
+
+static void begin(struct range *range, void *arg)
+{
+	(void)arg;
+	range->begun = true;
+}
+
+static void defer(struct range *range, void *arg)
+{
+	(void)arg;
+	range->deferred = true;
+}
+
+bool lazy_defer(void *lazy, const struct context_chunk *chunk)
+{
+	struct lazy *l = lazy;
+	bool begun = true;
+
+	if (l->no_memory || !all_in_ranges(l, chunk, note_begun, &begun))
+		return false;
+	if (!begun) {
+		all_in_ranges(l, chunk, begin, NULL);
+		return false;
+	}
+	if (deferred_add(l->deferred, chunk)) {
+		l->no_memory = true;
+		return false;
+	}
+	all_in_ranges(l, chunk, defer, NULL);
+	return true;
+}
+
+/* ---- preparations ----------------------------------------------------------------------- */
+
+int lazy_check(struct context_reader *reader, const struct kcr_info *info)
+{
+	struct stat st;
+
+	if (!(info->features & KCR_FEATURE_GUARD))
+		return report_fail(-EOPNOTSUPP, "--lazy needs Linux 5.16 with userfaultfd(2): leave it out");
+	if (fstat(context_reader_fd(reader), &st) || !S_ISREG(st.st_mode))
+		return report_fail(-ESPIPE, "--lazy needs the context file in a file, not in a pipe: save "
+				   "it first, or leave --lazy out");
+	if (context_reader_features(reader) & CONTEXT_HAS_SHARED)
+		return report_fail(-EOPNOTSUPP, "--lazy: the context file has memory that processes have in "
+				   "common (cr_checkpoint --dedup), which is read first: leave --lazy out");
+	return userfault_check();
+}
+
+static void close_sockets(struct lazy *l)
+{
+	for (int i = 0; i < 2; i++)
+		if (l->socket[i] >= 0)
+			close(l->socket[i]);
+	l->socket[0] = l->socket[1] = -1;
+}
+
+static void lazy_free(struct lazy *l)
+{
+	if (!l)
+		return;
+	close_sockets(l);
+	lazy_server_free(l->server);
+	deferred_free(l->deferred);
+	free(l->range);
+	free(l);
+}
+
+static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *reader,
+		   const struct chain *chain)
+{
+	int err = 0;
+
+	l->socket[0] = l->socket[1] = -1;
+	for (size_t i = 0; !err && i < r->context->nr_processes; i++)
+		err = add_ranges(l, r->context, i);
+	if (!err && l->nr_ranges)
+		qsort(l->range, l->nr_ranges, sizeof(*l->range), by_address);
+	if (!err && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->socket))
+		err = -errno;
+	if (err)
+		return report_errno(err, "--lazy");
+	err = deferred_new(&l->deferred, context_reader_fd(reader), r->source, chain);
+	return err ? err : lazy_server_new(&l->server, r->job, l->deferred);
+}
+
+int lazy_new(struct lazy **out, struct rebuild *r, struct context_reader *reader,
+	     const struct chain *chain)
+{
+	struct lazy *l = calloc(1, sizeof(*l));
+	int err = l ? prepare(l, r, reader, chain) : report_errno(-ENOMEM, "--lazy");
+
+	if (err) {
+		lazy_free(l);
+		return err;
+	}
+	r->lazy_socket = l->socket[1];
+	*out = l;
+	return 0;
+}
+
+int lazy_offer(const struct rebuild *r, size_t index)
+{
+	int err = 0;
+
+	if (!r->lazy)
+		return 0;
+	for (size_t i = 0; i < r->lazy->nr_ranges; i++)
+		if (r->lazy->range[i].process == index) {
+			err = userfault_send(r->lazy_socket, index);
+			break;
+		}
+	close_sockets(r->lazy);
+	return err;
+}
+
+int lazy_collect(struct lazy *l)
+{
+	size_t index;
+	int fd, err;
+
+	for (;;) {
+		fd = userfault_receive(l->socket[0], &index);
+		if (fd == -EAGAIN)
+			return 0;
+		err = fd < 0 ? fd : lazy_server_add(l->server, fd, index);
+		if (err)
+			return report_errno(err, "--lazy");
+	}
+}
+
+/* Each target has its ranges from now on. */
+static int arm(struct lazy *l)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < l->nr_ranges; i++) {
+		const struct range *range = &l->range[i];
+
+		if (range->deferred)
+			err = lazy_server_arm(l->server, range->process, range->pid, range->start,
+					      range->end);
+		if (err)
+			report_errno(err, "process %d: its memory cannot be loaded lazily", range->pid);
+	}
+	return err;
+}
+
+int lazy_arm(struct lazy *l, const struct rebuild *r)
+{
+	int err = lazy_collect(l);
+
+	close_sockets(l);
+	if (!err && (l->no_memory || deferred_finish(l->deferred)))
+		err = report_errno(-ENOMEM, "--lazy");
+	for (size_t i = 0; !err && i < l->nr_ranges; i++)
+		if (l->range[i].deferred)
+			err = lazy_fill_present(r, l->deferred, l->range[i].pid, l->range[i].start,
+						l->range[i].end);
+	if (!err)
+		err = arm(l);
+	return err;
+}
+
+int lazy_start(struct lazy *l)
+{
+	return lazy_server_start(l->server);
+}
+
+uint64_t lazy_pages(const struct lazy *l)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < deferred_count(l->deferred); i++)
+		pages += deferred_at(l->deferred, i)->nr_pages;
+	return pages;
+}
+
+void lazy_drop(struct lazy *l)
+{
+	lazy_server_stop(l->server);
+	lazy_free(l);
+}
+
+int restart_wait(struct lazy *l)
+{
+	int err;
+
+	if (!l)
+		return 0;
+	err = lazy_server_wait(l->server);
+	lazy_free(l);
+	return err;
+}

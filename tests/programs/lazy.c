@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * lazy READY GO NAME [PAGES]: has much memory, and when it goes on does with it, before all can
+ * have been loaded, what NAME says; each page must be what it would be without a restart.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP	4	/* Linux 5.7 */
+#endif
+#define PAGE	4096ul
+
+static char *memory;
+static uint64_t pages = 8192;		/* 32 MiB */
+
+static uint64_t *page_at(const char *base, uint64_t page)
+{
+	return (uint64_t *)(base + page * PAGE);
+}
+
+static char *map(uint64_t count)
+{
+	char *base = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	NEED(base != MAP_FAILED);
+	return base;
+}
+
+static void fill(char *base, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		for (uint64_t k = 0; k < PAGE / 8; k += 32)
+			page_at(base, i)[k] = i * 1000003 + k + 1;
+}
+
+/* Page i at `base` holds what page `i + shift` was filled with. */
+static void is_filled(const char *base, uint64_t from, uint64_t to, uint64_t shift)
+{
+	uint64_t bad = 0, first = 0;
+
+	for (uint64_t i = from; i < to; i++) {
+		bool good = true;
+
+		for (uint64_t k = 0; k < PAGE / 8; k += 32)
+			good &= page_at(base, i)[k] == (i + shift) * 1000003 + k + 1;
+		if (!good && !bad++)
+			first = i;
+	}
+	if (bad)
+		fprintf(stderr, "# %llu pages are wrong, the first is %llu: %#llx\n",
+			(unsigned long long)bad, (unsigned long long)first,
+			(unsigned long long)*page_at(base, first));
+	CHECK(!bad);
+}
+
+static void is_zero(const char *base, uint64_t from, uint64_t to)
+{
+	uint64_t bad = 0;
+
+	for (uint64_t i = from; i < to; i++)
+		for (uint64_t k = 0; k < PAGE / 8; k += 32)
+			bad += page_at(base, i)[k] != 0;
+	CHECK(!bad);
+}
+
+static void setup(void)
+{
+	if (check_argument)
+		pages = strtoul(check_argument, NULL, 10);
+	memory = map(pages);
+	fill(memory, 0, pages);
+	checkpoint_here();
+}
+
+static void backwards(void)
+{
+	setup();
+	for (uint64_t i = pages; i; i -= 64)
+		is_filled(memory, i - 64, i, 0);
+}
+
+static void in_child(void (*run)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		run();
+		_exit(check_end());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void look_at_all(void)
+{
+	is_filled(memory, 0, pages, 0);
+}
+
+static void clear_and_look(void)
+{
+	CHECK(!madvise(memory + PAGE * 100, 4000 * PAGE, MADV_DONTNEED));
+	is_zero(memory, 100, 4100);
+	is_filled(memory, 0, 100, 0);
+	is_filled(memory, 4100, pages, 0);
+}
+
+static void forks(void)
+{
+	setup();
+	in_child(clear_and_look);
+	in_child(look_at_all);
+	look_at_all();
+}
+
+static void dontneed(void)
+{
+	setup();
+	clear_and_look();
+	fill(memory, 100, 4100);
+	look_at_all();
+}
+
+/* A part is moved away, and twice as large then; new memory is where it was. */
+static void moves(void)
+{
+	char *to, *fresh;
+
+	setup();
+	to = mremap(memory + 2048 * PAGE, 4096 * PAGE, 8192 * PAGE, MREMAP_MAYMOVE);
+	CHECK(to != MAP_FAILED);
+	is_filled(to, 0, 2048, 2048);
+	is_zero(to, 4096, 8192);
+	fresh = mmap(memory + 2048 * PAGE, 4096 * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	CHECK(fresh == memory + 2048 * PAGE);
+	is_zero(fresh, 0, 4096);
+	is_filled(to, 2048, 4096, 2048);
+	is_filled(memory, 0, 2048, 0);
+	is_filled(memory, 6144, pages, 0);
+}
+
+/* What was unmapped is not there again when the mapping before it grows. */
+static void grows(void)
+{
+	setup();
+	CHECK(!munmap(memory + 4096 * PAGE, 4096 * PAGE));
+	CHECK(mremap(memory, 4096 * PAGE, 6144 * PAGE, 0) == memory);
+	is_zero(memory, 4096, 6144);
+	is_filled(memory, 0, 4096, 0);
+}
+
+static void dontunmap(void)
+{
+	char *to;
+
+	setup();
+	to = (char *)syscall(SYS_mremap, memory, pages * PAGE, pages * PAGE,
+			     MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	if (to == MAP_FAILED)
+		check_failed(__FILE__, __LINE__, "mremap");
+	if (to == MAP_FAILED)
+		return;
+	is_zero(memory, 3000, 5000);
+	is_filled(to, 2000, 6000, 0);
+	fill(memory, 0, pages);
+	in_child(look_at_all);
+	is_filled(to, 0, pages, 0);
+	look_at_all();
+}
+
+/* The child moves, the parent moves, while the other looks. */
+static void fork_moves(void)
+{
+	int status;
+	pid_t pid;
+	char *place = map(pages), *to;
+
+	setup();
+	to = mremap(memory, pages * PAGE, pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	CHECK(to == place);
+	pid = fork();
+	if (!pid) {
+		memory = mremap(to, pages * PAGE, pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
+		look_at_all();
+		_exit(check_end());
+	}
+	is_filled(to, 0, pages, 0);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void *read_part(void *arg)
+{
+	uint64_t part = (uint64_t)arg;
+
+	is_filled(memory, part * 1024, (part + 1) * 1024, 0);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[8];
+
+	setup();
+	for (uint64_t i = 0; i < 8; i++)
+		CHECK(!pthread_create(&thread[i], NULL, read_part, (void *)(7 - i)));
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* System calls get what is not loaded yet. */
+static void calls(void)
+{
+	char *copy;
+	int ends[2];
+
+	NEED(!pipe(ends));
+	setup();
+	copy = map(64);
+	for (uint64_t i = 0; i < pages; i += 512) {
+		CHECK(write(ends[1], memory + i * PAGE, 4 * PAGE) == 4 * PAGE);
+		CHECK(read(ends[0], copy, 4 * PAGE) == 4 * PAGE);
+		is_filled(copy, 0, 4, i);
+		CHECK(pread(open("/dev/zero", O_RDONLY), memory + (i + 8) * PAGE, PAGE, 0) == PAGE);
+		is_zero(memory, i + 8, i + 9);
+		is_filled(memory, i + 9, i + 12, 0);
+	}
+}
+
+static void protect(void)
+{
+	setup();
+	CHECK(!mprotect(memory + 1000 * PAGE, 3000 * PAGE, PROT_READ));
+	CHECK(!mprotect(memory + 2000 * PAGE, 10 * PAGE, PROT_NONE));
+	is_filled(memory, 0, 2000, 0);
+	is_filled(memory, 2010, pages, 0);
+	CHECK(!mprotect(memory, pages * PAGE, PROT_READ | PROT_WRITE));
+	look_at_all();
+}
+
+/* The heap shrinks and grows. */
+static void heap(void)
+{
+	memory = sbrk(pages * PAGE);
+	NEED(memory != (void *)-1);
+	fill(memory, 0, pages);
+	checkpoint_here();
+	is_filled(memory, 0, 10, 0);
+	sbrk(-4096 * (intptr_t)PAGE);
+	sbrk(4096 * PAGE);
+	is_zero(memory, 4096, pages);
+	sbrk(1024 * PAGE);
+	is_zero(memory, pages, pages + 1024);
+	is_filled(memory, 0, 4096, 0);
+	fill(memory, 4096, pages);
+	in_child(look_at_all);
+}
+
+static void exec(void)
+{
+	setup();
+	is_filled(memory, 5000, 5010, 0);
+	execlp("true", "true", NULL);
+	CHECK(false);
+}
+
+static void forks_exec(void)
+{
+	setup();
+	for (int i = 0; i < 5; i++) {
+		char command[64];
+
+		snprintf(command, sizeof(command), "exit %d", i);
+		CHECK(WEXITSTATUS(system(command)) == i);
+	}
+	in_child(exec);
+	look_at_all();
+}
+
+/* Looks at the first pages, and a second later at all. */
+static void looks_later(void)
+{
+	setup();
+	is_filled(memory, 0, 4096, 0);
+	check_sleep_ms(1000);
+	look_at_all();
+}
+
+static const struct check checks[] = {
+	{ "backwards", backwards },	{ "forks", forks },
+	{ "dontneed", dontneed },	{ "moves", moves },
+	{ "grows", grows },		{ "dontunmap", dontunmap },
+	{ "fork_moves", fork_moves },	{ "threads", threads },
+	{ "calls", calls },		{ "protect", protect },
+	{ "heap", heap },		{ "exec", exec },
+	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },
+	{}
+};
+
+int main(int argc, char **argv)
+{
+	return check_one(argc, argv, checks);
+}
