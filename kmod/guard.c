@@ -259,6 +259,7 @@ static struct kcr_guard *get_guard(struct kcr_job *job)
 	mutex_init(&guard->walk);
 	INIT_LIST_HEAD(&guard->processes);
 	INIT_DELAYED_WORK(&guard->tidy, tidy);
+	/* Pairs with the load in kcr_ioc_faulting(): what is seen is complete. */
 	smp_store_release(&job->guard, guard);
 	return guard;
 }
@@ -408,6 +409,7 @@ long kcr_ioc_faulting(struct kcr_job *job, void *request)
 {
 	struct kcr_faulting *req = request;
 	u32 capacity = min_t(u32, req->count, KCR_FAULTING_MAX);
+	/* Pairs with the store in get_guard(). */
 	struct kcr_guard *guard = smp_load_acquire(&job->guard);
 	struct kcr_faulting_range *ranges;
 	struct file *file;
