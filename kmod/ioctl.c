@@ -10,6 +10,7 @@
 
 #include "arch/x86/registers.h"
 #include "guard.h"
+#include "hold.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
@@ -35,6 +36,8 @@ static long info(struct kcr_job *job, void *request)
 		info->features |= KCR_FEATURE_TRACK;
 	if (kcr_guard_works())
 		info->features |= KCR_FEATURE_GUARD;
+	if (kcr_hold_works())
+		info->features |= KCR_FEATURE_HOLD;
 	info->xstate_size = kcr_xstate_size();
 	return 0;
 }
@@ -80,6 +83,7 @@ static const struct command {
 	{ { KCR_IOC_STORE, 56, 0 }, OWNER, kcr_ioc_store },
 	{ { KCR_IOC_RESUME, 16, RESUME_FLAGS }, OWNER, kcr_ioc_resume },
 	{ { KCR_IOC_FAULTING, 24, 0 }, SHARED, kcr_ioc_faulting },
+	{ { KCR_IOC_HOLD, 32, 0 }, OWNER, kcr_ioc_hold },
 };
 
 static bool is_allowed(const struct kcr_job *job, enum rule rule)

@@ -41,6 +41,7 @@ long kcr_ioc_enter(struct kcr_job *job, void *request);			/* enter.c */
 long kcr_ioc_wait(struct kcr_job *job, void *request);			/* restart.c */
 long kcr_ioc_resume(struct kcr_job *job, void *request);		/* restart.c */
 long kcr_ioc_faulting(struct kcr_job *job, void *request);		/* guard.c */
+long kcr_ioc_hold(struct kcr_job *job, void *request);			/* hold.c */
 long kcr_ioc_client(struct kcr_job *job, void *request);		/* client.c */
 long kcr_ioc_notify(struct kcr_job *job, void *request);		/* notify.c */
 long kcr_ioc_cancel(struct kcr_job *job, void *request);		/* notify.c */

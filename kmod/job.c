@@ -13,6 +13,7 @@
 #include "account.h"
 #include "client.h"
 #include "guard.h"
+#include "hold.h"
 #include "park.h"
 
 static atomic_t nr_jobs = ATOMIC_INIT(0);
@@ -97,6 +98,7 @@ void kcr_job_end(struct kcr_job *job)
 		kcr_member_free(member);
 		cond_resched();
 	}
+	kcr_hold_end(job);
 	kcr_guard_kill(job);
 	kcr_restart_abort(job);
 	kcr_clients_end(job);

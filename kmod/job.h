@@ -6,8 +6,8 @@
  * kmod/fork.c catches forks, kmod/thread.c reads threads, kmod/pages.c copies
  * memory, kmod/track.c tracks changes of it, kmod/snapshot.c copies address
  * spaces, kmod/notify.c notifies clients (kmod/client.c), kmod/clone.c,
- * kmod/enter.c and kmod/restart.c restart, kmod/guard.c while memory is loaded.  kmod/policy.c decides who may,
- * kmod/account.c how much.
+ * kmod/enter.c and kmod/restart.c restart, kmod/guard.c while memory is loaded; kmod/hold.c
+ * holds signals back.  kmod/policy.c decides who may, kmod/account.c how much.
  *
  * Locks: job->lock (mutex) serialises the ioctls of a job, except CLONE, ENTER
  * and WAIT, which are called by its half-restored processes.  job->list_lock (spin)
@@ -35,6 +35,7 @@ struct file;
 struct mm_struct;
 struct kcr_account;
 struct kcr_guard;
+struct kcr_holder;
 struct kcr_notification;
 struct kcr_restart;
 
@@ -69,6 +70,7 @@ struct kcr_job {
 	pid_t finish_pid;		/* … and its PID, in the owner's PID namespace */
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
 	struct kcr_guard *guard;	/* kmod/guard.c; NULL: none was wanted */
+	struct kcr_holder *holder;	/* kmod/hold.c; NULL: no HOLD yet */
 };
 
 /*

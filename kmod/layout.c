@@ -43,6 +43,7 @@ HAS_SIZE(kcr_enter, 312);
 HAS_SIZE(kcr_wait, 16);
 HAS_SIZE(kcr_resume, 16);
 HAS_SIZE(kcr_faulting, 24);
+HAS_SIZE(kcr_hold, 32);
 HAS_SIZE(kcr_client_new, 16);
 HAS_SIZE(kcr_client_wait, 32);
 HAS_SIZE(kcr_client_answer, 48);

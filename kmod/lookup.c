@@ -10,6 +10,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/printk.h>
+#include <linux/signal.h>
 #include <linux/string.h>
 
 #include "compat/call.h"
@@ -27,12 +28,14 @@ KCR_DEFINE_CALL(kcr_call_kernel_clone, kernel_clone_fn);
 KCR_DEFINE_CALL(kcr_call_kernel_wait4, kernel_wait4_fn);
 KCR_DEFINE_CALL(kcr_call_ptrace_may_access, ptrace_may_access_fn);
 KCR_DEFINE_CALL(kcr_call_security_file_receive, security_file_receive_fn);
+KCR_DEFINE_CALL(kcr_call_do_send_sig_info, typeof(do_send_sig_info));
 
 static struct {
 	unsigned long nanosleep;
 	unsigned long futex_wait;
 	unsigned long poll;
 	bool clone;
+	bool send_sig_info;
 	bool file_receive;
 } found __ro_after_init;
 
@@ -78,6 +81,16 @@ static void __init find_clone(void)
 	found.clone = true;
 }
 
+static void __init find_send_sig_info(void)
+{
+	unsigned long address = find("do_send_sig_info");
+
+	if (!address)
+		return;
+	kcr_call_set(kcr_call_do_send_sig_info, typeof(do_send_sig_info), address);
+	found.send_sig_info = true;
+}
+
 static int __init find_security(void)
 {
 	unsigned long file_receive = 0;
@@ -103,6 +116,7 @@ int __init kcr_lookup_init(void)
 	kcr_call_set(kcr_call_task_work_add, task_work_add_fn, task_work_add);
 	kcr_call_set(kcr_call_ptrace_may_access, ptrace_may_access_fn, may_access);
 	find_clone();
+	find_send_sig_info();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
@@ -123,6 +137,17 @@ int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
 		      enum task_work_notify_mode notify)
 {
 	return kcr_call(kcr_call_task_work_add)(task, work, notify);
+}
+
+bool kcr_have_send_sig_info(void)
+{
+	return found.send_sig_info;
+}
+
+int kcr_send_sig_info(int signal, struct kernel_siginfo *info, struct task_struct *task,
+		      enum pid_type type)
+{
+	return kcr_call(kcr_call_do_send_sig_info)(signal, info, task, type);
 }
 
 bool kcr_have_clone(void)

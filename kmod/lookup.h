@@ -12,6 +12,7 @@
 #include <linux/task_work.h>
 
 struct file;
+struct kernel_siginfo;
 
 /* As the kernel's functions of these names. */
 int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
@@ -20,6 +21,11 @@ int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
 pid_t kcr_kernel_clone(struct kernel_clone_args *args);
 long kcr_kernel_wait4(pid_t pid, int options);
 bool kcr_have_clone(void);
+
+/* As the kernel's do_send_sig_info(); only if it was found. */
+int kcr_send_sig_info(int signal, struct kernel_siginfo *info, struct task_struct *task,
+		      enum pid_type type);
+bool kcr_have_send_sig_info(void);
 
 /* As the kernel's functions of these names; the second returns 0 without CONFIG_SECURITY. */
 bool kcr_ptrace_may_access(struct task_struct *task, unsigned int mode);

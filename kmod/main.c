@@ -15,6 +15,7 @@
 #include <linux/sched/task.h>
 
 #include "fork.h"
+#include "hold.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
@@ -127,10 +128,11 @@ static void __exit kcr_exit(void)
 	misc_deregister(&kcr_device);
 	kcr_parked_cancel_all();
 	kcr_job_wait_none();
+	kcr_hold_exit();
 	kcr_track_exit();
 	kcr_fork_exit();
 	kcr_member_exit();
-	/* A work that dropped the last job may still be executing our code. */
+	/* A work that dropped the last job, or a sender whose signal was held, may be in our code. */
 	synchronize_rcu_tasks();
 }
 

@@ -29,6 +29,10 @@ static bool restore_ids = true;
 module_param(restore_ids, bool, 0644);
 MODULE_PARM_DESC(restore_ids, "Let unprivileged callers restart processes with their old numbers");
 
+static bool hold_signals = true;
+module_param(hold_signals, bool, 0644);
+MODULE_PARM_DESC(hold_signals, "Let supervisors hold back signals that end the programs they save");
+
 static bool audit;
 module_param(audit, bool, 0644);
 MODULE_PARM_DESC(audit, "Log who adds a process to a checkpoint or chooses a process number");
@@ -48,6 +52,11 @@ int kcr_policy_trace(struct task_struct *task, bool joined)
 bool kcr_policy_has_right(void)
 {
 	return checkpoint_restore_ns_capable(task_active_pid_ns(current)->user_ns);
+}
+
+int kcr_policy_hold(void)
+{
+	return READ_ONCE(hold_signals) ? 0 : -EPERM;
 }
 
 /* There is no way to ask a filter whether it would let clone(2) pass. */

@@ -21,6 +21,9 @@ int kcr_policy_open(void);
  */
 int kcr_policy_trace(struct task_struct *task, bool joined);
 
+/* May a job hold signals back?  0, or -EPERM: `hold_signals` is off. */
+int kcr_policy_hold(void);
+
 /*
  * May the caller create a process or thread, with this PID (0: any)?
  * 0; -EPERM: a seccomp filter is in force, `restore_ids` is off, or the PID

@@ -26,6 +26,7 @@
 
 #include "kcr_arch.h"
 #include "kcr_client.h"
+#include "kcr_hold.h"
 #include "kcr_memory.h"
 
 #define KCR_DEVICE		"/dev/kcr"
@@ -37,6 +38,7 @@
 #define KCR_FEATURE_CLONE	(1 << 1)	/* KCR_IOC_CLONE works */
 #define KCR_FEATURE_TRACK	(1 << 2)	/* KCR_IOC_TRACK works */
 #define KCR_FEATURE_GUARD	(1 << 3)	/* KCR_RESUME_GUARD works */
+#define KCR_FEATURE_HOLD	(1 << 4)	/* KCR_IOC_HOLD works */
 
 struct kcr_info {
 	__u32 size;
@@ -493,5 +495,6 @@ struct kcr_faulting {
 #define KCR_IOC_STORE		_IOWR(KCR_IOC_MAGIC, 0x34, struct kcr_pages)
 #define KCR_IOC_RESUME		_IOWR(KCR_IOC_MAGIC, 0x35, struct kcr_resume)
 #define KCR_IOC_FAULTING	_IOWR(KCR_IOC_MAGIC, 0x36, struct kcr_faulting)
+#define KCR_IOC_HOLD		_IOWR(KCR_IOC_MAGIC, 0x40, struct kcr_hold)
 
 #endif /* _UAPI_LINUX_KCR_H */

@@ -53,6 +53,7 @@ static const struct {
 	{ "STORE", KCR_IOC_STORE, 5 },
 	{ "RESUME", KCR_IOC_RESUME, 20 },
 	{ "FAULTING", KCR_IOC_FAULTING, 0 },	/* needs a userfaultfd */
+	{ "HOLD", KCR_IOC_HOLD, 30 },
 	{ "CLIENT", KCR_IOC_CLIENT, 20 },
 	{ "CLIENT_WAIT", KCR_IOC_CLIENT_WAIT, 1 },
 	{ "CLIENT_ANSWER", KCR_IOC_CLIENT_ANSWER, 1 },

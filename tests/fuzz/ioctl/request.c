@@ -41,6 +41,7 @@ union request {
 	struct kcr_wait wait;
 	struct kcr_resume resume;
 	struct kcr_faulting faulting;
+	struct kcr_hold hold;
 	struct kcr_client_new client;
 	uint32_t words[256];
 };
@@ -239,6 +240,14 @@ static void fill_faulting(struct actor *actor, union request *r)
 	r->faulting.ranges = any_buffer(actor);
 }
 
+/* Of the actor's own children; other actors send them signals. */
+static void fill_hold(struct actor *actor, union request *r)
+{
+	r->hold.signals = chance(&actor->random, 20) ? 1ull << below(&actor->random, 64) :
+		KCR_HOLD_SIGNALS & below(&actor->random, UINT32_MAX);
+	r->hold.limit_ms = below(&actor->random, 300);
+}
+
 /* Must fail: a thread that entered would not return. */
 static void fill_enter(struct actor *actor, union request *r)
 {
@@ -285,7 +294,7 @@ static const struct {
 	{ KCR_IOC_CLONE, fill_clone }, { KCR_IOC_ENTER, fill_enter },
 	{ KCR_IOC_WAIT, fill_wait }, { KCR_IOC_FILL, fill_pages },
 	{ KCR_IOC_STORE, fill_pages }, { KCR_IOC_RESUME, fill_resume },
-	{ KCR_IOC_FAULTING, fill_faulting },
+	{ KCR_IOC_FAULTING, fill_faulting }, { KCR_IOC_HOLD, fill_hold },
 	{ KCR_IOC_CLIENT, fill_client },
 };
 
