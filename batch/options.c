@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "batch/folder.h"
+#include "batch/hold.h"
 #include "batch/metrics.h"
 #include "image/context.h"
 #include "proc/duration.h"
@@ -17,11 +18,12 @@
 #include "util/usage.h"
 
 #define FULL_EVERY	10		/* by default */
+#define HOLD_S		600
 #define FULL_EVERY_MAX	(CONTEXT_MAX_ANCESTORS + 1)
 
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
-	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
+	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_HOLD, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
 	OPT_INCREMENTAL, OPT_FULL_EVERY,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
 	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
@@ -37,6 +39,7 @@ static const struct option long_options[] = {
 	{ "time", required_argument, NULL, OPT_TIME },
 	{ "leave-on", required_argument, NULL, OPT_LEAVE_ON },
 	{ "save-on", required_argument, NULL, OPT_SAVE_ON },
+	{ "hold", required_argument, NULL, OPT_HOLD },
 	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "keep-at-end", no_argument, NULL, OPT_KEEP_AT_END },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
@@ -74,6 +77,8 @@ static const char usage_text[] =
 	"      --before-end=TIME    before the allocation ends, then end\n"
 	"      --time=TIME          how long the allocation is (asked of the scheduler)\n"
 	"      --leave-on=SIGNALS   on these signals, then end (USR1,USR2,XCPU,TERM; none)\n"
+	"      --hold=TIME          hold those back from the program for so long, if a save is due\n"
+	"                           (10m; 0: not)\n"
 	"      --save-on=SIGNALS    on these signals (none)\n"
 	"      --exit-each=TIME     every TIME, then end (HTCondor)\n"
 	"How:\n"
@@ -156,6 +161,15 @@ static int parse_signals(const char *text, sigset_t *out)
 	return err;
 }
 
+static int parse_hold(const char *value, struct options *o)
+{
+	int err = parse_time("hold", value, 0, &o->hold_s);
+
+	if (!err && o->hold_s > HOLD_MAX_S)
+		err = report_fail(-EINVAL, "--hold takes an hour at most, not \"%s\"", value);
+	return err;
+}
+
 static int parse_requeue(const char *value, struct options *o)
 {
 	bool automatic = !strcmp(value, "auto");
@@ -186,6 +200,8 @@ static int parse_when(int option, const char *value, struct options *o)
 		return parse_time("time", value, 0, &o->time_s);
 	case OPT_LEAVE_ON:
 		return parse_signals(value, &o->leave_on);
+	case OPT_HOLD:
+		return parse_hold(value, o);
 	case OPT_SAVE_ON:
 		return parse_signals(value, &o->save_on);
 	default:
@@ -297,7 +313,7 @@ static void set_defaults(struct options *o)
 	static const int leave[] = { SIGUSR1, SIGUSR2, SIGXCPU, SIGTERM };
 
 	*o = (struct options){ .dir = "kcr", .before_end_s = -1, .time_s = -1, .keep = 2,
-			       .max_restarts = 5, .exit_code = EXIT_SAVED,
+			       .max_restarts = 5, .hold_s = HOLD_S, .exit_code = EXIT_SAVED,
 			       .scheduler = scheduler_detect() };
 	scheduler_job_name(o->scheduler, o->name, sizeof(o->name));
 	sigemptyset(&o->save_on);

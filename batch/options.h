@@ -27,6 +27,7 @@ struct options {
 	int64_t before_end_s;		/* -1: not */
 	int64_t time_s;			/* the allocation's length; -1: the scheduler knows */
 	sigset_t leave_on, save_on;	/* signals for a save */
+	int64_t hold_s;			/* how long the former are held back from the program */
 
 	unsigned int keep, max_restarts;
 	bool incremental;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "batch/folder.h"
+#include "batch/hold.h"
 #include "batch/log.h"
 #include "batch/options.h"
 #include "batch/schedule.h"
@@ -23,6 +24,7 @@ struct run {
 	struct folder folder;
 	struct state state;
 	struct schedule schedule;
+	struct hold hold;
 	uint64_t start_ns;		/* of cr_batch */
 	uint64_t ask_ns;		/* when to ask for the allocation's end again; SCHEDULE_NEVER */
 	unsigned int silent;		/* how often there was no answer */

@@ -109,7 +109,8 @@ static void pass_on_ending(struct run *r, const char *why)
 {
 	log_event(LOG_FAILURE, "the save has failed: %s; SIG%s goes to the program instead", why,
 		  sigabbrev_np(r->ending.si_signo));
-	follow_pass_on(&r->ending, r->leader);
+	if (!hold_deliver(&r->hold, r->ending.si_signo))
+		follow_pass_on(&r->ending, r->leader);
 	r->ending.si_signo = 0;
 	r->schedule.leave = false;
 }
@@ -142,9 +143,11 @@ static void save_worked(struct run *r, uint64_t start)
 static bool save(struct run *r, enum schedule_action action)
 {
 	uint64_t start = now_ns();
-	int err = run_save(r, r->leader, action == SCHEDULE_LEAVE);
 	siginfo_t info;
+	int err;
 
+	hold_set(&r->hold, true);
+	err = run_save(r, r->leader, action == SCHEDULE_LEAVE);
 	/* The program has ended meanwhile, which is no failure. */
 	info.si_pid = 0;
 	if (err && ((r->child != r->leader && kill(r->leader, 0)) ||
@@ -158,6 +161,8 @@ static bool save(struct run *r, enum schedule_action action)
 		save_failed(r, action, err);
 	else
 		save_worked(r, start);
+	if (!r->schedule.leave)		/* else it is tried again */
+		hold_set(&r->hold, false);
 	run_note(r);
 	return !err && action == SCHEDULE_LEAVE;
 }
@@ -289,6 +294,15 @@ static void end_job(struct run *r, int status)
 		remove_metrics(r);
 }
 
+/* What cannot be held back ends the program as it does without cr_batch. */
+static void begin_hold(struct run *r)
+{
+	if (hold_begin(&r->hold, &r->options->leave_on, (unsigned int)r->options->hold_s))
+		log_event(LOG_ROUTINE, "signals to the program take effect at once: %s",
+			  report_message());
+	report_clear();
+}
+
 static int run_program(struct run *r)
 {
 	int status, code;
@@ -298,6 +312,7 @@ static int run_program(struct run *r)
 			  r->folder.name);
 		return 0;
 	}
+	begin_hold(r);
 	code = run_begin(r);
 	if (code)
 		return code == -EINTR ? leave(r) : code;

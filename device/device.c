@@ -550,6 +550,21 @@ int device_faulting(int job, int fd, struct kcr_faulting_range **out)
 	return count;
 }
 
+int device_hold(int job, uint64_t signals, unsigned int limit_ms, uint64_t *held)
+{
+	struct kcr_hold hold = { .size = sizeof(hold), .signals = signals, .limit_ms = limit_ms };
+	int err = call(job, KCR_IOC_HOLD, &hold);
+
+	if (err == -EPERM)
+		return report_fail(err, "the administrator does not allow signals to be held back "
+				   "(hold_signals of the module kcr)");
+	if (err)
+		return report_errno(err, "signals cannot be held back");
+	if (held)
+		*held = hold.held;
+	return 0;
+}
+
 pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal)
 {
 	struct kcr_clone request = {

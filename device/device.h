@@ -72,6 +72,11 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms);
  * processes; otherwise by clone3(2), which needs privileges.
  */
 pid_t device_fork(int job, bool module, pid_t number, uint64_t flags, int exit_signal);
+/*
+ * Holds these signals back from the caller's descendants, as the ioctl; *held, unless NULL: those
+ * that were held.  0 or -errno with a message.
+ */
+int device_hold(int job, uint64_t signals, unsigned int limit_ms, uint64_t *held);
 /* flags: KCR_RESUME_*. */
 int device_resume(int job, uint32_t flags, unsigned int *nr_threads);
 /*

@@ -16,6 +16,7 @@ __cr_batch_option -l before-end -x -d 'Save before the allocation ends, then end
 __cr_batch_option -l time -x -d 'How long the allocation is'
 __cr_batch_option -l leave-on -x -a '(__fish_complete_list , "kill -l | string split \" \"")' -d 'Save on these signals, then end'
 __cr_batch_option -l save-on -x -a '(__fish_complete_list , "kill -l | string split \" \"")' -d 'Save on these signals'
+__cr_batch_option -l hold -x -d 'Hold signals back from the program for so long'
 __cr_batch_option -l exit-each -x -d 'Save every TIME, then end'
 __cr_batch_option -l keep -x -d 'How many checkpoints to keep'
 __cr_batch_option -l keep-at-end -d 'Keep them when the command has succeeded'
@@ -38,7 +39,7 @@ __cr_batch_option -s v -l verbose -d 'All events'
 __cr_batch_option -l status -x -a '(__fish_complete_directories)' -d 'Show the jobs of a folder'
 
 set --local shows 'string match -q -- "--status*" (commandline -poc)'
-set --local with_value -d --dir --name --interval --mttf --before-end --time --leave-on --save-on --exit-each \
+set --local with_value -d --dir --name --interval --mttf --before-end --time --leave-on --save-on --hold --exit-each \
     --keep --compress --full-every --exit-code --requeue --max-restarts --pids --prometheus
 complete -c cr_batch -n "$shows" -f -l json -d 'For programs'
 complete -c cr_batch -n "not $shows" -x -a "(__fish_complete_subcommand $with_value)"
