@@ -67,6 +67,8 @@ static void be_target(void)
 	sigset_t all;
 
 	shared->target = getpid();
+	while (targets == CROWD)	/* all signals are blocked, and stay pending */
+		pause();
 	sigfillset(&all);
 	for (;;) {
 		siginfo_t info;
@@ -318,14 +320,6 @@ static unsigned int pending_of(pid_t pid)
 	return line ? __builtin_popcountll(strtoull(line + 7, NULL, 16)) : 0;
 }
 
-static bool is_stopped(pid_t pid)
-{
-	char path[64], text[8192];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	return strstr(check_slurp(path, text, sizeof(text)), "State:\tT");
-}
-
 /* More than there is room for are delivered at once. */
 static void full(void)
 {
@@ -337,13 +331,8 @@ static void full(void)
 	targets = CROWD;
 	begin();
 	CHECK(ask(KCR_HOLD_SIGNALS, LONG_MS).ret == 0);
-	for (int i = 0; i < CROWD; i++) {
-		while (!shared->crowd[i])
-			check_sleep_ms(20);
-		NEED(!kill(shared->crowd[i], SIGSTOP));
-		while (!is_stopped(shared->crowd[i]))
-			check_sleep_ms(5);
-	}
+	while (!shared->crowd[CROWD - 1])
+		check_sleep_ms(20);
 	for (int i = 0; i < CROWD; i++)
 		for (size_t k = 0; k < sizeof(signals) / sizeof(*signals); k++, sent++)
 			CHECK(kill(shared->crowd[i], signals[k]) == 0);
