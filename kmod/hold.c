@@ -46,7 +46,6 @@
 
 #define HOLDS_BITS	10
 #define MAX_DEPTH	1024	/* generations between a receiver and the owner */
-#define BIT_OF(signal)	(1ULL << ((signal) - 1))
 
 /* A signal to a process. */
 struct held {
@@ -162,7 +161,7 @@ static bool take(struct kcr_holder *hold, int signal, const struct kernel_siginf
 	bool taken = false;
 
 	raw_spin_lock_irqsave(&hold->lock, flags);
-	if (pid && hold->signals & BIT_OF(signal)) {
+	if (pid && hold->signals & sigmask(signal)) {
 		taken = is_held_already(hold, pid, signal);
 		one = list_first_entry_or_null(&hold->unused, struct held, node);
 		if (!taken && one) {
@@ -181,7 +180,7 @@ static bool hold_back(int signal, const struct kernel_siginfo *info, struct task
 	bool held = false;
 
 	if (!atomic_read(&nr_holds) || type == PIDTYPE_PID || current->flags & PF_KTHREAD ||
-	    signal < 1 || signal > 64 || !(BIT_OF(signal) & KCR_HOLD_SIGNALS))
+	    signal < 1 || signal > 64 || !(sigmask(signal) & KCR_HOLD_SIGNALS))
 		return false;
 	/* The two marks of signals that the kernel itself sends are no addresses. */
 	if ((unsigned long)info < PAGE_SIZE ||
@@ -434,7 +433,7 @@ static u64 set(struct kcr_holder *hold, u64 signals, u32 limit_ms)
 	hold->signals = signals;
 	hold->limit = msecs_to_jiffies(limit_ms);
 	list_for_each_entry(one, &hold->held, node)
-		held |= BIT_OF(one->signal);
+		held |= sigmask(one->signal);
 	delay = time_left(hold);
 	raw_spin_unlock_irq(&hold->lock);
 	if (held)

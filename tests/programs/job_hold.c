@@ -9,10 +9,14 @@
 
 #include "job.h"
 
-#define BIT_OF(signal)	(1ull << ((signal) - 1))
-#define TERM_ONLY	BIT_OF(SIGTERM)
+#define TERM_ONLY	sigbit(SIGTERM)
 #define LONG_MS		60000
 #define CROWD		150	/* targets with seven signals each are more than KCR_HOLD_MAX */
+
+static uint64_t sigbit(int signal)
+{
+	return 1ull << (signal - 1);
+}
 
 enum order_kind { HOLD, SEND, CLOSE, ADOPT, STRANGER_JOB };
 
@@ -220,11 +224,11 @@ static void queued(void)
 	const union sigval value = { .sival_int = 4711 };
 
 	begin();
-	CHECK(ask(TERM_ONLY | BIT_OF(SIGUSR1), LONG_MS).ret == 0);
+	CHECK(ask(TERM_ONLY | sigbit(SIGUSR1), LONG_MS).ret == 0);
 	CHECK(sigqueue(shared->target, SIGUSR1, value) == 0);
 	CHECK(kill(shared->target, SIGTERM) == 0);
 	CHECK(arrived(0));
-	CHECK(ask(0, 0).held == (TERM_ONLY | BIT_OF(SIGUSR1)));
+	CHECK(ask(0, 0).held == (TERM_ONLY | sigbit(SIGUSR1)));
 	CHECK(arrived(2));
 	for (int i = 0; i < 2; i++)
 		if (shared->got[i].si_signo == SIGUSR1)
@@ -359,9 +363,9 @@ static void other_user(void)
 static void refused(void)
 {
 	begin();
-	CHECK(ask(BIT_OF(SIGKILL), 1000).ret == -EINVAL);
-	CHECK(ask(BIT_OF(SIGSTOP), 1000).ret == -EINVAL);
-	CHECK(ask(BIT_OF(SIGCHLD) | TERM_ONLY, 1000).ret == -EINVAL);
+	CHECK(ask(sigbit(SIGKILL), 1000).ret == -EINVAL);
+	CHECK(ask(sigbit(SIGSTOP), 1000).ret == -EINVAL);
+	CHECK(ask(sigbit(SIGCHLD) | TERM_ONLY, 1000).ret == -EINVAL);
 	CHECK(ask(TERM_ONLY, KCR_HOLD_MAX_MS + 1).ret == -EINVAL);
 	CHECK(command((struct order){ STRANGER_JOB, TERM_ONLY, 1000, 0 }).ret == -EEXIST);
 	end();
