@@ -7,6 +7,10 @@
  * and refuses before anything is built.  Each thread then sets its own, when
  * it needs no privileges any more; a thread that has the right ones already
  * (the usual case of an unprivileged caller) makes no call at all.
+ *
+ * Grid Engine gives all processes of a job one more group, whose ID has no name, to tell them
+ * from others; it is another one in the job's next run.  So for a caller who may not set groups,
+ * those without a name are marks of a job, and the caller's count.
  */
 #include "resource/attribute.h"
 
@@ -150,6 +154,31 @@ static bool same_groups(const Kcr__Credentials *a, const Kcr__Credentials *b)
 	       (!a->n_group || !memcmp(a->group, b->group, a->n_group * sizeof(*a->group)));
 }
 
+/* The next group from `at` on that the group database knows; c->n_group: there is none. */
+static size_t named_group(const Kcr__Credentials *c, size_t at)
+{
+	while (at < c->n_group && !getgrgid(c->group[at]))
+		at++;
+	return at;
+}
+
+static bool same_named_groups(const Kcr__Credentials *a, const Kcr__Credentials *b)
+{
+	size_t i = named_group(a, 0), j = named_group(b, 0);
+
+	while (i < a->n_group && j < b->n_group && a->group[i] == b->group[j]) {
+		i = named_group(a, i + 1);
+		j = named_group(b, j + 1);
+	}
+	return i == a->n_group && j == b->n_group;
+}
+
+/* Are the caller's groups right for the process? */
+static bool keeps_groups(const Kcr__Credentials *c, const Kcr__Credentials *own)
+{
+	return same_groups(c, own) || (!have_capability(CAP_SETGID) && same_named_groups(c, own));
+}
+
 static bool same_caps(const Kcr__Credentials *a, const Kcr__Credentials *b)
 {
 	return a->cap_inheritable == b->cap_inheritable && a->cap_permitted == b->cap_permitted &&
@@ -185,7 +214,7 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Thread *t,
 	      one_of(c->egid, own->gid, own->egid, own->sgid) &&
 	      one_of(c->sgid, own->gid, own->egid, own->sgid)))
 		return c->gid != c->egid ? "is a set-group-ID program" : "belongs to another group";
-	if (!same_groups(c, own) && !have_capability(CAP_SETGID))
+	if (!keeps_groups(c, own) && !have_capability(CAP_SETGID))
 		return "has other supplementary groups";
 	if ((c->cap_permitted & ~own->cap_permitted) ||
 	    (c->cap_inheritable & ~(own->cap_inheritable | own->cap_permitted)))
@@ -225,6 +254,9 @@ static int credentials_rebuild(struct rebuild *r, const Kcr__Process *p)
 	if (!err && p->credentials->cap_bounding & ~own->cap_bounding)
 		report_warn("process %d: its capability bounding set cannot be as large as it was",
 			    p->pid);
+	if (!err && p->credentials->n_group != own->n_group && keeps_groups(p->credentials, own))
+		report_warn("process %d: it gets your supplementary groups: its own differ in such as "
+			    "have no name here, which are taken for marks of a batch job", p->pid);
 	if (!err && own->no_new_privs && !p->credentials->no_new_privs)
 		report_warn("process %d: it cannot gain privileges by exec any more, as you cannot",
 			    p->pid);
@@ -234,7 +266,7 @@ static int credentials_rebuild(struct rebuild *r, const Kcr__Process *p)
 
 static void script_ids(const Kcr__Credentials *c, const Kcr__Credentials *own, struct script *s)
 {
-	if (!same_groups(c, own))
+	if (!keeps_groups(c, own))
 		script_call(s, "setgroups", SYS_setgroups, c->n_group,
 			    c->n_group ? script_data(s, c->group, c->n_group * sizeof(*c->group)) : 0,
 			    0, 0, 0, 0);
@@ -282,7 +314,7 @@ static void script_ambient(struct script *s, uint64_t wanted, uint64_t now)
 static void script_credentials(const Kcr__Credentials *c, uint32_t securebits,
 			       const Kcr__Credentials *own, struct script *s)
 {
-	bool ids = !same_uids(c, own) || !same_gids(c, own) || !same_groups(c, own);
+	bool ids = !same_uids(c, own) || !same_gids(c, own) || !keeps_groups(c, own);
 	bool master = have_capability(CAP_SETPCAP);
 	uint32_t bits = own->securebits;
 

@@ -427,6 +427,81 @@ static void no_raise(void **state)
 	kcr__process__free_unpacked(remake.p, NULL);
 }
 
+/* ---- groups of an ordinary user ------------------------------------------------- */
+
+#define MARK	65400			/* of Grid Engine's gid_range: it has no name */
+
+struct groups {
+	size_t count;
+	gid_t id[4];			/* in order */
+};
+
+static void become_member(void *argument)
+{
+	const struct groups *groups = argument;
+
+	need(!getgrgid(MARK) && !getgrgid(MARK + 1) && getgrgid(3) && getgrgid(4));
+	need(setgroups(groups->count, groups->id) == 0);
+	need(setresgid(2001, 2001, 2001) == 0 && setresuid(2001, 2001, 2001) == 0);
+	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+struct remake_as {
+	struct remake remake;
+	struct groups groups;		/* of the caller */
+	int expected;
+};
+
+/* In a restart by a user with such groups: refused, or the process has these. */
+static void remake_as_member(void *argument)
+{
+	struct remake_as *as = argument;
+	Kcr__Process *p = as->remake.p;
+	struct context context = { .process = &p, .nr_processes = 1 };
+	struct rebuild r = { .context = &context };
+	gid_t now[8];
+
+	become_member(&as->groups);
+	if (attribute_credentials.rebuild(&r, p) != as->expected)
+		_exit(1);
+	if (as->expected)
+		return;
+	if (attribute_credentials.script_thread(&r, p, p->thread[0], NULL) || script_failed)
+		_exit(1);
+	if (getgroups(8, now) != (int)as->groups.count ||
+	    memcmp(now, as->groups.id, as->groups.count * sizeof(*now)))
+		_exit(1);
+}
+
+static void marks_of_jobs(void **state)
+{
+	static const struct {
+		struct groups saved, caller;
+		int expected;
+	} rows[] = {
+		{ { 3, { 3, 4, MARK } }, { 3, { 3, 4, MARK + 1 } }, 0 },	/* the next run */
+		{ { 3, { 3, 4, MARK } }, { 2, { 3, 4 } }, 0 },
+		{ { 2, { 3, 4 } }, { 3, { 3, 4, MARK } }, 0 },
+		{ { 0, {} }, { 1, { MARK } }, 0 },
+		{ { 3, { 3, 4, MARK } }, { 2, { 3, MARK } }, -EPERM },
+		{ { 2, { 3, MARK } }, { 3, { 3, 4, MARK } }, -EPERM },
+		{ { 2, { 3, MARK } }, { 2, { 4, MARK } }, -EPERM },
+	};
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct remake_as as = { .groups = rows[i].caller, .expected = rows[i].expected };
+		struct child child = start(become_member, (void *)&rows[i].saved);
+
+		assert_int_equal(save_child(child.pid, &as.remake.p), 0);
+		finish(child);
+		finish(start(remake_as_member, &as));
+		kcr__process__free_unpacked(as.remake.p, NULL);
+	}
+}
+
 static void go_to_lost_folder(void *argument)
 {
 	char path[] = "/tmp/kcr-attribute.XXXXXX";
@@ -529,6 +604,7 @@ int main(void)
 		cmocka_unit_test(realtime),
 		cmocka_unit_test(privileged_credentials),
 		cmocka_unit_test(no_raise),
+		cmocka_unit_test(marks_of_jobs),
 		cmocka_unit_test(lost_folder),
 		cmocka_unit_test(signals_and_timers),
 		cmocka_unit_test(shadow_stack),
