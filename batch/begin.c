@@ -64,6 +64,7 @@ static int back_off(struct run *r)
 			continue;
 		log_event(LOG_NOTICE, "SIG%s before the restart: the checkpoints stay for the next run",
 			  sigabbrev_np(info.si_signo));
+		r->warning = info.si_signo;
 		return -EINTR;
 	}
 	return 0;

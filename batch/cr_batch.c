@@ -3,6 +3,7 @@
  * cr_batch: runs a command under a batch scheduler so that it goes on in the next run where
  * this one has saved it.  See cr_batch(1); read batch/run.h next.
  */
+#include "batch/clean.h"
 #include "batch/options.h"
 #include "batch/run.h"
 #include "batch/show.h"
@@ -17,9 +18,9 @@ int main(int argc, char **argv)
 	code = options_parse(argc, argv, &o);
 	if (code >= 0)
 		return code;
-	if (!o.status)
+	if (!o.status && !o.clean)
 		return run_supervise(&o);
-	err = show_folder(o.status, o.json);
+	err = o.clean ? clean_deleted(&o) : show_folder(o.status, o.json);
 	if (!err)
 		return 0;
 	report_print(err);

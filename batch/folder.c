@@ -24,6 +24,7 @@
 #define LOCK_PAUSE_US	100000
 #define PROCESSES_SUFFIX	"context"
 #define MPI_SUFFIX		"kcr"
+#define TEMPORARY_SUFFIX	".tmp"
 
 bool folder_name_valid(const char *name)
 {
@@ -299,6 +300,53 @@ int folder_clear(const struct folder *f)
 	return err;
 }
 
+/* What a file is called, or, if it is not complete yet, will be; false: it is another one. */
+static bool final_name(const char *file, char out[NAME_MAX + 1])
+{
+	size_t length, end = strlen(TEMPORARY_SUFFIX);
+
+	snprintf(out, NAME_MAX + 1, "%s", file + (*file == '.'));
+	length = strlen(out);
+	if (*file != '.')
+		return true;
+	if (length <= end || strcmp(out + length - end, TEMPORARY_SUFFIX))
+		return false;
+	out[length - end] = '\0';
+	return true;
+}
+
+/* Is it a file of the job? */
+static bool is_own(const struct folder *f, const char *file)
+{
+	static const char *const suffixes[] = { ".json", ".lock", ".log", ".script" };
+	struct folder_checkpoint c;
+	char name[NAME_MAX + 1];
+	const char *rest;
+
+	if (!final_name(file, name) || !has_prefix(name, f->name, &rest))
+		return false;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+		if (!strcmp(rest, suffixes[i]))
+			return true;
+	return parse_name(f, name, &c);
+}
+
+int folder_remove_job(const struct folder *f)
+{
+	int err = folder_clear(f), fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list)
+		return report_errno(-errno, "cannot read the folder %s", f->path);
+	while ((entry = readdir(list)))
+		if (is_own(f, entry->d_name) && unlinkat(f->fd, entry->d_name, 0))
+			err = -errno;
+	closedir(list);
+	rmdir(f->path);			/* other jobs may have files in it */
+	return err ? report_errno(err, "cannot remove the files of the job %s in %s", f->name, f->path) : 0;
+}
+
 /* ---- small files ------------------------------------------------------------------- */
 
 static int write_all(int fd, const char *text)
@@ -322,7 +370,7 @@ int folder_write(const struct folder *f, const char *suffix, const char *text)
 	int err, fd;
 
 	folder_file(f->name, suffix, file);
-	snprintf(temporary, sizeof(temporary), ".%s.tmp", file);
+	snprintf(temporary, sizeof(temporary), ".%s" TEMPORARY_SUFFIX, file);
 	fd = openat(f->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

@@ -80,6 +80,9 @@ int folder_prune(const struct folder *f, size_t keep);
 /* Removes all, damaged ones as well.  0 or -errno, no message. */
 int folder_clear(const struct folder *f);
 
+/* Removes all files of the job, and the folder if it is empty then.  0, or -errno with a message. */
+int folder_remove_job(const struct folder *f);
+
 /* Replaces the file NAME.SUFFIX by `text`, or leaves it as it is.  0 or -errno, no message. */
 int folder_write(const struct folder *f, const char *suffix, const char *text);
 

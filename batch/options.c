@@ -3,6 +3,7 @@
 #include "batch/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ enum {
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_HOLD, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
 	OPT_INCREMENTAL, OPT_FULL_EVERY,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
-	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_VERSION,
+	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_CLEAN,
+	OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -58,6 +60,7 @@ static const struct option long_options[] = {
 	{ "prometheus", required_argument, NULL, OPT_PROMETHEUS },
 	{ "status", required_argument, NULL, OPT_STATUS },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "clean", no_argument, NULL, OPT_CLEAN },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
@@ -68,8 +71,9 @@ static const struct option long_options[] = {
 static const char usage_text[] =
 	"Usage: cr_batch [options] [--] COMMAND [ARGUMENT...]\n"
 	"       cr_batch --status FOLDER [--json]\n"
+	"       cr_batch --clean [--dir FOLDER]\n"
 	"Run a command that goes on where its last checkpoint was, if there is one.\n\n"
-	"  -d, --dir FOLDER         for its checkpoints (./kcr)\n"
+	"  -d, --dir FOLDER         for its checkpoints (./kcr, or that of the site's Grid Engine)\n"
 	"      --name NAME          of the job there (its ID in the scheduler, else job)\n"
 	"When to save:\n"
 	"      --interval=TIME      every TIME (90, 15m, 12h, HH:MM:SS); auto, with --mttf=TIME:\n"
@@ -79,7 +83,7 @@ static const char usage_text[] =
 	"      --leave-on=SIGNALS   on these signals, then end (USR1,USR2,XCPU,TERM; none)\n"
 	"      --hold=TIME          hold those back from the program for so long, if a save is due\n"
 	"                           (10m; 0: not)\n"
-	"      --save-on=SIGNALS    on these signals (none)\n"
+	"      --save-on=SIGNALS    on these signals (none; Grid Engine: URG)\n"
 	"      --exit-each=TIME     every TIME, then end (HTCondor)\n"
 	"How:\n"
 	"      --keep=N             checkpoints that are kept (2)\n"
@@ -103,6 +107,7 @@ static const char usage_text[] =
 	"  -q, --quiet              only failures on standard error\n"
 	"  -v, --verbose            all events there\n"
 	"      --status FOLDER      show the jobs of a folder; --json: for programs\n"
+	"      --clean              remove what a deleted job has left (Grid Engine's clean_command)\n"
 	"  -?, -h, --help           this text\n"
 	"      --version            version\n";
 
@@ -279,6 +284,7 @@ static int parse_one(int option, const char *value, struct options *o)
 		o->require |= option == OPT_REQUIRE;
 		o->script |= option == OPT_SCRIPT;
 		o->json |= option == OPT_JSON;
+		o->clean |= option == OPT_CLEAN;
 		o->quiet |= option == 'q';
 		o->verbose |= option == 'v';
 		return 0;
@@ -302,6 +308,8 @@ static int check(struct options *o, bool automatic)
 		o->full_every = FULL_EVERY;
 	if (o->json && !o->status)
 		return report_fail(-EINVAL, "--json is for --status");
+	if (o->clean && !(o->scheduler && o->scheduler->is_deleted))
+		return report_fail(-EINVAL, "--clean is for Grid Engine's clean_command, in a job");
 	for (int signal = 1; signal < NSIG; signal++)	/* the one that was asked for */
 		if (sigismember(&o->save_on, signal))
 			sigdelset(&o->leave_on, signal);
@@ -311,12 +319,17 @@ static int check(struct options *o, bool automatic)
 static void set_defaults(struct options *o)
 {
 	static const int leave[] = { SIGUSR1, SIGUSR2, SIGXCPU, SIGTERM };
+	static char folder[PATH_MAX];
 
-	*o = (struct options){ .dir = "kcr", .before_end_s = -1, .time_s = -1, .keep = 2,
+	*o = (struct options){ .before_end_s = -1, .time_s = -1, .keep = 2,
 			       .max_restarts = 5, .hold_s = HOLD_S, .exit_code = EXIT_SAVED,
 			       .scheduler = scheduler_detect() };
 	scheduler_job_name(o->scheduler, o->name, sizeof(o->name));
+	scheduler_folder(o->scheduler, folder, sizeof(folder));
+	o->dir = folder;
 	sigemptyset(&o->save_on);
+	if (o->scheduler && o->scheduler->save_signal)
+		sigaddset(&o->save_on, o->scheduler->save_signal);
 	sigemptyset(&o->leave_on);
 	for (size_t i = 0; i < sizeof(leave) / sizeof(*leave); i++)
 		sigaddset(&o->leave_on, leave[i]);
@@ -345,8 +358,9 @@ int options_parse(int argc, char **argv, struct options *o)
 	if (check(o, automatic))
 		return bad_usage();
 	o->command = argv + optind;
-	if (!o->status == (optind < argc))
+	if (!(o->status || o->clean) == (optind < argc))
 		return -1;
-	report_fail(-EINVAL, o->status ? "--status takes no command" : "name the command to run");
+	report_fail(-EINVAL, o->status ? "--status takes no command" :
+		    o->clean ? "--clean takes no command" : "name the command to run");
 	return bad_usage();
 }

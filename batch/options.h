@@ -46,6 +46,7 @@ struct options {
 
 	const char *status;		/* --status: the folder to show, instead of all that */
 	bool json;
+	bool clean;			/* --clean, instead of all that */
 };
 
 /* Reads the command line.  -1 to go on, or the exit code. */

@@ -30,12 +30,19 @@ struct run {
 	unsigned int silent;		/* how often there was no answer */
 	pid_t leader;			/* of the program */
 	pid_t child;			/* that ends as it ends: the leader, or who stands for it */
+	int warning;			/* the signal that the run leaves on; 0: none */
 	siginfo_t ending;		/* the program's end was asked for by this; si_signo 0: no */
 	struct log_repeated failure;	/* of a save */
 };
 
 /* Does all of it; the exit code, if the process has not ended as the program did. */
 int run_supervise(const struct options *o);
+
+/*
+ * Takes the job's lock, if need be after a while.  0, -EINTR: a warning has come before that; or
+ * other -errno with a message: -EBUSY, another cr_batch has it.
+ */
+int run_lock(struct run *r);
 
 /* Has this very command ended with 0 in a run before, and is that enough (--once)? */
 bool run_is_done(const struct run *r);

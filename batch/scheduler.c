@@ -1,83 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The schedulers.  Their commands run with a time limit: one that does not answer costs
- * what was to be asked, not the job.
- */
+/* The schedulers; Grid Engine's operations are in grid_engine.c. */
 #include "batch/scheduler.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <pwd.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "batch/command.h"
+#include "batch/ask.h"
+#include "batch/grid_engine.h"
 #include "proc/clock.h"
-#include "proc/duration.h"
 #include "report/report.h"
 
 #define SECOND		1000000000ll
-#define ANSWER_ROOM	65536
 #define COUNT(array)	(sizeof(array) / sizeof(*(array)))
-
-/* ---- commands ---------------------------------------------------------------------- */
-
-/* What a command says, malloc()ed; NULL: it failed, or there is no memory. */
-static char *answer_of(const char *const argv[])
-{
-	char *out = malloc(ANSWER_ROOM);
-
-	if (out && command_run(argv, SCHEDULER_ANSWER_S, out, ANSWER_ROOM)) {
-		free(out);
-		return NULL;
-	}
-	return out;
-}
-
-/* The value of a variable, such as the job's ID for the commands of the scheduler; or "". */
-static const char *id_of(const char *variable)
-{
-	const char *id = getenv(variable);
-
-	return id ? id : "";
-}
-
-/* The time behind the first `key` in a text, up to white space or a comma; -1: none. */
-static int64_t time_behind(const char *text, const char *key)
-{
-	const char *at = text ? strstr(text, key) : NULL;
-	char value[32];
-	size_t length;
-
-	if (!at)
-		return -1;
-	at += strlen(key);
-	at += strspn(at, " =\t");
-	length = strcspn(at, " ,\t\n");
-	if (!length || length >= sizeof(value))
-		return -1;
-	memcpy(value, at, length);
-	value[length] = '\0';
-	return duration_parse(value);
-}
-
-static int ask_requeue(const char *const argv[])
-{
-	char said[512];
-	int status = command_run(argv, SCHEDULER_ANSWER_S, said, sizeof(said));
-
-	if (!status)
-		return 0;
-	said[strcspn(said, "\n")] = '\0';
-	if (status == -ETIMEDOUT)
-		return report_fail(status, "%s %s did not answer in %d s", argv[0], argv[1], SCHEDULER_ANSWER_S);
-	if (status < 0)
-		return report_errno(status, "cannot run %s", argv[0]);
-	return report_fail(-EIO, "%s %s ended with %d%s%s", argv[0], argv[1], status,
-			   *said ? ": " : "", said);
-}
 
 /* ---- Slurm ------------------------------------------------------------------------- */
 
@@ -90,8 +32,8 @@ static int ask_requeue(const char *const argv[])
  */
 static const char *slurm_id(char out[SLURM_ID_ROOM])
 {
-	const char *job = id_of("SLURM_JOB_ID"), *task = id_of("SLURM_ARRAY_TASK_ID");
-	bool shared = *task && !strcmp(job, id_of("SLURM_ARRAY_JOB_ID"));
+	const char *job = ask_variable("SLURM_JOB_ID"), *task = ask_variable("SLURM_ARRAY_TASK_ID");
+	bool shared = *task && !strcmp(job, ask_variable("SLURM_ARRAY_JOB_ID"));
 
 	snprintf(out, SLURM_ID_ROOM, "%s%s%s", job, shared ? "_" : "", shared ? task : "");
 	return out;
@@ -108,8 +50,8 @@ static int64_t slurm_seconds_left(bool anew)
 
 	if (!anew && end && atoll(end) > 0)
 		return atoll(end) > time(NULL) ? atoll(end) - time(NULL) : 0;
-	text = answer_of(argv);
-	left = time_behind(text, "");
+	text = ask_answer(argv);
+	left = ask_time_behind(text, "");
 	free(text);
 	return left;
 }
@@ -124,7 +66,7 @@ static bool slurm_has_ended_run(void)
 	char id[SLURM_ID_ROOM];
 	const char *const argv[] = { "squeue", "--noheader", "--format=%T %r", "--states=all",
 				     "--job", slurm_id(id), NULL };
-	char *text = answer_of(argv);
+	char *text = ask_answer(argv);
 	bool ended = text && !strstr(text, "TimeLimit") &&
 		(strstr(text, "COMPLETING") || strstr(text, "CANCELLED") || strstr(text, "PENDING"));
 
@@ -135,7 +77,7 @@ static bool slurm_has_ended_run(void)
 /* Is this one of several tasks of a step, which save themselves? */
 static bool slurm_has_other_tasks(void)
 {
-	return *id_of("SLURM_STEP_ID") && atoi(id_of("SLURM_STEP_NUM_TASKS")) > 1;
+	return *ask_variable("SLURM_STEP_ID") && atoi(ask_variable("SLURM_STEP_NUM_TASKS")) > 1;
 }
 
 static int slurm_requeue(void)
@@ -150,7 +92,7 @@ static int slurm_requeue(void)
 	if (slurm_has_ended_run())
 		return report_fail(-ECANCELED, "Slurm has ended this run (scancel, scontrol requeue), "
 				   "and decides whether there is another");
-	return ask_requeue(argv);
+	return ask_order(argv);
 }
 
 /* ---- PBS --------------------------------------------------------------------------- */
@@ -163,10 +105,10 @@ static int64_t pbs_seconds_left(bool anew)
 {
 	static bool known;
 	static int64_t start;		/* of the job, by now_ns(), s */
-	const char *const argv[] = { "qstat", "-f", id_of("PBS_JOBID"), NULL };
-	char *text = answer_of(argv);
-	int64_t limit = time_behind(text, "Resource_List.walltime");
-	int64_t used = time_behind(text, "resources_used.walltime");
+	const char *const argv[] = { "qstat", "-f", ask_variable("PBS_JOBID"), NULL };
+	char *text = ask_answer(argv);
+	int64_t limit = ask_time_behind(text, "Resource_List.walltime");
+	int64_t used = ask_time_behind(text, "resources_used.walltime");
 	int64_t now = now_ns() / SECOND;
 
 	(void)anew;
@@ -183,23 +125,9 @@ static int64_t pbs_seconds_left(bool anew)
 
 static int pbs_requeue(void)
 {
-	const char *const argv[] = { "qrerun", id_of("PBS_JOBID"), NULL };
+	const char *const argv[] = { "qrerun", ask_variable("PBS_JOBID"), NULL };
 
-	return ask_requeue(argv);
-}
-
-/* ---- Grid Engine ------------------------------------------------------------------- */
-
-/* Only the limit is known, which counts from the start of the job. */
-static int64_t sge_length(bool anew)
-{
-	const char *const argv[] = { "qstat", "-j", id_of("JOB_ID"), NULL };
-	char *text = answer_of(argv);
-	int64_t limit = time_behind(text, "h_rt=");
-
-	(void)anew;
-	free(text);
-	return limit;
+	return ask_order(argv);
 }
 
 /* ---- the table --------------------------------------------------------------------- */
@@ -217,7 +145,10 @@ static const struct scheduler schedulers[] = {
 	}, {
 		.name = "sge", .title = "Grid Engine", .mark = "SGE_TASK_ID",
 		.id = { "JOB_ID" }, .task = "SGE_TASK_ID", .no_task = "undefined",
-		.seconds_left = sge_length, .says_length = true, .requeue_code = 99,
+		.seconds_left = grid_engine_length, .says_length = true, .requeue_code = 99,
+		.hold_code = 100, .ends_by = SIGUSR2, .overlaps = true,
+		.save_signal = SIGURG, .folder = grid_engine_folder,
+		.is_deleted = grid_engine_is_deleted,
 	}, {
 		.name = "lsf", .title = "LSF", .mark = "LSB_JOBID",
 		.id = { "LSB_JOBID" }, .task = "LSB_JOBINDEX", .no_task = "0",
@@ -329,4 +260,20 @@ void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 		add_plain(out, size, task);
 	}
 	add_step(s, out, size);
+}
+
+void scheduler_folder(const struct scheduler *s, char *out, size_t size)
+{
+	const char *folder = s && s->folder ? s->folder() : NULL;
+	const struct passwd *user;
+
+	if (!folder)
+		folder = "kcr";
+	user = *folder == '/' ? getpwuid(geteuid()) : NULL;
+	if (user)
+		snprintf(out, size, "%s/%s", folder, user->pw_name);
+	else if (*folder == '/')
+		snprintf(out, size, "%s/%u", folder, geteuid());
+	else
+		snprintf(out, size, "%s", folder);
 }

@@ -37,6 +37,12 @@ struct scheduler {
 	 * `requeue` is NULL as well.
 	 */
 	int requeue_code;
+	int hold_code;			/* … that has it wait until its user lets it run again; 0: none */
+	int ends_by;			/* signal that says: this run is over, whatever its code; 0 */
+	bool overlaps;			/* a run may begin while the one before is still being saved */
+	int save_signal;		/* that asks for a save after which the program runs on; 0: none */
+	const char *(*folder)(void);	/* the site's folder for checkpoints, or NULL; may be NULL */
+	bool (*is_deleted)(void);	/* is the job being deleted?  NULL: it cannot tell */
 };
 
 /*
@@ -51,6 +57,12 @@ const struct scheduler *scheduler_detect(void);
 
 /* That of a name; NULL: there is none. */
 const struct scheduler *scheduler_named(const char *name);
+
+/*
+ * The folder for checkpoints unless the user names one: the site's, in which each user has one if
+ * its path is absolute; else "kcr".
+ */
+void scheduler_folder(const struct scheduler *s, char *out, size_t size);
 
 /*
  * A name for the job, the same each time that it runs: ID or ID_TASK, in a task of a step

@@ -22,9 +22,7 @@
 #include "report/report.h"
 #include "util/follow.h"
 
-#define SECOND			1000000000ull
-#define LOCK_PATIENCE_S		1	/* a cr_batch --status has the lock for a moment */
-#define LEASE_PATIENCE_S	180	/* twice NFSv4's lease */
+#define SECOND	1000000000ull
 
 /* ---- the beginning ----------------------------------------------------------------- */
 
@@ -181,7 +179,10 @@ static int requeue(const struct run *r)
 		return r->options->exit_code;
 	}
 	err = s->requeue ? s->requeue() : 0;
-	if (err)
+	if (!err && s->ends_by && r->warning == s->ends_by)
+		log_event(LOG_NOTICE, "the job is saved; by SIG%s %s has ended this run, and decides "
+			  "whether there is another", sigabbrev_np(s->ends_by), s->title);
+	else if (err)
 		log_event(LOG_FAILURE, "the job is saved, but not requeued: %s", report_message());
 	else
 		log_event(LOG_NOTICE, "the job is saved and requeued by %s", s->title);
@@ -217,6 +218,7 @@ static void take_signal(struct run *r, const siginfo_t *info)
 		return;
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
+		r->warning = info->si_signo;
 		if (run_is_to_end(info->si_signo))
 			r->ending = *info;
 		r->schedule.leave = true;
@@ -328,6 +330,14 @@ static int run_program(struct run *r)
 	return leave(r);
 }
 
+/* A scheduler that can keep a job in its list keeps it, for its user to let it run again. */
+static int held(const struct options *o, int code)
+{
+	bool not_run = code == EXIT_FOLDER || code == EXIT_TEMPORARY || code == EXIT_HOPELESS;
+
+	return not_run && o->requeue && o->requeue->hold_code ? o->requeue->hold_code : code;
+}
+
 static int exit_code_of(int err)
 {
 	log_event(LOG_FAILURE, "%s", report_message() ? report_message() : strerror(-err));
@@ -343,53 +353,6 @@ static void use_copy(struct run *r, char path[PATH_MAX])
 	r->options->command[0] = job_script_path(&r->folder, path);
 }
 
-/* Does the state name a run on another machine, or before this one was booted? */
-static bool was_elsewhere(const struct folder *f)
-{
-	struct state s;
-	bool elsewhere = !state_load(&s, f, f->name) && state_leader_elsewhere(&s);
-
-	state_free(&s);
-	return elsewhere;
-}
-
-/* -EINTR: a warning came before the lock. */
-static int wait_for_lock(const struct run *r, struct folder *f)
-{
-	uint64_t end = now_ns() + LEASE_PATIENCE_S * SECOND;
-	siginfo_t info;
-	int err;
-
-	do {
-		report_clear();
-		if (follow_wait(&info, SECOND / 2) && run_ends_waiting(r, info.si_signo)) {
-			log_event(LOG_NOTICE, "SIG%s before the lock: the checkpoints stay for the next "
-				  "run", sigabbrev_np(info.si_signo));
-			return -EINTR;
-		}
-		err = folder_lock(f, 0);
-	} while (err == -EBUSY && now_ns() < end);
-	return err;
-}
-
-/* The log is not open yet: it is that of the process which has the lock. */
-static int lock_folder(const struct run *r, struct folder *f)
-{
-	int err = folder_lock(f, LOCK_PATIENCE_S);
-
-	if (err == -EBUSY && was_elsewhere(f)) {
-		log_event(LOG_FAILURE, "the job %s is locked, perhaps by a machine that is down, whose "
-			  "locks a file server keeps for a while: waiting for %d s at most", f->name,
-			  LEASE_PATIENCE_S);
-		err = wait_for_lock(r, f);
-	}
-	if (err != -ENOLCK)
-		return err;
-	log_event(LOG_FAILURE, "warning: %s", report_message());
-	report_clear();
-	return 0;
-}
-
 int run_supervise(const struct options *o)
 {
 	char copy[PATH_MAX];
@@ -399,9 +362,9 @@ int run_supervise(const struct options *o)
 	follow_begin();
 	follow_commit();
 	if (!err)
-		err = lock_folder(&r, &r.folder);
+		err = run_lock(&r);
 	if (err)
-		return err == -EINTR ? requeue(&r) : exit_code_of(err);
+		return err == -EINTR ? requeue(&r) : held(o, exit_code_of(err));
 	log_open(&r.folder);
 	log_set_level(o->quiet, o->verbose);
 	use_copy(&r, copy);
@@ -409,8 +372,8 @@ int run_supervise(const struct options *o)
 	if (!err)
 		err = program_adopt();
 	if (err)
-		return exit_code_of(err);
-	code = run_program(&r);
+		return held(o, exit_code_of(err));
+	code = held(o, run_program(&r));
 	state_free(&r.state);
 	folder_close(&r.folder);
 	return code;

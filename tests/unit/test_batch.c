@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +165,7 @@ static void forget_schedulers(void)
 	static const char *const variables[] = {
 		"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID",
 		"PBS_ARRAY_INDEX", "JOB_ID", "SGE_TASK_ID", "LSB_JOBID", "LSB_JOBINDEX",
-		"SLURM_STEP_ID", "SLURM_PROCID",
+		"SLURM_STEP_ID", "SLURM_PROCID", "SGE_CKPT_ENV", "SGE_CKPT_DIR", "QUEUE", "HOSTNAME",
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
@@ -445,6 +447,7 @@ static void since_start(void **state)
 	setenv("JOB_ID", "8", 1);
 	setenv("SLURM_JOB_ID", "4711", 1);
 	simulate("qstat", "hard resource_list: h_rt=1:00:00,h_vmem=1G");
+	simulate("qconf", "");
 	simulate("squeue", "1:00:00");
 	assert_int_equal(scheduler_seconds_left(sge, -1, 65, false), 3535);
 	assert_int_equal(scheduler_seconds_left(sge, -1, 4000, false), 0);
@@ -454,6 +457,97 @@ static void since_start(void **state)
 	assert_int_equal(scheduler_seconds_left(NULL, -1, 65, false), -1);
 	simulate("squeue", "UNLIMITED");
 	assert_int_equal(scheduler_seconds_left(slurm, -1, 65, false), -1);
+}
+
+#define LIST(job, tasks, state) "<job_list state='running'><JB_job_number>" job "</JB_job_number>" \
+	"<JB_name>a d</JB_name><state>" state "</state>" tasks "</job_list>"
+
+/* The earliest of four limits, which are the job's and the queue's. */
+static void limits_of_grid_engine(void **state)
+{
+	static const struct {
+		const char *job, *queue;
+		int64_t seconds;
+	} rows[] = {
+		{ "hard resource_list:   h_rt=3600\nenv_list: A=h_rt=5", "\nh_rt  INFINITY\ns_rt  INFINITY", 3600 },
+		{ "hard resource_list:   h_rt=3600,s_rt=600", "\nh_rt  INFINITY", 600 },
+		{ "hard resource_list:   h_rt=3600", "\nxh_rt  1:0\nh_rt  0:30:0\ns_rt  INFINITY", 1800 },
+		{ "hard resource_list:   h_vmem=1G", "\ns_rt  00:10:00\nh_rt  1:00:00", 600 },
+		{ "job_number: 8\nenv_list: A=h_rt=5", "\nh_rt  INFINITY", -1 },
+		{ "", "", -1 },
+	};
+
+	(void)state;
+	setenv("JOB_ID", "8", 1);
+	setenv("QUEUE", "main.q", 1);
+	setenv("HOSTNAME", "kcr1", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		simulate("qstat", rows[i].job);
+		simulate("qconf", rows[i].queue);
+		assert_int_equal(scheduler_named("sge")->seconds_left(false), rows[i].seconds);
+		check_asked("qstat -j 8\nqconf -sq main.q@kcr1\n");
+	}
+	forget_schedulers();
+}
+
+static void deleted_by_grid_engine(void **state)
+{
+	static const struct {
+		const char *task, *said;
+		bool deleted;
+	} rows[] = {
+		{ "undefined", LIST("8", "", "dr"), true },
+		{ "undefined", LIST("8", "", "r"), false },
+		{ "undefined", LIST("80", "", "dr") LIST("8", "", "Rr") LIST("18", "", "dr"), false },
+		{ "undefined", LIST("7", "", "r") LIST("8", "", "dRr"), true },
+		{ "2", LIST("8", "<tasks>1</tasks>", "dr") LIST("8", "<tasks>2</tasks>", "r"), false },
+		{ "2", LIST("8", "<tasks>1</tasks>", "r") LIST("8", "<tasks>2</tasks>", "dr"), true },
+		{ "2", LIST("8", "<tasks>22</tasks>", "dr"), false },
+		{ "undefined", "<job_list><JB_job_number>8", false },
+		{ "undefined", "", false },
+	};
+
+	(void)state;
+	setenv("JOB_ID", "8", 1);
+	setenv("QUEUE", "main.q", 1);
+	setenv("HOSTNAME", "kcr1", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		setenv("SGE_TASK_ID", rows[i].task, 1);
+		simulate("qstat", rows[i].said);
+		assert_int_equal(scheduler_named("sge")->is_deleted(), rows[i].deleted);
+		check_asked("qstat -xml -s r -u * -q main.q@kcr1\n");
+	}
+	forget_schedulers();
+}
+
+static void check_folder(const char *environment, const char *folder, const char *expected)
+{
+	char got[PATH_MAX];
+
+	setenv("SGE_CKPT_ENV", environment, 1);
+	setenv("SGE_CKPT_DIR", folder, 1);
+	scheduler_folder(scheduler_named("sge"), got, sizeof(got));
+	assert_string_equal(got, expected);
+	scheduler_folder(scheduler_named("slurm"), got, sizeof(got));
+	assert_string_equal(got, "kcr");
+}
+
+static void folders_of_grid_engine(void **state)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	char own[256];
+
+	(void)state;
+	assert_non_null(user);
+	snprintf(own, sizeof(own), "/scratch/%s", user->pw_name);
+	check_folder("kcr", "/scratch", own);
+	check_folder("kcr-hourly", "saved", "saved");
+	check_folder("kcr", "none", "kcr");
+	check_folder("kcr", "", "kcr");
+	check_folder("other", "/scratch", "kcr");
+	forget_schedulers();
+	scheduler_folder(scheduler_named("sge"), own, sizeof(own));
+	assert_string_equal(own, "kcr");
 }
 
 int main(void)
@@ -468,6 +562,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(job_of_array, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(lag_of_pbs, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(limits_of_grid_engine, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(deleted_by_grid_engine, make_commands, remove_commands),
+		cmocka_unit_test(folders_of_grid_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,16 +33,18 @@ case $1 in
 esac
 TEXT
 
+simulate qconf <<< 'printf "qname  all.q\nh_rt   INFINITY\n"'
+
 # as SCHEDULER JOB [TASK]: in the environment of such a job; `last`: the last task of an array,
 # which has the array's number.
 as() {
-	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID
+	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID QUEUE
 	case $1 in
 	slurm) export SLURM_JOB_ID=$2 ;;
 	array) export SLURM_JOB_ID=$(($2 + $3 + 1)) SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
 	last) export SLURM_JOB_ID=$2 SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
 	pbs) export PBS_JOBID=$2.server PBS_O_WORKDIR=$PWD ;;
-	sge) export JOB_ID=$2 SGE_TASK_ID=undefined ;;
+	sge) export JOB_ID=$2 SGE_TASK_ID=undefined QUEUE=all.q HOSTNAME=kcr1 ;;
 	esac
 }
 

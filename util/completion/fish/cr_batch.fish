@@ -36,6 +36,7 @@ __cr_batch_option -l script -d 'The command is a job script'
 __cr_batch_option -l prometheus -r -F -d 'Keep the state of the job in this file'
 __cr_batch_option -s q -l quiet -d 'Only failures'
 __cr_batch_option -s v -l verbose -d 'All events'
+__cr_batch_option -l clean -d 'Remove what a deleted job has left'
 __cr_batch_option -l status -x -a '(__fish_complete_directories)' -d 'Show the jobs of a folder'
 
 set --local shows 'string match -q -- "--status*" (commandline -poc)'

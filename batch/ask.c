@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Commands of a scheduler; see ask.h. */
+#include "batch/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/command.h"
+#include "batch/scheduler.h"
+#include "proc/duration.h"
+#include "report/report.h"
+
+#define ANSWER_ROOM	65536
+
+char *ask_answer(const char *const argv[])
+{
+	char *out = malloc(ANSWER_ROOM);
+
+	if (out && command_run(argv, SCHEDULER_ANSWER_S, out, ANSWER_ROOM)) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+int ask_order(const char *const argv[])
+{
+	char said[512];
+	int status = command_run(argv, SCHEDULER_ANSWER_S, said, sizeof(said));
+
+	if (!status)
+		return 0;
+	said[strcspn(said, "\n")] = '\0';
+	if (status == -ETIMEDOUT)
+		return report_fail(status, "%s %s did not answer in %d s", argv[0], argv[1], SCHEDULER_ANSWER_S);
+	if (status < 0)
+		return report_errno(status, "cannot run %s", argv[0]);
+	return report_fail(-EIO, "%s %s ended with %d%s%s", argv[0], argv[1], status,
+			   *said ? ": " : "", said);
+}
+
+const char *ask_variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+int64_t ask_time_behind(const char *text, const char *key)
+{
+	const char *at = text ? strstr(text, key) : NULL;
+	char value[32];
+	size_t length;
+
+	if (!at)
+		return -1;
+	at += strlen(key);
+	at += strspn(at, " =\t");
+	length = strcspn(at, " ,\t\n");
+	if (!length || length >= sizeof(value))
+		return -1;
+	memcpy(value, at, length);
+	value[length] = '\0';
+	return duration_parse(value);
+}
