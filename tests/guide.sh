@@ -51,18 +51,20 @@ run() {
 	wait_until all_gone $killed
 }
 
-# commands CHAPTER: what it shows, a line each.
+# commands CHAPTER [SECTION]: what it shows, a line each.
 commands() {
-	awk '/^\[source,/ { other = 1 }
+	awk -v section="${2:-}" '/^== / { elsewhere = section != "" && substr($0, 4) != section }
+		elsewhere { next }
+		/^\[source,/ { other = 1 }
 		/^----$/ { inside = !inside; if (!inside) other = 0; next }
 		inside && !other && sub(/^\$ /, "") { print }' "$KCR_TOP/doc/$1.adoc"
 }
 
-# follow CHAPTER
+# follow CHAPTER [SECTION]
 follow() {
 	local lines line
-	mapfile -t lines < <(commands "$1")
-	[ ${#lines[@]} -gt 0 ] || fail "the chapter $1 shows no commands"
+	mapfile -t lines < <(commands "$@")
+	[ ${#lines[@]} -gt 0 ] || fail "the chapter $* shows no commands"
 	for line in "${lines[@]}"; do
 		run "$line"
 	done

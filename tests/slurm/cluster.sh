@@ -24,6 +24,7 @@ if [ -z "${KCR_NODES:-}" ]; then
 fi
 . "$KCR_TOP/tests/mpi/nodes.sh"
 . "$KCR_TOP/tests/lib.sh"
+. "$KCR_TOP/tests/batch_jobs.sh"
 need jq
 for number in 1 2 3 4; do
 	node_pid[number]=$(< "$KCR_NODES/kcr$number")
@@ -35,8 +36,6 @@ unset TMPDIR
 chmod 711 .
 install -d -m 755 -o user -g user own
 cd own || exit
-
-as_user() { runuser -u user -- env HOME=/home/user "$@"; }
 
 # submit FOLDER SCRIPT [OPTION OF sbatch...]: its ID in $job; its output in FOLDER/out.  The
 # folder has what the script needs.
@@ -62,11 +61,6 @@ all() {
 		$condition "$each" || return 1
 	done
 }
-
-# logged FOLDER TEXT [TIMES]: is that in a log of cr_batch there (so often)?
-logged() { [ "$(cat "$1"/kcr/*.log 2> /dev/null | grep -c -- "$2")" -ge "${3:-1}" ]; }
-was_saved() { logged "$1" "saved and requeued\|to go on in the next run"; }
-was_restarted() { logged "$1" "restarted from checkpoint"; }
 
 # nodes_of JOB...: theirs, with commas between them.
 nodes_of() {
@@ -119,21 +113,6 @@ jobs_end() {
 	exit $status
 }
 
-# counting FOLDER: a program there which counts to 20, in the file `count` and on its output;
-# the step 10 and those that follow wait until `go` exists in the folder above.
-counting() {
-	as_user mkdir -p "$1"
-	{ echo '#!/bin/bash'; cat; } > "$1/solver" <<'TEXT'
-exec 8<> <(:)
-for ((i = 1; i <= 20; i++)); do
-	while [ $i -ge 10 ] && [ ! -e ../go ]; do read -r -t 0.05 -u 8; done
-	echo $i >> count
-	echo "step $i"
-done
-TEXT
-	chmod 755 "$1/solver"
-}
-
 # script FOLDER OPTION OF cr_batch...: a job script there, FOLDER/script, which saves on
 # SIGUSR2 as well, and whose program is that of `counting`.
 script() {
@@ -146,12 +125,3 @@ script() {
 
 # warn SIGNAL JOB: cr_batch alone.
 warn() { as_user scancel --batch --signal "$1" "$2" || fail "scancel: $?"; }
-nine() { says 9 "$1/count"; }
-# counted FOLDER: each step was made once, in order, and each line of output is there.
-counted() {
-	local steps
-	steps=$(seq -s' ' 20)
-	[ "$(paste -sd' ' "$1/count")" = "$steps" ] || fail "$1 counted $(paste -sd' ' "$1/count")"
-	[ "$(sed -n 's/^step //p' "$1/out" | paste -sd' ')" = "$steps" ] || fail "$1 said: $(cat "$1/out")"
-	[ -z "$(find "$1/kcr" -name '*.context*')" ] || fail "$1 left $(ls "$1/kcr")"
-}
