@@ -6,23 +6,10 @@
 export KCR_CLUSTER=/run/kcr-gridengine
 export SGE_ROOT=$KCR_CLUSTER/root SGE_CELL=default SGE_ARCH=lx-amd64
 PATH=/usr/lib/gridengine:$PATH	# the commands themselves: in /usr/bin are scripts that set the above
-if [ -z "${KCR_NODES:-}" ]; then
-	[ -x /usr/lib/gridengine/sge_qmaster ] && [ -x /usr/lib/gridengine/sge_execd ] ||
-		{ echo "# SKIP there is no Grid Engine here"; exit 4; }
-	[ -d /run/kcr-vm ] || { echo "# SKIP it would take over this machine"; exit 4; }
-	export KCR_NODES=$KCR_CLUSTER/nodes
-	if [ ! -e $KCR_CLUSTER/up ]; then
-		mkdir -p $KCR_CLUSTER
-		setsid unshare --net --mount --uts "$KCR_TOP/tests/gridengine/start" \
-			< /dev/null > $KCR_CLUSTER/start.out 2>&1 &
-		echo $! > $KCR_CLUSTER/keeper
-		while [ ! -e $KCR_CLUSTER/up ]; do
-			kill -0 $! 2> /dev/null || { cat $KCR_CLUSTER/start.out; exit 1; }
-			sleep 0.2
-		done
-	fi
-	exec nsenter --target "$(< $KCR_CLUSTER/keeper)" --net --mount --uts --wd="$PWD" "$0"
-fi
+[ -n "${KCR_NODES:-}" ] || { [ -x /usr/lib/gridengine/sge_qmaster ] && [ -x /usr/lib/gridengine/sge_execd ]; } ||
+	{ echo "# SKIP there is no Grid Engine here"; exit 4; }
+. "$KCR_TOP/tests/cluster.sh"
+cluster_enter gridengine
 . "$KCR_TOP/tests/mpi/nodes.sh"
 . "$KCR_TOP/tests/lib.sh"
 . "$KCR_TOP/tests/batch_jobs.sh"
@@ -30,16 +17,7 @@ need jq
 # Without a process each time: what a case starts is not saved, so it may have this open.
 exec 9<> <(:)
 nap() { read -r -t "${1:-0.1}" -u 9; }
-for number in 1 2; do
-	node_pid[number]=$(< "$KCR_NODES/kcr$number")
-done
-trap jobs_end EXIT
-unset TMPDIR
-
-# A folder of the user's, for the jobs; the case is there from now on.
-chmod 711 .
-install -d -m 755 -o user -g user own
-cd own || exit
+cluster_join 2
 
 # submit FOLDER SCRIPT [OPTION OF qsub...]: its ID in $job; its output in FOLDER/out.  The
 # folder has what the script needs.

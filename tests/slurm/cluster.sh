@@ -5,37 +5,15 @@
 # ordinary user, where Yama lets processes look at their descendants only.
 export KCR_CLUSTER=/run/kcr-slurm
 export HWLOC_PLUGINS_PATH=/nonexistent	# OpenCL's and X11's, which take time to load
-if [ -z "${KCR_NODES:-}" ]; then
-	[ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/slurmd ] && [ -x /usr/sbin/munged ] ||
-		{ echo "# SKIP there is no Slurm here"; exit 4; }
-	[ -d /run/kcr-vm ] || { echo "# SKIP it would take over this machine"; exit 4; }
-	export KCR_NODES=$KCR_CLUSTER/nodes
-	if [ ! -e $KCR_CLUSTER/up ]; then
-		mkdir -p $KCR_CLUSTER
-		setsid unshare --net --mount --uts "$KCR_TOP/tests/slurm/start" \
-			< /dev/null > $KCR_CLUSTER/start.out 2>&1 &
-		echo $! > $KCR_CLUSTER/keeper
-		while [ ! -e $KCR_CLUSTER/up ]; do
-			kill -0 $! 2> /dev/null || { cat $KCR_CLUSTER/start.out; exit 1; }
-			sleep 0.2
-		done
-	fi
-	exec nsenter --target "$(< $KCR_CLUSTER/keeper)" --net --mount --uts --wd="$PWD" "$0"
-fi
+[ -n "${KCR_NODES:-}" ] || { [ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/slurmd ] && [ -x /usr/sbin/munged ]; } ||
+	{ echo "# SKIP there is no Slurm here"; exit 4; }
+. "$KCR_TOP/tests/cluster.sh"
+cluster_enter slurm
 . "$KCR_TOP/tests/mpi/nodes.sh"
 . "$KCR_TOP/tests/lib.sh"
 . "$KCR_TOP/tests/batch_jobs.sh"
 need jq
-for number in 1 2 3 4; do
-	node_pid[number]=$(< "$KCR_NODES/kcr$number")
-done
-trap jobs_end EXIT
-unset TMPDIR
-
-# A folder of the user's, for the jobs; the case is there from now on.
-chmod 711 .
-install -d -m 755 -o user -g user own
-cd own || exit
+cluster_join 4
 
 # submit FOLDER SCRIPT [OPTION OF sbatch...]: its ID in $job; its output in FOLDER/out.  The
 # folder has what the script needs.
