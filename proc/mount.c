@@ -26,8 +26,7 @@ struct mount {
 	char *place, *type, *super;
 };
 
-/* Of `text`, in place: \040 and the like. */
-static void unescape(char *text)
+void mount_unescape(char *text)
 {
 	char *to = text;
 
@@ -60,7 +59,7 @@ static bool split(struct mount *m)
 	m->super = strtok_r(NULL, " \n", &save);
 	if (!m->place || !m->type || !m->super)
 		return false;
-	unescape(m->place);
+	mount_unescape(m->place);
 	return true;
 }
 

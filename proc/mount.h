@@ -25,4 +25,7 @@ bool mount_makes_up_owners(int fd, char *what, size_t size);
 /* Is the open file on a mount of our own namespace, below our root folder? */
 bool mount_is_visible(int fd);
 
+/* A field of mountinfo, in place: \040 and the like become what they stand for. */
+void mount_unescape(char *text);
+
 #endif /* KCR_PROC_MOUNT_H */
