@@ -238,16 +238,25 @@ static void asked(struct watch *w, struct rank *one, uint32_t number, int wanted
 		ranks_set_asking(&w->ranks, one, true);
 }
 
-/* A daemon of the launcher that has ended its ranks before was ended on purpose. */
+/*
+ * A daemon of the launcher that has ended its ranks before was ended on purpose, and Slurm's
+ * ends with the last rank of its node.
+ */
 static void orphaned(struct watch *w, uint32_t node)
 {
+	bool runs = !w->launcher.by_slurm;
+
 	for (uint32_t i = 0; i < w->ranks.count; i++) {
 		const struct rank *one = &w->ranks.rank[i];
 
-		if (one->node == node && one->asks && !is_withheld(w, one))
+		if (one->node != node)
+			continue;
+		if (one->asks && !is_withheld(w, one))
 			return;
+		runs |= !one->ended;
 	}
-	doubt(w, "a daemon of ");
+	if (runs)
+		doubt(w, "a daemon of ");
 }
 
 static void started(struct watch *w, const struct wire_header *h, int takes_input,
