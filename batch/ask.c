@@ -47,20 +47,26 @@ const char *ask_variable(const char *name)
 	return value ? value : "";
 }
 
-int64_t ask_time_behind(const char *text, const char *key)
+bool ask_word_behind(const char *text, const char *key, char *out, size_t size)
 {
 	const char *at = text ? strstr(text, key) : NULL;
-	char value[32];
 	size_t length;
 
 	if (!at)
-		return -1;
+		return false;
 	at += strlen(key);
 	at += strspn(at, " =\t");
 	length = strcspn(at, " ,\t\n");
-	if (!length || length >= sizeof(value))
-		return -1;
-	memcpy(value, at, length);
-	value[length] = '\0';
-	return duration_parse(value);
+	if (!length || length >= size)
+		return false;
+	memcpy(out, at, length);
+	out[length] = '\0';
+	return true;
+}
+
+int64_t ask_time_behind(const char *text, const char *key)
+{
+	char value[32];
+
+	return ask_word_behind(text, key, value, sizeof(value)) ? duration_parse(value) : -1;
 }

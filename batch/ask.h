@@ -6,6 +6,8 @@
 #ifndef KCR_BATCH_ASK_H
 #define KCR_BATCH_ASK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a command says, malloc()ed; NULL: it failed, or there is no memory. */
@@ -17,7 +19,13 @@ int ask_order(const char *const argv[]);
 /* The value of a variable, such as the job's ID for the commands of the scheduler; or "". */
 const char *ask_variable(const char *name);
 
-/* The time behind the first `key` in a text, up to white space or a comma; -1: none. */
+/*
+ * The word behind the first `key` in a text and blanks or "=": up to white space or a comma.
+ * False: there is none, or no room for it; `out` is left alone.  The text may be NULL.
+ */
+bool ask_word_behind(const char *text, const char *key, char *out, size_t size);
+
+/* The time that such a word is, in s; -1: none. */
 int64_t ask_time_behind(const char *text, const char *key);
 
 #endif /* KCR_BATCH_ASK_H */

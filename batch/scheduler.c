@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The schedulers; Grid Engine's operations are in grid_engine.c. */
+/* The schedulers; the operations of Slurm and Grid Engine are in files of their names. */
 #include "batch/scheduler.h"
 
 #include <ctype.h>
@@ -15,85 +15,12 @@
 
 #include "batch/ask.h"
 #include "batch/grid_engine.h"
+#include "batch/slurm.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
 #define SECOND		1000000000ll
 #define COUNT(array)	(sizeof(array) / sizeof(*(array)))
-
-/* ---- Slurm ------------------------------------------------------------------------- */
-
-#define SLURM_ID_ROOM	64
-
-/*
- * This job for Slurm's commands; returns `out`.  The last task that is split off an array
- * has the array's number as its SLURM_JOB_ID, which to them means all tasks.  Another job's
- * variables of an array may be those of the task that submitted it.
- */
-static const char *slurm_id(char out[SLURM_ID_ROOM])
-{
-	const char *job = ask_variable("SLURM_JOB_ID"), *task = ask_variable("SLURM_ARRAY_TASK_ID");
-	bool shared = *task && !strcmp(job, ask_variable("SLURM_ARRAY_JOB_ID"));
-
-	snprintf(out, SLURM_ID_ROOM, "%s%s%s", job, shared ? "_" : "", shared ? task : "");
-	return out;
-}
-
-static int64_t slurm_seconds_left(bool anew)
-{
-	char id[SLURM_ID_ROOM];
-	const char *const argv[] = { "squeue", "--noheader", "--format=%L", "--job",
-				     slurm_id(id), NULL };
-	const char *end = getenv("SLURM_JOB_END_TIME");
-	int64_t left;
-	char *text;
-
-	if (!anew && end && atoll(end) > 0)
-		return atoll(end) > time(NULL) ? atoll(end) - time(NULL) : 0;
-	text = ask_answer(argv);
-	left = ask_time_behind(text, "");
-	free(text);
-	return left;
-}
-
-/*
- * Has Slurm itself ended this run, other than because its time is over?  As long as the
- * job's processes are ending, it would requeue also a job that was cancelled, and nobody
- * could be rid of it; one that it requeues is to run again in any case.
- */
-static bool slurm_has_ended_run(void)
-{
-	char id[SLURM_ID_ROOM];
-	const char *const argv[] = { "squeue", "--noheader", "--format=%T %r", "--states=all",
-				     "--job", slurm_id(id), NULL };
-	char *text = ask_answer(argv);
-	bool ended = text && !strstr(text, "TimeLimit") &&
-		(strstr(text, "COMPLETING") || strstr(text, "CANCELLED") || strstr(text, "PENDING"));
-
-	free(text);
-	return ended;
-}
-
-/* Is this one of several tasks of a step, which save themselves? */
-static bool slurm_has_other_tasks(void)
-{
-	return *ask_variable("SLURM_STEP_ID") && atoi(ask_variable("SLURM_STEP_NUM_TASKS")) > 1;
-}
-
-static int slurm_requeue(void)
-{
-	char id[SLURM_ID_ROOM];
-	const char *const argv[] = { "scontrol", "requeue", slurm_id(id), NULL };
-
-	if (slurm_has_other_tasks())
-		return report_fail(-ECANCELED, "that would end the other tasks of the step before they "
-				   "are saved: leave it to the job script when srun has ended, or to "
-				   "RequeueExit in slurm.conf");
-	if (slurm_has_ended_run())
-		return report_fail(-ECANCELED, "Slurm has ended this run (scancel, scontrol requeue), "
-				   "and decides whether there is another");
-	return ask_order(argv);
-}
 
 /* ---- PBS --------------------------------------------------------------------------- */
 
@@ -130,6 +57,20 @@ static int pbs_requeue(void)
 	return ask_order(argv);
 }
 
+/* ---- Flux -------------------------------------------------------------------------- */
+
+/* Whole seconds, or at least UINT_MAX: no limit (flux-job(1)). */
+static int64_t flux_seconds_left(bool anew)
+{
+	static const char *const argv[] = { "flux", "job", "timeleft", NULL };
+	char *text = ask_answer(argv);
+	int64_t left = ask_time_behind(text, "");
+
+	(void)anew;
+	free(text);
+	return left >= UINT32_MAX ? -1 : left;
+}
+
 /* ---- the table --------------------------------------------------------------------- */
 
 static const struct scheduler schedulers[] = {
@@ -152,6 +93,9 @@ static const struct scheduler schedulers[] = {
 	}, {
 		.name = "lsf", .title = "LSF", .mark = "LSB_JOBID",
 		.id = { "LSB_JOBID" }, .task = "LSB_JOBINDEX", .no_task = "0",
+	}, {
+		.name = "flux", .title = "Flux", .mark = "FLUX_URI",
+		.id = { "FLUX_JOB_ID" }, .seconds_left = flux_seconds_left,
 	},
 };
 

@@ -366,18 +366,33 @@ static int remove_commands(void **state)
 }
 
 /* What has been asked since the last time. */
-static void check_asked(const char *expected)
+static void take_asked(char got[1024])
 {
-	char path[64], got[512];
+	char path[64];
 	FILE *in;
 
 	snprintf(path, sizeof(path), "%s/asked", commands);
 	in = fopen(path, "r");
 	assert_non_null(in);
-	got[fread(got, 1, sizeof(got) - 1, in)] = '\0';
+	got[fread(got, 1, 1023, in)] = '\0';
 	fclose(in);
 	unlink(path);
+}
+
+static void check_asked(const char *expected)
+{
+	char got[1024];
+
+	take_asked(got);
 	assert_string_equal(got, expected);
+}
+
+static bool has_been_asked(const char *line)
+{
+	char got[1024];
+
+	take_asked(got);
+	return strstr(got, line);
 }
 
 /* The last task of an array has the array's number as its own: it never asks for all tasks. */
@@ -396,7 +411,45 @@ static void last_task_of_array(void **state)
 	simulate("squeue", "RUNNING None");
 	assert_int_equal(s->requeue(), 0);
 	check_asked("squeue --noheader --format=%T %r --states=all --job 4711_9\n"
-		    "scontrol requeue 4711_9\n");
+		    "scontrol --oneliner show job 4711_9\nscontrol requeue 4711_9\n");
+}
+
+/* One that is preempted, in its grace time, is requeued by newer Slurms, and may not be by others. */
+static void preempted_job(void **state)
+{
+	static const char *const said[] = {
+		"slurm-wlm 24.11.5 Requeue=1 Partition=low PreemptTime=2026-11-26T06:35:26 "
+		"PreemptType = preempt/partition_prio PreemptMode=REQUEUE",
+		"slurm 22.05.8 Requeue=1 Partition=low PreemptTime=2026-11-26T06:35:26 "
+		"PreemptType = preempt/partition_prio PreemptMode=REQUEUE",
+		"slurm 24.11.5 Requeue=1 Partition=low PreemptTime=2026-11-26T06:35:26 "
+		"PreemptType = preempt/partition_prio PreemptMode=CANCEL",
+		"slurm 24.11.5 Requeue=1 Partition=low PreemptTime=None "
+		"PreemptType = preempt/partition_prio PreemptMode=REQUEUE",
+		"slurm 24.11.5 Requeue=0 Partition=low PreemptTime=2026-11-26T06:35:26 "
+		"PreemptType = preempt/partition_prio PreemptMode=REQUEUE",
+		"slurm 25.05.1 Requeue=1 QOS=normal PreemptTime=2026-11-26T06:35:26 "
+		"PreemptType = preempt/qos PreemptMode = GANG,REQUEUE",
+	};
+	static const bool by_itself[] = { true, false, false, false, false, true };
+	const struct scheduler *s = scheduler_named("slurm");
+
+	(void)state;
+	forget_schedulers();
+	setenv("SLURM_JOB_ID", "4711", 1);
+	simulate("squeue", "RUNNING None");
+	simulate("sacctmgr", "cluster");
+	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+		simulate("scontrol", said[i]);
+		assert_int_equal(s->requeue(), 0);
+		assert_int_equal(has_been_asked("scontrol requeue 4711\n"), !by_itself[i]);
+	}
+	simulate("sacctmgr", "requeue");
+	simulate("scontrol", "slurm 25.05.1 Requeue=1 QOS=normal PreemptTime=2026-11-26T06:35:26 "
+			     "PreemptType = preempt/qos PreemptMode = CANCEL");
+	assert_int_equal(s->requeue(), 0);
+	assert_false(has_been_asked("scontrol requeue 4711\n"));
+	forget_schedulers();
 }
 
 /* Others have one of their own; and a job that a task has submitted has the task's variables. */
@@ -413,7 +466,7 @@ static void job_of_array(void **state)
 	simulate("squeue", "RUNNING None");
 	assert_int_equal(s->requeue(), 0);
 	check_asked("squeue --noheader --format=%T %r --states=all --job 5000\n"
-		    "scontrol requeue 5000\n");
+		    "scontrol --oneliner show job 5000\nscontrol requeue 5000\n");
 	forget_schedulers();
 }
 
@@ -559,6 +612,7 @@ int main(void)
 		cmocka_unit_test(repeated_failures), cmocka_unit_test(locks),
 		cmocka_unit_test(long_command),	   cmocka_unit_test(chosen_names),
 		cmocka_unit_test_setup_teardown(last_task_of_array, make_commands, remove_commands),
+		cmocka_unit_test_setup_teardown(preempted_job, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(job_of_array, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(lag_of_pbs, make_commands, remove_commands),
 		cmocka_unit_test_setup_teardown(since_start, make_commands, remove_commands),

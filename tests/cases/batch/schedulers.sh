@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the cases of cr_batch, after lib.sh: commands of schedulers, simulated after what
-# Slurm 22.05 and Grid Engine 8.1.9 were seen to do and the manual of OpenPBS says.  What
+# Slurm 22.05 and Grid Engine 8.1.9 were seen to do and the manuals of OpenPBS and Flux say.  What
 # they are called with goes to `asked`; the allocation has $left (for Grid Engine and PBS:
 # is $left) long.
 mkdir -p commands
@@ -33,16 +33,25 @@ case $1 in
 esac
 TEXT
 
+# In an initial program it tells of the job that this is.
+simulate flux <<'TEXT'
+case $* in
+"job timeleft") [ "$left" = none ] && echo 4294967295 || echo "$left" ;;
+"--parent batch "*) echo ƒ3 ;;
+*) exit 1 ;;
+esac
+TEXT
 simulate qconf <<< 'printf "qname  all.q\nh_rt   INFINITY\n"'
 
 # as SCHEDULER JOB [TASK]: in the environment of such a job; `last`: the last task of an array,
 # which has the array's number.
 as() {
-	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID QUEUE
+	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID QUEUE FLUX_URI
 	case $1 in
 	slurm) export SLURM_JOB_ID=$2 ;;
 	array) export SLURM_JOB_ID=$(($2 + $3 + 1)) SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
 	last) export SLURM_JOB_ID=$2 SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
+	flux) export FLUX_URI=local:///run/flux-$2/local-0 ;;
 	pbs) export PBS_JOBID=$2.server PBS_O_WORKDIR=$PWD ;;
 	sge) export JOB_ID=$2 SGE_TASK_ID=undefined QUEUE=all.q HOSTNAME=kcr1 ;;
 	esac
