@@ -19,7 +19,7 @@ cluster_enter() {
 			sleep 0.2
 		done
 	fi
-	exec nsenter --target "$(< "$KCR_CLUSTER/keeper")" --net --mount --uts --wd="$PWD" "$0"
+	exec nsenter --target "$(< "$KCR_CLUSTER/keeper")" --net --mount --uts --root --wd="$PWD" "$0"
 }
 
 # cluster_join N: knows kcr1 to kcrN, and is in a folder of the user's, for the jobs; at its end
