@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "image/deferred.h"
 #include "proc/proc.h"
 #include "report/report.h"
 
@@ -162,6 +163,8 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 				.start = start, .end = from, .how = how,
 				.anonymous = !v->path && how == SAVE_TOUCHED,
 				.origin = v->offset + (start - v->start),
+				.large = how == SAVE_TOUCHED &&
+					 deferred_suits(v->flags, v->end - v->start),
 				.common = how == SAVE_TOUCHED &&
 					  context_may_share(v->flags, v->end - v->start),
 				.kind = v->flags & CONTEXT_SHARING_KIND,

@@ -121,6 +121,7 @@ struct region {
 	enum save_pages how;
 	bool anonymous;		/* memory without a file */
 	bool early;		/* not in a snapshot: written before the release */
+	bool large;		/* a lazy restart may leave its pages in the file */
 	bool common;		/* pages may be common with other processes … */
 	uint64_t kind;		/* … which have a mapping of this kind: CONTEXT_SHARING_KIND */
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The pages of the processes, as a source of the page pipeline: finds those to
- * save and gathers them in chunks across mappings.  The module reads them, into
+ * save and gathers them in chunks across mappings; those of large mappings in chunks of their
+ * own, as a lazy restart takes a chunk as a whole.  The module reads them, into
  * the file or into a buffer.  Of an increment only those go on that have changed; those that
  * are known not to have been written to (changes.c) are not even read.  Pages that processes
  * have in common come first (family.c), and once.
@@ -32,6 +33,7 @@ struct process_pages {
 	enum memory_part part;
 	bool snapshot;
 	size_t space, region;		/* where the search continues */
+	bool large;			/* the pages found are of large regions */
 	uint64_t address;		/* … 0: at the region's start */
 	pid_t pid;			/* whose pages these are */
 	struct pages found;		/* by the last search; of these … */
@@ -122,10 +124,14 @@ static int scan_space(struct process_pages *s, const struct address_space *space
 	while (!full && s->region < space->nr_regions) {
 		const struct region *r = &space->region[s->region];
 
-		if (r->early == (s->part == MEMORY_EARLY))
-			full = scan_region(s, space, r);
-		else
+		if (r->early != (s->part == MEMORY_EARLY)) {
 			next_region(s);
+		} else if (s->found.nr_runs && s->large != r->large) {
+			full = 1;
+		} else {
+			s->large = r->large;
+			full = scan_region(s, space, r);
+		}
 	}
 	return full;
 }

@@ -9,6 +9,8 @@
 
 #include "report/report.h"
 
+#define LEAST_BYTES	(2 * CONTEXT_CHUNK_BYTES)
+
 struct file {
 	int fd;
 	char *name;
@@ -30,6 +32,12 @@ struct deferred {
 	struct span *span;
 	size_t nr_spans;
 };
+
+bool deferred_suits(uint64_t vma_flags, uint64_t length)
+{
+	return length >= LEAST_BYTES && !(vma_flags & (KCR_VMA_LOCKED | KCR_VMA_LOCKONFAULT)) &&
+	       context_may_share(vma_flags, 0);
+}
 
 static int add_file(struct deferred *d, int fd, const char *name)
 {

@@ -22,6 +22,12 @@ struct deferred_chunk {
 struct deferred;
 
 /*
+ * Is such a mapping (KCR_VMA_*, bytes; without a file) one whose pages may be left, and are
+ * worth it?  What is small is read sooner than it is asked for.
+ */
+bool deferred_suits(uint64_t vma_flags, uint64_t length);
+
+/*
  * The file is open at `fd` and called `name`, the older ones are those of `chain` (NULL: there
  * are none).  All must be regular files, and are duplicated.  0 or -errno with a message.
  */

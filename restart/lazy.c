@@ -23,8 +23,6 @@
 #include "restart/process.h"
 #include "restart/userfault.h"
 
-#define LEAST_BYTES	(2 * CONTEXT_CHUNK_BYTES)	/* of a mapping, for being loaded lazily */
-
 /* A mapping that may be loaded lazily. */
 struct range {
 	size_t process;			/* index in the context */
@@ -55,9 +53,8 @@ static bool has_guard(const Kcr__Mm *mm, const Kcr__Vma *vma)
 
 static bool is_lazy(const Kcr__Mm *mm, const Kcr__Vma *vma)
 {
-	return !vma->file_id && vma->end - vma->start >= LEAST_BYTES &&
-	       !(vma->flags & (KCR_VMA_LOCKED | KCR_VMA_LOCKONFAULT)) &&
-	       context_may_share(vma->flags, 0) && !has_guard(mm, vma);
+	return !vma->file_id && deferred_suits(vma->flags, vma->end - vma->start) &&
+	       !has_guard(mm, vma);
 }
 
 static int by_address(const void *a, const void *b)
