@@ -16,17 +16,22 @@
 #include <sys/syscall.h>
 #include <linux/prctl.h>
 
+#include "arch/address.h"
 #include "rebuild/restorer.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 #include "restart/inherited.h"
 #include "restart/keys.h"
+#include "restart/lazy.h"
 
 #ifndef SYS_mseal
 #define SYS_mseal	462		/* Linux 6.10 */
 #endif
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT	1
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23		/* Linux 5.14 */
 #endif
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102		/* Linux 6.13 */
@@ -159,6 +164,19 @@ static void advise(const Kcr__Vma *vma, struct script *s)
 }
 
 /*
+ * Writes to a page and drops it.  If it is a huge one, that lies in the mapping, which is larger
+ * than two.
+ */
+static void begin(const Kcr__Vma *vma, struct script *s)
+{
+	static const char label[] = "madvise of memory that is loaded lazily";
+	uint64_t page = (vma->start + ARCH_HUGE_PAGE - 1) & ~(uint64_t)(ARCH_HUGE_PAGE - 1);
+
+	script_call(s, label, SYS_madvise, page, 4096, MADV_POPULATE_WRITE, 0, 0, 0);
+	script_call(s, label, SYS_madvise, vma->start, vma->end - vma->start, MADV_DONTNEED, 0, 0, 0);
+}
+
+/*
  * The first lock faults in no pages, so it fails only if the limit is exceeded.
  * The second one fails if not all pages can be faulted in (PROT_NONE, beyond the
  * end of the file), as it did for the program, but locks the VMA nevertheless.
@@ -221,8 +239,11 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 		err = map(r, p, mm->vma[i], s);
 		if (err)
 			return err;
-		keys_script_mapping(mm, mm->vma[i], s);
 		advise(mm->vma[i], s);
+		/* Before it has a key that the thread may have no rights to. */
+		if (lazy_begins(r, mm, mm->vma[i]))
+			begin(mm->vma[i], s);
+		keys_script_mapping(mm, mm->vma[i], s);
 	}
 	keys_script_last(mm, s);
 	for (size_t i = 0; i < mm->n_guard; i++)
@@ -236,8 +257,11 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 
 uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm)
 {
-	/* Per VMA: the mapping, its key, perhaps two pieces of advice, two locks and a seal. */
-	uint64_t size = mm->n_vma * (7 * sizeof(struct restorer_op) + RESTORER_LABEL) +
+	/*
+	 * Per VMA: the mapping, a first page, its key, perhaps two pieces of advice, two locks and
+	 * a seal.
+	 */
+	uint64_t size = mm->n_vma * (9 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op);
 
 	return size + inherited_script_size(r->inherited, p) + mm->vdso_text.len + mm->auxv.len + 4096;

@@ -3,9 +3,10 @@
  * Which memory is loaded lazily, and the preparations; see lazy.h.  lazy_serve.c has the thread
  * that loads it.
  *
- * Only private memory without a file qualifies, in mappings of some size: what is small is read
- * sooner than it is asked for.  The first chunk of each mapping is loaded at once, so that the
- * kernel remembers by its pages where a mapping has been when the program moves it.
+ * Only private memory without a file qualifies, in mappings of some size.  That the kernel
+ * remembers where a mapping has been when the program moves it takes a page that has been there
+ * once: one is written to and dropped when the mapping is made, or, where it cannot be written to,
+ * its first chunk is loaded at once.
  */
 #include "restart/lazy.h"
 
@@ -17,6 +18,7 @@
 #include <unistd.h>
 #include <linux/kcr.h>
 
+#include "arch/address.h"
 #include "report/report.h"
 #include "restart/lazy_present.h"
 #include "restart/lazy_serve.h"
@@ -28,8 +30,14 @@ struct range {
 	size_t process;			/* index in the context */
 	int32_t pid;
 	uint64_t start, end;
-	bool begun;			/* some of it was loaded at once */
-	bool deferred;			/* some of it was not */
+	bool begun;			/* it has had a page */
+	bool deferred;			/* some of it was not loaded at once */
+};
+
+/* A part of a range to which a huge page may reach from what was loaded at once. */
+struct reach {
+	int32_t pid;
+	uint64_t start, end;
 };
 
 struct lazy {
@@ -37,6 +45,8 @@ struct lazy {
 	struct deferred *deferred;
 	struct range *range;		/* by PID and address */
 	size_t nr_ranges;
+	struct reach *reach;
+	size_t nr_reaches;
 	int socket[2];			/* ours and the processes' end; -1: closed */
 	bool no_memory;			/* when chunks were noted */
 };
@@ -55,6 +65,11 @@ static bool is_lazy(const Kcr__Mm *mm, const Kcr__Vma *vma)
 {
 	return !vma->file_id && deferred_suits(vma->flags, vma->end - vma->start) &&
 	       !has_guard(mm, vma);
+}
+
+bool lazy_begins(const struct rebuild *r, const Kcr__Mm *mm, const Kcr__Vma *vma)
+{
+	return r->lazy && vma->flags & KCR_VMA_WRITE && is_lazy(mm, vma);
 }
 
 static int by_address(const void *a, const void *b)
@@ -82,47 +97,51 @@ static int add_ranges(struct lazy *l, const struct context *c, size_t index)
 			l->range[l->nr_ranges++] = (struct range){
 				.process = index, .pid = p->pid, .start = p->mm->vma[i]->start,
 				.end = p->mm->vma[i]->end,
+				.begun = p->mm->vma[i]->flags & KCR_VMA_WRITE,
 			};
 	return 0;
 }
 
-/* The range that contains the address, or NULL. */
-static struct range *find_range(const struct lazy *l, int32_t pid, uint64_t address)
+/* The first range of the process that ends above the address, or NULL. */
+static struct range *next_range(const struct lazy *l, int32_t pid, uint64_t address)
 {
 	size_t low = 0, high = l->nr_ranges;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		struct range *r = &l->range[middle];
+		const struct range *r = &l->range[middle];
 
 		if (r->pid < pid || (r->pid == pid && r->end <= address))
 			low = middle + 1;
-		else if (r->pid > pid || r->start > address)
-			high = middle;
 		else
-			return r;
+			high = middle;
 	}
-	return NULL;
+	return low < l->nr_ranges && l->range[low].pid == pid ? &l->range[low] : NULL;
 }
 
-/* Are all needed pages in lazy ranges?  `each` is called for every range that has some. */
-static bool all_in_ranges(const struct lazy *l, const struct context_chunk *chunk,
-			  void (*each)(struct range *range, void *arg), void *arg)
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+/* Calls `each` for every range that needs pages of the chunk.  Are all of these in ranges? */
+static bool for_ranges(const struct lazy *l, const struct context_chunk *chunk,
+		       void (*each)(struct range *range, void *arg), void *arg)
 {
+	bool all = true;
+
 	for (size_t i = 0; i < chunk->nr_needed_runs; i++) {
 		uint64_t at = chunk->needed[i].address;
 		uint64_t end = at + chunk->needed[i].nr_pages * CONTEXT_PAGE;
 
 		while (at < end) {
-			struct range *range = find_range(l, chunk->pid, at);
+			struct range *range = next_range(l, chunk->pid, at);
 
-			if (!range)
-				return false;
+			all &= range && range->start <= at;
+			if (!range || range->start >= end)
+				break;
 			each(range, arg);
 			at = range->end;
 		}
 	}
-	return true;
+	return all;
 }
 
 static void note_begun(struct range *range, void *arg)
@@ -144,23 +163,52 @@ static void defer(struct range *range, void *arg)
 	range->deferred = true;
 }
 
+static void add_reach(struct lazy *l, int32_t pid, uint64_t start, uint64_t end)
+{
+	struct reach *last = l->nr_reaches ? &l->reach[l->nr_reaches - 1] : NULL;
+	struct reach *more;
+
+	if (last && last->pid == pid && last->start <= start && start <= last->end) {
+		last->end = end > last->end ? end : last->end;
+		return;
+	}
+	more = reallocarray(l->reach, l->nr_reaches + 1, sizeof(*more));
+	if (!more) {
+		l->no_memory = true;
+		return;
+	}
+	more[l->nr_reaches++] = (struct reach){ pid, start, end };
+	l->reach = more;
+}
+
+/* What is filled with a run, in ranges. */
+static void note_reach(struct lazy *l, int32_t pid, const struct kcr_run *run)
+{
+	uint64_t at = run->address & ~(uint64_t)(ARCH_HUGE_PAGE - 1);
+	uint64_t end = run->address + run->nr_pages * CONTEXT_PAGE;
+	const struct range *range;
+
+	end = (end + ARCH_HUGE_PAGE - 1) & ~(uint64_t)(ARCH_HUGE_PAGE - 1);
+	for (; (range = next_range(l, pid, at)) && range->start < end; at = range->end)
+		add_reach(l, pid, at > range->start ? at : range->start,
+			  end < range->end ? end : range->end);
+}
+
 bool lazy_defer(void *lazy, const struct context_chunk *chunk)
 {
 	struct lazy *l = lazy;
 	bool begun = true;
 
-	if (l->no_memory || !all_in_ranges(l, chunk, note_begun, &begun))
-		return false;
-	if (!begun) {
-		all_in_ranges(l, chunk, begin, NULL);
-		return false;
+	if (!l->no_memory && for_ranges(l, chunk, note_begun, &begun) && begun) {
+		l->no_memory = deferred_add(l->deferred, chunk);
+		for_ranges(l, chunk, defer, NULL);
+		return true;
 	}
-	if (deferred_add(l->deferred, chunk)) {
-		l->no_memory = true;
-		return false;
-	}
-	all_in_ranges(l, chunk, defer, NULL);
-	return true;
+	for_ranges(l, chunk, begin, NULL);
+	/* Of an older file, more may be filled than is needed. */
+	for (size_t i = 0; i < chunk->nr_runs; i++)
+		note_reach(l, chunk->pid, &chunk->runs[i]);
+	return false;
 }
 
 /* ---- preparations ----------------------------------------------------------------------- */
@@ -196,6 +244,7 @@ static void lazy_free(struct lazy *l)
 	lazy_server_free(l->server);
 	deferred_free(l->deferred);
 	free(l->range);
+	free(l->reach);
 	free(l);
 }
 
@@ -286,12 +335,12 @@ int lazy_arm(struct lazy *l, const struct rebuild *r)
 	close_sockets(l);
 	if (!err && (l->no_memory || deferred_finish(l->deferred)))
 		err = report_errno(-ENOMEM, "--lazy");
-	for (size_t i = 0; !err && i < l->nr_ranges; i++)
-		if (l->range[i].deferred)
-			err = lazy_fill_present(r, l->deferred, l->range[i].pid, l->range[i].start,
-						l->range[i].end);
 	if (!err)
 		err = arm(l);
+	/* The kernel makes no more huge pages there of its own accord. */
+	for (size_t i = 0; !err && i < l->nr_reaches; i++)
+		err = lazy_fill_present(r, l->deferred, l->reach[i].pid, l->reach[i].start,
+					l->reach[i].end);
 	return err;
 }
 

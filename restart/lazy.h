@@ -19,6 +19,11 @@ int lazy_check(struct context_reader *reader, const struct kcr_info *info);
 /* Before the processes are made; sets r->lazy_socket.  0 or -errno with a message. */
 int lazy_new(struct lazy **out, struct rebuild *r, struct context_reader *reader,
 	     const struct chain *chain);
+/*
+ * While its script is written: is this mapping to get a page, which is dropped again, as soon as
+ * it is made?
+ */
+bool lazy_begins(const struct rebuild *r, const Kcr__Mm *mm, const Kcr__Vma *vma);
 /* In a process that is being made: tells cr_restart what it will need. */
 int lazy_offer(const struct rebuild *r, size_t index);
 /* While they are made, now and then: 0 or -errno with a message. */

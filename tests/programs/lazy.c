@@ -196,6 +196,71 @@ static void fork_moves(void)
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/* Both before any of its pages can have been loaded: others come first. */
+static void moves_early(void)
+{
+	char *place, *to;
+
+	place = map(pages);
+	memory = map(pages + 2) + PAGE;
+	CHECK(!mprotect(memory - PAGE, PAGE, PROT_NONE));
+	CHECK(!mprotect(memory + pages * PAGE, PAGE, PROT_NONE));
+	fill(memory, 0, pages);
+	fill(map(4 * pages), 0, 4 * pages);
+	checkpoint_here();
+	to = mremap(memory, pages * PAGE, pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	CHECK(to == place);
+	memory = to;
+	in_child(look_at_all);
+	look_at_all();
+}
+
+/* Likewise, of memory that cannot be written to. */
+static void read_only(void)
+{
+	char *to;
+
+	memory = map(pages);
+	fill(memory, 0, pages);
+	CHECK(!mprotect(memory, pages * PAGE, PROT_READ));
+	checkpoint_here();
+	to = mremap(memory, pages * PAGE, pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, map(pages));
+	CHECK(to != MAP_FAILED);
+	memory = to;
+	in_child(look_at_all);
+	CHECK(!mprotect(memory, pages * PAGE, PROT_READ | PROT_WRITE));
+	look_at_all();
+}
+
+static char *map_at(char *at, uint64_t count)
+{
+	char *base = mmap(at, count * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	NEED(base == at);
+	return base;
+}
+
+/*
+ * Two mappings, one of which is small, that are one after the restart: huge pages of the first may
+ * reach into the second.
+ */
+static void neighbours(void)
+{
+	uint64_t small = 301;
+
+	memory = map(pages + 1024);
+	NEED(!munmap(memory, (pages + 1024) * PAGE));
+	memory = (char *)(((uintptr_t)memory + (2 << 20) - 1) & ~(uintptr_t)((2 << 20) - 1));
+	fill(map_at(memory, small - 1), 0, small - 1);
+	map_at(memory + small * PAGE, pages - small);
+	fill(memory, small, pages);
+	map_at(memory + (small - 1) * PAGE, 1);
+	fill(memory, small - 1, small);
+	checkpoint_here();
+	look_at_all();
+}
+
 static void *read_part(void *arg)
 {
 	uint64_t part = (uint64_t)arg;
@@ -297,7 +362,9 @@ static const struct check checks[] = {
 	{ "backwards", backwards },	{ "forks", forks },
 	{ "dontneed", dontneed },	{ "moves", moves },
 	{ "grows", grows },		{ "dontunmap", dontunmap },
-	{ "fork_moves", fork_moves },	{ "threads", threads },
+	{ "fork_moves", fork_moves },	{ "moves_early", moves_early },
+	{ "read_only", read_only },	{ "neighbours", neighbours },
+	{ "threads", threads },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },
