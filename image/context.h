@@ -197,6 +197,11 @@ struct context_item {
 
 /* Checks magic, version and required feature bits.  `name` is for messages. */
 int context_reader_new(struct context_reader **out, int fd, const char *name);
+/*
+ * The same, of a regular file that begins at offset `base`: several readers may have one
+ * descriptor.
+ */
+int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name);
 void context_reader_free(struct context_reader *r);
 
 /*
@@ -217,8 +222,8 @@ void context_unread(struct context_reader *r);
 void context_reader_skim(struct context_reader *r);
 
 /*
- * Of a regular file: the next context_read() returns the MEMORY section at `position`, before
- * which there are `sequence` sections.  0 or -errno with a message.
+ * Of a reader made by context_reader_new_at(): the next context_read() returns the MEMORY section
+ * at `position`, before which there are `sequence` sections.  0, or the error of an earlier call.
  */
 int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence);
 
@@ -237,6 +242,8 @@ int context_verify(int fd, const char *name, uint64_t *id);
 
 /* Raw pages, read from context_reader_fd() by the module: then verifies their XXH64. */
 int context_reader_fd(const struct context_reader *r);
+/* The offset there at which the file begins. */
+uint64_t context_reader_base(const struct context_reader *r);
 int context_memory_taken(struct context_reader *r, uint64_t sum);
 /* … or reports that the file ended too early: -EINVAL, with a message. */
 int context_memory_missing(struct context_reader *r);

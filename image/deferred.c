@@ -13,6 +13,7 @@
 
 struct file {
 	int fd;
+	uint64_t base;			/* where it begins there */
 	char *name;
 	struct context_reader *reader;	/* NULL: nothing was read of it yet */
 };
@@ -39,10 +40,11 @@ bool deferred_suits(uint64_t vma_flags, uint64_t length)
 	       context_may_share(vma_flags, 0);
 }
 
-static int add_file(struct deferred *d, int fd, const char *name)
+static int add_file(struct deferred *d, int fd, uint64_t base, const char *name)
 {
 	struct file *file = &d->file[d->nr_files++];
 
+	file->base = base;
 	file->fd = dup(fd);
 	if (file->fd < 0)
 		return report_errno(-errno, "%s", name);
@@ -50,7 +52,8 @@ static int add_file(struct deferred *d, int fd, const char *name)
 	return file->name ? 0 : report_errno(-ENOMEM, "%s", name);
 }
 
-int deferred_new(struct deferred **out, int fd, const char *name, const struct chain *chain)
+int deferred_new(struct deferred **out, const struct context_reader *last, const char *name,
+		 const struct chain *chain)
 {
 	struct deferred *d = calloc(1, sizeof(*d));
 	int err = 0;
@@ -58,9 +61,9 @@ int deferred_new(struct deferred **out, int fd, const char *name, const struct c
 	if (!d)
 		return report_errno(-ENOMEM, "%s", name);
 	for (size_t i = 0; !err && chain && i < chain->count; i++)
-		err = add_file(d, chain->member[i].fd, chain->member[i].path);
+		err = add_file(d, chain->member[i].fd, 0, chain->member[i].path);
 	if (!err)
-		err = add_file(d, fd, name);
+		err = add_file(d, context_reader_fd(last), context_reader_base(last), name);
 	if (err)
 		deferred_free(d);
 	else
@@ -179,9 +182,7 @@ static int open_reader(struct file *file)
 {
 	if (file->reader)
 		return 0;
-	if (lseek(file->fd, 0, SEEK_SET) < 0)
-		return report_errno(-errno, "%s", file->name);
-	return context_reader_new(&file->reader, file->fd, file->name);
+	return context_reader_new_at(&file->reader, file->fd, file->base, file->name);
 }
 
 /*

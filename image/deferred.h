@@ -28,10 +28,11 @@ struct deferred;
 bool deferred_suits(uint64_t vma_flags, uint64_t length);
 
 /*
- * The file is open at `fd` and called `name`, the older ones are those of `chain` (NULL: there
+ * The file is that of `last`, called `name`, the older ones are those of `chain` (NULL: there
  * are none).  All must be regular files, and are duplicated.  0 or -errno with a message.
  */
-int deferred_new(struct deferred **out, int fd, const char *name, const struct chain *chain);
+int deferred_new(struct deferred **out, const struct context_reader *last, const char *name,
+		 const struct chain *chain);
 void deferred_free(struct deferred *d);
 
 /* Notes the needed pages of a chunk, as pages_flow.defer gets it.  -ENOMEM, silently. */

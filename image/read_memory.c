@@ -85,6 +85,22 @@ int reader_take_table(struct context_reader *r, struct context_item *item)
 
 /* ---- taking the pages ---------------------------------------------------------- */
 
+void context_reader_skim(struct context_reader *r)
+{
+	r->skim = true;
+}
+
+int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence)
+{
+	if (r->error)
+		return r->error;
+	r->position = position;
+	r->sections = sequence;
+	r->last_type = CONTEXT_MEMORY;
+	r->next_read = r->data_follow = r->held = false;
+	return 0;
+}
+
 int context_memory_damaged(struct context_reader *r, uint64_t position, const char *what)
 {
 	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (memory at byte %llu)",
@@ -123,7 +139,7 @@ int context_memory_part(struct context_reader *r, size_t offset, void *buffer, s
 	int err = check_taking(r);
 
 	while (!err && length) {
-		ssize_t n = pread(r->fd, to, length, r->position + offset);
+		ssize_t n = pread(r->fd, to, length, (off_t)(r->base + r->position + offset));
 
 		if (n < 0 && errno != EINTR)
 			err = r->error = report_errno(-errno, "%s", r->name);

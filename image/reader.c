@@ -61,12 +61,19 @@ static int wait_readable(int fd)
 	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 }
 
+static ssize_t read_some(const struct context_reader *r, void *data, size_t length)
+{
+	if (r->positioned)
+		return pread(r->fd, data, length, (off_t)(r->base + r->position));
+	return read(r->fd, data, length);
+}
+
 int reader_exactly(struct context_reader *r, void *data, size_t length)
 {
 	char *to = data;
 
 	while (length) {
-		ssize_t n = read(r->fd, to, length);
+		ssize_t n = read_some(r, to, length);
 		int err = 0;
 
 		if (!n)
@@ -158,7 +165,8 @@ static int read_file_head(struct context_reader *r)
 	return 0;
 }
 
-int context_reader_new(struct context_reader **out, int fd, const char *name)
+static int new_reader(struct context_reader **out, int fd, uint64_t base, bool positioned,
+		      const char *name)
 {
 	struct context_reader *r = calloc(1, sizeof(*r));
 	int err = -ENOMEM;
@@ -166,6 +174,8 @@ int context_reader_new(struct context_reader **out, int fd, const char *name)
 	if (!r)
 		return report_errno(err, "%s: cannot read the context file", name);
 	r->fd = fd;
+	r->base = base;
+	r->positioned = positioned;
 	r->name = strdup(name);
 	r->codec = codec_new();
 	if (!r->name || !r->codec)
@@ -178,6 +188,18 @@ int context_reader_new(struct context_reader **out, int fd, const char *name)
 	}
 	*out = r;
 	return 0;
+}
+
+int context_reader_new(struct context_reader **out, int fd, const char *name)
+{
+	off_t base = lseek(fd, 0, SEEK_CUR);
+
+	return new_reader(out, fd, base < 0 ? 0 : (uint64_t)base, false, name);
+}
+
+int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name)
+{
+	return new_reader(out, fd, base, true, name);
 }
 
 void context_reader_free(struct context_reader *r)
@@ -533,24 +555,9 @@ int context_reader_fd(const struct context_reader *r)
 	return r->fd;
 }
 
-void context_reader_skim(struct context_reader *r)
+uint64_t context_reader_base(const struct context_reader *r)
 {
-	r->skim = true;
-}
-
-int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence)
-{
-	if (r->error)
-		return r->error;
-	if (position > INT64_MAX || lseek(r->fd, (off_t)position, SEEK_SET) < 0) {
-		r->error = report_errno(position > INT64_MAX ? -EINVAL : -errno, "%s", r->name);
-		return r->error;
-	}
-	r->position = position;
-	r->sections = sequence;
-	r->last_type = CONTEXT_MEMORY;
-	r->next_read = r->data_follow = r->held = false;
-	return 0;
+	return r->base;
 }
 
 uint64_t context_reader_features(const struct context_reader *r)

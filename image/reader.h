@@ -12,6 +12,8 @@ struct reader_buffer {
 
 struct context_reader {
 	int fd;
+	uint64_t base;			/* offset at which the file begins in fd, if it has offsets */
+	bool positioned;		/* read at offsets; the descriptor's own stays */
 	int error;			/* the first failure: later calls return it too */
 	char *name;
 	uint64_t id;

@@ -262,7 +262,7 @@ static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *rea
 		err = -errno;
 	if (err)
 		return report_errno(err, "--lazy");
-	err = deferred_new(&l->deferred, context_reader_fd(reader), r->source, chain);
+	err = deferred_new(&l->deferred, reader, r->source, chain);
 	return err ? err : lazy_server_new(&l->server, r->job, l->deferred);
 }
 
