@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See deferred.h.  Every file has a reader of its own, which goes back and forth. */
+/*
+ * See deferred.h.  A reader of chunks reads one file at a time, back and forth: most of those that
+ * follow each other are of one file, and a chain may have hundreds.
+ */
 #include "image/deferred.h"
 
 #include <errno.h>
@@ -15,7 +18,6 @@ struct file {
 	int fd;
 	uint64_t base;			/* where it begins there */
 	char *name;
-	struct context_reader *reader;	/* NULL: nothing was read of it yet */
 };
 
 /* A run of pages of a process; sorted by PID and address. */
@@ -32,6 +34,12 @@ struct deferred {
 	size_t count, capacity;
 	struct span *span;
 	size_t nr_spans;
+};
+
+struct deferred_reader {
+	const struct deferred *deferred;
+	const struct file *file;
+	struct context_reader *reader;	/* of `file`, or NULL */
 };
 
 bool deferred_suits(uint64_t vma_flags, uint64_t length)
@@ -76,7 +84,6 @@ void deferred_free(struct deferred *d)
 	if (!d)
 		return;
 	for (size_t i = 0; i < d->nr_files; i++) {
-		context_reader_free(d->file[i].reader);
 		if (d->file[i].fd >= 0)
 			close(d->file[i].fd);
 		free(d->file[i].name);
@@ -153,12 +160,12 @@ size_t deferred_count(const struct deferred *d)
 	return d->count;
 }
 
-struct deferred_chunk *deferred_at(const struct deferred *d, size_t index)
+const struct deferred_chunk *deferred_at(const struct deferred *d, size_t index)
 {
 	return &d->chunk[index];
 }
 
-struct deferred_chunk *deferred_find(const struct deferred *d, int32_t pid, uint64_t address)
+size_t deferred_find(const struct deferred *d, int32_t pid, uint64_t address)
 {
 	size_t low = 0, high = d->nr_spans;
 
@@ -171,18 +178,41 @@ struct deferred_chunk *deferred_find(const struct deferred *d, int32_t pid, uint
 		else if (s->pid > pid || s->start > address)
 			high = middle;
 		else
-			return &d->chunk[s->chunk];
+			return s->chunk;
 	}
-	return NULL;
+	return SIZE_MAX;
 }
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-static int open_reader(struct file *file)
+struct deferred_reader *deferred_reader_new(const struct deferred *d)
 {
-	if (file->reader)
+	struct deferred_reader *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->deferred = d;
+	return r;
+}
+
+void deferred_reader_free(struct deferred_reader *r)
+{
+	if (!r)
+		return;
+	context_reader_free(r->reader);
+	free(r);
+}
+
+static int use_file(struct deferred_reader *r, const struct file *file)
+{
+	int err;
+
+	if (r->reader && r->file == file)
 		return 0;
-	return context_reader_new_at(&file->reader, file->fd, file->base, file->name);
+	context_reader_free(r->reader);
+	r->reader = NULL;
+	err = context_reader_new_at(&r->reader, file->fd, file->base, file->name);
+	r->file = file;
+	return err;
 }
 
 /*
@@ -212,23 +242,22 @@ static bool keep_needed(const struct deferred_chunk *chunk, const struct context
 	return true;
 }
 
-int deferred_load(struct deferred *d, const struct deferred_chunk *chunk, void *buffer)
+int deferred_load(struct deferred_reader *r, const struct deferred_chunk *chunk, void *buffer)
 {
-	struct file *file = &d->file[chunk->member];
 	struct context_item item;
-	int err = open_reader(file);
+	int err = use_file(r, &r->deferred->file[chunk->member]);
 
 	if (!err)
-		err = context_reader_return(file->reader, chunk->position, chunk->sequence);
+		err = context_reader_return(r->reader, chunk->position, chunk->sequence);
 	if (err)
 		return err;
-	err = context_read(file->reader, &item);
+	err = context_read(r->reader, &item);
 	if (err < 0)
 		return err;
 	if (!err || item.type != CONTEXT_MEMORY || item.pid != chunk->pid)
-		return context_memory_damaged(file->reader, chunk->position, "another section is there");
-	err = context_memory_read(file->reader, buffer);
+		return context_memory_damaged(r->reader, chunk->position, "another section is there");
+	err = context_memory_read(r->reader, buffer);
 	if (!err && !keep_needed(chunk, &item, buffer))
-		err = context_memory_damaged(file->reader, chunk->position, "pages are missing");
+		err = context_memory_damaged(r->reader, chunk->position, "pages are missing");
 	return err;
 }

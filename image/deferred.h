@@ -16,10 +16,10 @@ struct deferred_chunk {
 	struct kcr_run *runs;		/* the pages that it has to give */
 	size_t nr_runs;
 	uint64_t nr_pages;
-	bool loaded;			/* for the caller's use */
 };
 
 struct deferred;
+struct deferred_reader;
 
 /*
  * Is such a mapping (KCR_VMA_*, bytes; without a file) one whose pages may be left, and are
@@ -41,14 +41,17 @@ int deferred_add(struct deferred *d, const struct context_chunk *chunk);
 int deferred_finish(struct deferred *d);
 
 size_t deferred_count(const struct deferred *d);
-struct deferred_chunk *deferred_at(const struct deferred *d, size_t index);
-/* The chunk with this page of a process, or NULL. */
-struct deferred_chunk *deferred_find(const struct deferred *d, int32_t pid, uint64_t address);
+const struct deferred_chunk *deferred_at(const struct deferred *d, size_t index);
+/* The number of the chunk with this page of a process; SIZE_MAX: none has it. */
+size_t deferred_find(const struct deferred *d, int32_t pid, uint64_t address);
 
+/* Reads chunks, in any order; each thread has its own.  NULL: no memory. */
+struct deferred_reader *deferred_reader_new(const struct deferred *d);
+void deferred_reader_free(struct deferred_reader *r);
 /*
  * Reads the chunk's pages, one after the other, into `buffer`, of CONTEXT_CHUNK_BYTES.  0 or
  * -errno with a message; -EINVAL: the section is not what it was, or damaged.
  */
-int deferred_load(struct deferred *d, const struct deferred_chunk *chunk, void *buffer);
+int deferred_load(struct deferred_reader *r, const struct deferred_chunk *chunk, void *buffer);
 
 #endif /* KCR_IMAGE_DEFERRED_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which memory is loaded lazily, and the preparations; see lazy.h.  lazy_serve.c has the thread
- * that loads it.
+ * Which memory is loaded lazily, and the preparations; see lazy.h.  lazy_serve.c has the threads
+ * that load it.
  *
  * Only private memory without a file qualifies, in mappings of some size.  That the kernel
  * remembers where a mapping has been when the program moves it takes a page that has been there

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A lazy restart: large private memory stays in the file, and a thread of cr_restart gives it
+ * A lazy restart: large private memory stays in the file, and threads of cr_restart give it
  * to the programs while they run: at once what they touch, the rest one after the other.
  * Until that is done they are guarded by the module (KCR_RESUME_GUARD): if it cannot be done,
  * they are killed.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The processes of a lazy restart, and what the kernel says of them: their faults, forks and
- * changes of mappings.  Between being told of a change and having followed it nothing else is
- * done.  A fork and another thread's change are told in any order: so where a child has its
+ * changes of mappings.  Between being told of a change and having followed it no pages are
+ * given.  A fork and another thread's change are told in any order: so where a child has its
  * areas the module says.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "restart/userfault.h"
 
 #define MESSAGES	16	/* that are read at a time */
+#define PLACE_MS	1	/* between two attempts to place a child */
 #define FIRST_PAGE	0x10000ull		/* of user space */
 #define LAST_PAGE	0x7fffffffe000ull
 
@@ -54,8 +55,24 @@ int lazy_target_add(struct lazy_server *s, int fd, const struct target *model)
 	t->process = model->process;
 	t->pid = model->pid;
 	t->begun = model->begun;
+	t->number = s->next_number++;
 	s->target[s->nr_targets++] = t;
 	return 0;
+}
+
+struct target *lazy_target_from(const struct lazy_server *s, uint64_t number)
+{
+	size_t low = 0, high = s->nr_targets;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->target[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->nr_targets ? s->target[low] : NULL;
 }
 
 static void free_target(struct target *t)
@@ -190,10 +207,11 @@ static int follow_unplaced(struct lazy_server *s, struct target *t)
 }
 
 /*
- * What the module says is true if no event is to be read afterwards.  It knows the child
- * shortly before that runs.
+ * Finds out where a child has its areas; t->placed stays false if that cannot be known yet, as
+ * it has not been made or is about to change them.  What the module says is true if no event is
+ * to be read afterwards.  It knows the child shortly before that runs.
  */
-int lazy_target_place(struct lazy_server *s, struct target *t)
+static int place(struct lazy_server *s, struct target *t)
 {
 	bool runs;
 
@@ -231,7 +249,7 @@ static int read_messages(struct lazy_server *s, struct target *t)
 	int err = 0;
 
 	if (!t->placed)
-		err = lazy_target_place(s, t);
+		err = place(s, t);
 	while (!err && t->placed && !t->gone) {
 		ssize_t n = read(t->fd, msg, sizeof(msg));
 
@@ -243,30 +261,69 @@ static int read_messages(struct lazy_server *s, struct target *t)
 	return err;
 }
 
-int lazy_look(struct lazy_server *s, int timeout_ms)
+/* s->poll for all targets, and before these the eventfd. */
+static int prepare_poll(struct lazy_server *s)
 {
-	size_t count = s->nr_targets;
-	int err = 0;
-
-	if (atomic_load(&s->stop))
-		return -ECANCELED;
-	if (count > s->max_polled) {
-		struct pollfd *more = reallocarray(s->poll, 2 * count, sizeof(*more));
+	if (s->nr_targets >= s->max_polled) {
+		size_t max = 2 * s->nr_targets + 16;
+		struct pollfd *more = reallocarray(s->poll, max, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		s->poll = more;
-		s->max_polled = 2 * count;
+		s->max_polled = max;
 	}
-	for (size_t i = 0; i < count; i++)
-		s->poll[i] = (struct pollfd){
-			.fd = s->target[i]->gone ? -1 : s->target[i]->fd, .events = POLLIN,
-		};
-	if (poll(s->poll, count, timeout_ms) <= 0)
-		return 0;
-	/* A fork adds targets, which have said nothing yet. */
+	s->poll[0] = (struct pollfd){ .fd = s->news, .events = POLLIN };
+	for (size_t i = 0; i < s->nr_targets; i++)
+		s->poll[i + 1] = (struct pollfd){ .fd = s->target[i]->fd, .events = POLLIN };
+	return 0;
+}
+
+/* Of the first `count` targets: a fork adds some, which have said nothing yet. */
+static int follow_all(struct lazy_server *s, size_t count)
+{
+	int err = 0;
+
 	for (size_t i = 0; !err && i < count; i++)
-		if (s->poll[i].revents)
+		if (s->poll[i + 1].revents || !s->target[i]->placed)
 			err = read_messages(s, s->target[i]);
+	return err;
+}
+
+/* What the eventfd says is found out by whoever looks again. */
+static void take_news(const struct lazy_server *s)
+{
+	uint64_t count;
+
+	if (read(s->news, &count, sizeof(count)) < 0)
+		return;
+}
+
+static bool has_unplaced(const struct lazy_server *s)
+{
+	for (size_t i = 0; i < s->nr_targets; i++)
+		if (!s->target[i]->placed && !s->target[i]->gone)
+			return true;
+	return false;
+}
+
+int lazy_look(struct lazy_server *s, int timeout_ms)
+{
+	size_t count = s->nr_targets;
+	int err = prepare_poll(s);
+
+	if (err)
+		return err;
+	/* A child may say nothing when it can be placed. */
+	poll(s->poll, count + 1, has_unplaced(s) ? PLACE_MS : timeout_ms);
+	if (atomic_load(&s->stop))
+		return -ECANCELED;
+	if (s->poll[0].revents)
+		take_news(s);
+	pthread_rwlock_wrlock(&s->places);
+	err = follow_all(s, count);
+	if (!err)
+		lazy_targets_sweep(s);
+	pthread_rwlock_unlock(&s->places);
 	return err;
 }

@@ -16,7 +16,8 @@
 
 struct filling {
 	const struct rebuild *rebuild;
-	struct deferred *deferred;
+	const struct deferred *deferred;
+	struct deferred_reader *reader;
 	int32_t pid;
 	char *pages;			/* of `chunk` */
 	const struct deferred_chunk *chunk;
@@ -41,15 +42,17 @@ static const char *page_in(const struct filling *f, uint64_t address)
 /* Fills one page, if it is deferred. */
 static int fill_page(struct filling *f, uint64_t address)
 {
-	const struct deferred_chunk *chunk = deferred_find(f->deferred, f->pid, address);
+	size_t number = deferred_find(f->deferred, f->pid, address);
 	struct kcr_run run = { .address = address, .nr_pages = 1 };
+	const struct deferred_chunk *chunk;
 	uint64_t sum;
 	int err = 0;
 
-	if (!chunk)
+	if (number == SIZE_MAX)
 		return 0;
+	chunk = deferred_at(f->deferred, number);
 	if (chunk != f->chunk)
-		err = deferred_load(f->deferred, chunk, f->pages);
+		err = deferred_load(f->reader, chunk, f->pages);
 	f->chunk = err ? NULL : chunk;
 	return err ? err : device_store(f->rebuild->job, rebuild_pid(f->rebuild, f->pid),
 					page_in(f, address), &run, 1, &sum);
@@ -76,16 +79,18 @@ static int fill_range(struct filling *f, int pagemap, uint64_t at, uint64_t end)
 	return 0;
 }
 
-int lazy_fill_present(const struct rebuild *r, struct deferred *d, int32_t pid, uint64_t start,
-		      uint64_t end)
+int lazy_fill_present(const struct rebuild *r, const struct deferred *d, int32_t pid,
+		      uint64_t start, uint64_t end)
 {
 	struct filling *f = calloc(1, sizeof(*f));
+	struct deferred_reader *reader = deferred_reader_new(d);
 	char *pages = malloc(CONTEXT_CHUNK_BYTES);
 	int pagemap, err = -ENOMEM;
 
-	if (f && pages) {
+	if (f && pages && reader) {
 		f->rebuild = r;
 		f->deferred = d;
+		f->reader = reader;
 		f->pid = pid;
 		f->pages = pages;
 		err = pagemap = proc_open(rebuild_pid(r, pid), "pagemap", O_RDONLY);
@@ -96,5 +101,6 @@ int lazy_fill_present(const struct rebuild *r, struct deferred *d, int32_t pid, 
 	}
 	free(f);
 	free(pages);
+	deferred_reader_free(reader);
 	return err ? report_errno(err, "process %d: its memory cannot be loaded lazily", pid) : 0;
 }

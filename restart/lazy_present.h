@@ -14,7 +14,7 @@
  * Fills those of process `pid`, as saved, in [start, end); they stay deferred.  It must have
  * entered, and not run.  0 or -errno with a message.
  */
-int lazy_fill_present(const struct rebuild *r, struct deferred *d, int32_t pid, uint64_t start,
-		      uint64_t end);
+int lazy_fill_present(const struct rebuild *r, const struct deferred *d, int32_t pid,
+		      uint64_t start, uint64_t end);
 
 #endif /* KCR_RESTART_LAZY_PRESENT_H */

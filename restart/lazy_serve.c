@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See lazy_serve.h.  One thread reads the kernel's messages (lazy_follow.c) and gives pages, a
- * chunk of the file at a time, to all processes that have them: the one that was saved, and
- * what it has forked since.
- *
- * What is given is right because the kernel takes no page (EAGAIN) while a change of the mappings
- * is under way of which we have not been told.
+ * See lazy_serve.h.  A thread reads the kernel's messages (lazy_follow.c) and says what is needed
+ * first; others give it (lazy_load.c).
  */
 #include "restart/lazy_serve.h"
 
@@ -13,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "device/device.h"
@@ -21,167 +18,102 @@
 #include "restart/lazy_internal.h"
 #include "restart/userfault.h"
 
-#define WAIT_MS		5	/* for an event that the kernel has announced */
+#define RETRY_MS	5	/* if the kernel is about to tell of an event */
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- faults --------------------------------------------------------------------------------- */
 
-/* Gives `length` bytes, or fewer where that is the first page only.  How many it went on, or -errno. */
-static int64_t give(struct lazy_server *s, struct target *t, uint64_t address, const char *pages,
-		    uint64_t length)
-{
-	int64_t n = userfault_copy(t->fd, address, pages, length);
-	int err;
-
-	switch (n) {
-	case -EAGAIN:
-		err = lazy_look(s, WAIT_MS);
-		return err ? err : 0;
-	case -ENOENT:
-		/* It may be in two mappings now. */
-		if (length > CONTEXT_PAGE)
-			return give(s, t, address, pages,
-				    length / 2 / CONTEXT_PAGE * CONTEXT_PAGE);
-		return CONTEXT_PAGE;
-	case -EEXIST:
-		return CONTEXT_PAGE;
-	case -ESRCH:
-		t->gone = true;
-		return 0;
-	default:
-		return n;
-	}
-}
-
-/* Gives the pages of one run that the target still wants, wherever they are. */
-static int give_run(struct lazy_server *s, struct target *t, const struct kcr_run *run,
-		    const char *pages)
-{
-	uint64_t origin = run->address, end = origin + run->nr_pages * CONTEXT_PAGE;
-
-	while (!t->gone) {
-		struct area area;
-		int64_t n;
-
-		if (!t->placed) {
-			int err = lazy_target_place(s, t);
-
-			if (!err && !t->placed && !t->gone)
-				err = lazy_look(s, 1);
-			if (err)
-				return err;
-			continue;
-		}
-		if (!areas_place(&t->areas, origin, end, &area))
-			break;
-		n = give(s, t, area.start, pages + (area.origin - run->address),
-			 area.end - area.start);
-		if (n < 0)
-			return (int)n;
-		/* 0: something has happened, and it is to be looked for again. */
-		origin = n ? area.origin + (uint64_t)n : origin;
-	}
-	return 0;
-}
-
-/* To all who have a place for it, also to those that are forked meanwhile. */
-static int load_chunk(struct lazy_server *s, struct deferred_chunk *chunk)
-{
-	int err = deferred_load(s->deferred, chunk, s->pages);
-
-	for (size_t i = 0; !err && i < s->nr_targets; i++) {
-		struct target *t = s->target[i];
-		const char *pages = s->pages;
-
-		for (size_t k = 0; !err && t->pid == chunk->pid && k < chunk->nr_runs; k++) {
-			err = give_run(s, t, &chunk->runs[k], pages);
-			pages += chunk->runs[k].nr_pages * CONTEXT_PAGE;
-		}
-	}
-	chunk->loaded = !err;
-	return err;
-}
+enum answer {
+	ANSWERED,
+	WAITS,			/* for its chunk, or until it is placed */
+	RETRIED,		/* when the kernel has told of an event */
+};
 
 /* The page is of a chunk that is not loaded yet, or has never been in the file, or not any more. */
-static int answer(struct lazy_server *s, const struct fault *fault)
+static enum answer answer(struct lazy_server *s, const struct fault *fault)
 {
 	struct target *t = fault->target;
-	int err = 0;
+	uint64_t origin = areas_origin(&t->areas, fault->address);
+	size_t chunk = origin == AREAS_NONE ? SIZE_MAX : deferred_find(s->deferred, t->pid, origin);
+	int64_t n;
 
-	while (!err && !t->gone) {
-		uint64_t origin = areas_origin(&t->areas, fault->address);
-		struct deferred_chunk *chunk = origin == AREAS_NONE ? NULL :
-					       deferred_find(s->deferred, t->pid, origin);
-		int64_t n;
-
-		if (chunk && !chunk->loaded) {
-			err = load_chunk(s, chunk);
-			continue;
-		}
-		n = userfault_zero(t->fd, fault->address);
-		if (n == -EAGAIN) {
-			err = lazy_look(s, WAIT_MS);
-			continue;
-		}
-		t->gone = n == -ESRCH;
-		if (n < 0 && !t->gone)
-			userfault_wake(t->fd, fault->address);
-		break;
-	}
-	return err;
+	/* What it lacks is not known yet. */
+	if (!t->placed)
+		return WAITS;
+	if (chunk != SIZE_MAX && !loaders_want(s->loaders, chunk, origin))
+		return WAITS;
+	n = userfault_zero(t->fd, fault->address);
+	if (n == -EAGAIN)
+		return RETRIED;
+	if (n == -ESRCH)
+		t->gone = true;
+	else if (n < 0)
+		userfault_wake(t->fd, fault->address);
+	return ANSWERED;
 }
 
-static int answer_all(struct lazy_server *s)
+/* Is any to be answered soon although nothing more is heard? */
+static bool answer_all(struct lazy_server *s)
 {
-	int err = 0;
+	size_t kept = 0;
+	bool again = false;
 
-	while (!err && s->nr_faults) {
-		struct fault fault = s->fault[--s->nr_faults];
+	for (size_t i = 0; i < s->nr_faults; i++) {
+		enum answer result = answer(s, &s->fault[i]);
 
-		err = answer(s, &fault);
+		if (result != ANSWERED)
+			s->fault[kept++] = s->fault[i];
+		again |= result == RETRIED;
 	}
-	return err;
+	s->nr_faults = kept;
+	return again;
 }
 
-static int load_all(struct lazy_server *s)
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static int serve_all(struct lazy_server *s)
 {
-	size_t next = 0, count = deferred_count(s->deferred);
-	int err = 0;
+	bool again = false;
+	int result = s->nr_targets ? loaders_start(s) : 0;
 
-	while (!err && next < count && s->nr_targets) {
-		struct deferred_chunk *chunk = deferred_at(s->deferred, next);
-
-		err = lazy_look(s, 0);
-		if (!err)
-			err = answer_all(s);
-		if (!err && !chunk->loaded)
-			err = load_chunk(s, chunk);
-		if (!err)
-			err = answer_all(s);
-		lazy_targets_sweep(s);
-		next++;
+	while (!result && s->nr_targets) {
+		result = lazy_look(s, again ? RETRY_MS : -1);
+		if (!result) {
+			again = answer_all(s);
+			result = loaders_result(s->loaders);
+		}
 	}
-	return err;
+	return result < 0 ? result : 0;
 }
 
 static void *serve(void *arg)
 {
 	struct lazy_server *s = arg;
-	int err = load_all(s);
+	int err = serve_all(s);
 
 	if (!err)
 		err = device_resume(s->job, KCR_RESUME_LOADED, NULL);
 	if (err && err != -ECANCELED) {
 		report_errno(err, "the memory of the programs cannot be loaded");
-		s->message = strdup(report_message());
+		s->message = strdup(report_message() ?: strerror(-err));
 		/* Before the userfaultfds are closed: missing pages would be zeros. */
 		close(s->end_fd);
 		s->end_fd = -1;
 	}
 	s->error = err;
+	loaders_end(s->loaders);
 	/* If somebody else is ending the restart, the job goes first, too. */
 	if (err != -ECANCELED)
 		lazy_targets_free(s);
 	return NULL;
+}
+
+void lazy_server_wake(const struct lazy_server *s)
+{
+	const uint64_t one = 1;
+
+	/* Fails if it was woken as often as that without having looked. */
+	if (write(s->news, &one, sizeof(one)) < 0)
+		return;
 }
 
 /* ---- for the caller --------------------------------------------------------------------------- */
@@ -189,14 +121,21 @@ static void *serve(void *arg)
 int lazy_server_new(struct lazy_server **out, int job, struct deferred *deferred)
 {
 	struct lazy_server *s = calloc(1, sizeof(*s));
+	pthread_rwlockattr_t attributes;
 
 	if (!s)
 		return report_errno(-ENOMEM, "--lazy");
 	s->job = job;
 	s->end_fd = -1;
 	s->deferred = deferred;
+	/* Loaders hold it nearly all the time. */
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&s->places, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
 	*out = s;
-	return 0;
+	s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->news < 0 ? report_errno(-errno, "--lazy") : 0;
 }
 
 int lazy_server_add(struct lazy_server *s, int fd, size_t process)
@@ -241,9 +180,8 @@ int lazy_server_start(struct lazy_server *s)
 
 	drop_unused(s);
 	s->end_fd = fcntl(s->job, F_DUPFD_CLOEXEC, 0);
-	s->pages = malloc(CONTEXT_CHUNK_BYTES);
-	if (s->end_fd < 0 || !s->pages)
-		return report_errno(s->end_fd < 0 ? -errno : -ENOMEM, "--lazy");
+	if (s->end_fd < 0)
+		return report_errno(-errno, "--lazy");
 	err = thread_start(&s->thread, serve, s);
 	s->started = !err;
 	return err ? report_errno(err, "--lazy: cannot start a thread") : 0;
@@ -262,6 +200,7 @@ int lazy_server_wait(struct lazy_server *s)
 void lazy_server_stop(struct lazy_server *s)
 {
 	atomic_store(&s->stop, true);
+	lazy_server_wake(s);
 	close(s->job);
 	if (s->started)
 		pthread_join(s->thread, NULL);
@@ -273,12 +212,15 @@ void lazy_server_free(struct lazy_server *s)
 	if (!s)
 		return;
 	lazy_targets_free(s);
+	loaders_free(s->loaders);
 	if (s->end_fd >= 0)
 		close(s->end_fd);
+	if (s->news >= 0)
+		close(s->news);
+	pthread_rwlock_destroy(&s->places);
 	free(s->target);
 	free(s->fault);
 	free(s->poll);
-	free(s->pages);
 	free(s->message);
 	free(s);
 }

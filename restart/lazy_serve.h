@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The thread that gives memory to the programs of a lazy restart while they run, until all of
+ * The threads that give memory to the programs of a lazy restart while they run, until all of
  * it is loaded or nobody is left who could use it.
  */
 #ifndef KCR_RESTART_LAZY_SERVE_H
