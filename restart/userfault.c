@@ -40,7 +40,8 @@ int userfault_check(void)
 		close(fd);
 	if (err == -EPERM)
 		return report_fail(err, "--lazy needs userfaultfd(2) with all its events, which takes "
-				   "CAP_SYS_PTRACE: restart it as root, or leave --lazy out");
+				   "CAP_SYS_PTRACE outside of user namespaces: restart it as root, or leave "
+				   "--lazy out");
 	return err ? report_errno(err, "--lazy: userfaultfd(2)") : 0;
 }
 

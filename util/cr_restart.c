@@ -318,9 +318,6 @@ static int check_together(const struct arguments *a)
 	if (a->inside && has_command())
 		return report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with "
 				   "--inside");
-	if (a->restart.lazy && (a->inside || a->pid_namespace))
-		return report_fail(-EINVAL, "--lazy does not go with %s: leave it out",
-				   a->inside ? "--inside" : "--pid-namespace");
 	if (a->restart.lazy && restart_hold_is_open())
 		return report_fail(-EINVAL, "--lazy does not go with --hold-fd");
 	if (!a->pid_namespace)
@@ -471,10 +468,10 @@ static int end_as(int status)
 	return 0;
 }
 
-/* All memory must be loaded before we end: 0 or an exit code. */
-static int finish_loading(struct restart_result *result)
+/* All memory must be loaded before we end, or another process has seen to it: 0 or an exit code. */
+static int finish_loading(struct restart_result *result, bool outside)
 {
-	int err = restart_wait(result->lazy);
+	int err = outside ? pid_namespace_result() : restart_wait(result->lazy);
 
 	if (!err)
 		return 0;
@@ -494,18 +491,19 @@ static int stand_for(struct restart_result *result, bool outside)
 		status_done(0, result->leader);
 		if (outside) {
 			status_close();
-			return end_as(pid_namespace_follow(false));
+			status = pid_namespace_follow(false);
+			return finish_loading(result, true) ?: end_as(status);
 		}
 		follow_end();		/* libcr waits for the program itself */
-		return finish_loading(result);
+		return finish_loading(result, false);
 	}
 	if (hook_is_set(HOOK_SUCCESS)) {
 		follow_end();
 		status = hook_run(HOOK_SUCCESS);
-		return finish_loading(result) ?: status;
+		return finish_loading(result, outside) ?: status;
 	}
 	status = outside ? pid_namespace_follow(true) : follow_leader(result->leader);
-	code = finish_loading(result);
+	code = finish_loading(result, outside);
 	return code ? code : end_as(status);
 }
 

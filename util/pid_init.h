@@ -15,6 +15,7 @@
 #define PID_SAYS_NO		'n'
 #define PID_SAYS_RUNNING	'r'	/* result */
 #define PID_SAYS_STOPPED	's'	/* stop_signal */
+#define PID_SAYS_LOADED		'l'	/* err, message: all memory is there (--lazy), or never will be */
 #define PID_SAYS_ENDED		'e'	/* status; others of the namespace are left */
 
 /* In memory that all of them share; written by the restorer, except where it says so. */
@@ -27,6 +28,7 @@ struct pid_shared {
 	bool ended;			/* `status` is set; also by process 1: the restorer's own */
 	int status;			/* of waitpid(2), or -errno: it is another's child */
 	int stop_signal;
+	bool loaded;			/* `err` says how that went; waited for only if detached */
 	int err;
 	char message[2048];
 	struct restart_result result;

@@ -170,6 +170,8 @@ static bool take_letter(void)
 		if (foreground_is_shared())
 			foreground_stop(n.shared->stop_signal);
 		return false;
+	case PID_SAYS_LOADED:
+		return false;
 	case PID_SAYS_ENDED:
 		return true;
 	default:
@@ -199,6 +201,14 @@ int pid_namespace_follow(bool pass_on)
 	}
 	foreground_end();
 	return n.shared->status;
+}
+
+int pid_namespace_result(void)
+{
+	/* Nobody has followed it to its end. */
+	if (n.shared->detached && !n.shared->loaded && hear() != PID_SAYS_LOADED)
+		return report_fail(-EINTR, "cr_restart was ended in the program's PID namespace");
+	return n.shared->err ? report_fail(n.shared->err, "%s", n.shared->message) : 0;
 }
 
 /* ---- the restorer ------------------------------------------------------------------ */
@@ -233,22 +243,41 @@ static int wait_for(pid_t leader)
 	}
 }
 
+static void tell(int err)
+{
+	struct pid_shared *s = n.shared;
+
+	s->err = err;
+	snprintf(s->message, sizeof(s->message), "%s", err ? report_message() ?: strerror(-err) : "");
+}
+
+static void finish_loading(struct lazy *lazy)
+{
+	tell(restart_wait(lazy));
+	n.shared->loaded = true;
+	say(PID_SAYS_LOADED);
+}
+
 void pid_namespace_finish(int err, const struct restart_result *result, bool check_only)
 {
 	struct pid_shared *s = n.shared;
 
 	if (!n.inside)
 		return;
-	s->err = err;
+	tell(err);
 	s->result = *result;
-	snprintf(s->message, sizeof(s->message), "%s",
-		 err ? report_message() ?: strerror(-err) : "");
+	s->result.lazy = NULL;		/* it is ours */
 	s->restored = true;
 	fflush(NULL);
 	if (err || check_only)
 		_exit(0);
 	say(PID_SAYS_RUNNING);
+	/* The one outside waits for that, and not for the end. */
+	if (s->detached)
+		finish_loading(result->lazy);
 	s->status = wait_for(result->leader);
+	if (!s->loaded)
+		finish_loading(result->lazy);
 	s->ended = true;
 	_exit(0);
 }

@@ -41,7 +41,7 @@ int pid_namespace_commit(pid_t leader, pid_t foreground);
 
 /*
  * In the restorer, returns nowhere else: tells how the restart has ended, and then waits for
- * the end of the program.  Elsewhere it does nothing.
+ * the end of the program, and until its memory is loaded.  Elsewhere it does nothing.
  */
 void pid_namespace_finish(int err, const struct restart_result *result, bool check_only);
 
@@ -50,5 +50,10 @@ void pid_namespace_finish(int err, const struct restart_result *result, bool che
  * processes of the namespace may be left then, with a process 1 that ends with the last.
  */
 int pid_namespace_follow(bool pass_on);
+/*
+ * Outside, then, or instead if it was told to detach: 0, or -errno with a message: memory could not
+ * be loaded (--lazy), for which it waits.
+ */
+int pid_namespace_result(void);
 
 #endif /* KCR_UTIL_PID_NAMESPACE_H */
