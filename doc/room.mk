@@ -4,7 +4,7 @@
 
 CHAPTERS := $(filter-out $(if $(RESULTS),,doc/performance.adoc),$(wildcard doc/*.adoc))
 GUIDE    := $(CHAPTERS:doc/%.adoc=$(B)/guide/%.html)
-PICTURES := $(if $(RESULTS),$(patsubst doc/pictures/%.jq,$(B)/pictures/%.svg,$(wildcard doc/pictures/*.jq)) $(B)/pictures/machine.adoc $(B)/pictures/programs.adoc)
+PICTURES := $(if $(RESULTS),$(patsubst doc/pictures/%.jq,$(B)/pictures/%.svg,$(wildcard doc/pictures/*.jq)) $(B)/pictures/machine.adoc $(B)/pictures/programs.adoc $(B)/pictures/lazy.adoc)
 
 #: doc              the guide in HTML, in build/guide/; RESULTS= adds pictures of
 #:                  what `make bench RESULTS=` has measured
