@@ -3,7 +3,8 @@
 # what a failed one said, and at the end how many they were.
 verdicts=$(mktemp)		# lines `VERDICT NAME`: ok, fail or skip a test,
 				# begin or end a task that runs several
-trap 'rm -f "$verdicts"' EXIT
+failures=$(mktemp)		# what failed ones said
+trap 'rm -f "$verdicts" "$failures"' EXIT
 
 # count VERDICT NAME
 count() {
@@ -46,15 +47,20 @@ whole() {
 # numbered: the results from all sources, in the order in which they come, until the
 # last of them ends.
 numbered() {
-	local line number=0
+	local line number=0 failed=
 	trap '' INT TERM HUP
 	while IFS= read -r line; do
 		case $line in
 		"ok - "* | "not ok - "*)
 			number=$((number + 1))
+			failed=
+			[[ $line = ok* ]] || failed=yes
 			line=${line/ok - /ok $number - } ;;
+		'#'*) ;;
+		*) failed= ;;
 		esac
 		printf '%s\n' "$line"
+		[ -z "$failed" ] || printf '# %s\n' "$line" >> "$failures"
 	done
 }
 
@@ -62,12 +68,14 @@ nr() {
 	grep -c "^$1 " "$verdicts"
 }
 
-# summary: the last line; fails if a test has, or a task died on the way.
+# summary: what failed once more, where a long log is looked at first, and the last line; fails
+# if a test has, or a task died on the way.
 summary() {
 	if [ "$(nr begin)" != "$(nr end)" ]; then
 		count fail tests/run
 		echo "not ok - tests/run (it was ended, or one of its tasks died)"
 	fi
+	cat "$failures"
 	echo "$(nr ok) passed, $(nr fail) failed, $(nr skip) skipped"
 	[ "$(nr fail)" = 0 ]
 }
