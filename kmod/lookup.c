@@ -6,6 +6,7 @@
  * on kernels with IBT the functions' ENDBR may be sealed, and only a direct
  * call reaches them.  Nothing here changes after kcr_lookup_init().
  */
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -13,6 +14,7 @@
 #include <linux/signal.h>
 #include <linux/string.h>
 
+#include "arch/x86/call.h"
 #include "compat/call.h"
 #include "lookup.h"
 
@@ -22,6 +24,11 @@ typedef pid_t kernel_clone_fn(struct kernel_clone_args *args);
 typedef long kernel_wait4_fn(pid_t pid, int __user *status, int options, struct rusage *usage);
 typedef bool ptrace_may_access_fn(struct task_struct *task, unsigned int mode);
 typedef int security_file_receive_fn(struct file *file);
+typedef long io_uring_enter_fn(const struct pt_regs *arguments);
+typedef typeof(const struct btf *) get_btf_fn(void);
+typedef s32 btf_find_fn(const struct btf *btf, const char *name, u8 kind);
+typedef const struct btf_type *btf_type_fn(const struct btf *btf, u32 id);
+typedef const char *btf_name_fn(const struct btf *btf, u32 offset);
 
 KCR_DEFINE_CALL(kcr_call_task_work_add, task_work_add_fn);
 KCR_DEFINE_CALL(kcr_call_kernel_clone, kernel_clone_fn);
@@ -29,6 +36,11 @@ KCR_DEFINE_CALL(kcr_call_kernel_wait4, kernel_wait4_fn);
 KCR_DEFINE_CALL(kcr_call_ptrace_may_access, ptrace_may_access_fn);
 KCR_DEFINE_CALL(kcr_call_security_file_receive, security_file_receive_fn);
 KCR_DEFINE_CALL(kcr_call_do_send_sig_info, typeof(do_send_sig_info));
+KCR_DEFINE_CALL(kcr_call_io_uring_enter, io_uring_enter_fn);
+KCR_DEFINE_CALL(kcr_call_get_btf, get_btf_fn);
+KCR_DEFINE_CALL(kcr_call_btf_find, btf_find_fn);
+KCR_DEFINE_CALL(kcr_call_btf_type, btf_type_fn);
+KCR_DEFINE_CALL(kcr_call_btf_name, btf_name_fn);
 
 static struct {
 	unsigned long nanosleep;
@@ -37,6 +49,8 @@ static struct {
 	bool clone;
 	bool send_sig_info;
 	bool file_receive;
+	bool io_uring_enter;
+	bool btf;
 } found __ro_after_init;
 
 /* The address of a function, or 0. */
@@ -91,6 +105,33 @@ static void __init find_send_sig_info(void)
 	found.send_sig_info = true;
 }
 
+/* The kernel's own reader of its BTF. */
+static void __init find_btf(void)
+{
+	unsigned long get = find("bpf_get_btf_vmlinux");
+	unsigned long name_kind = find("btf_find_by_name_kind");
+	unsigned long type = find("btf_type_by_id");
+	unsigned long name = find("btf_name_by_offset");
+
+	if (!get || !name_kind || !type || !name)
+		return;
+	kcr_call_set(kcr_call_get_btf, get_btf_fn, get);
+	kcr_call_set(kcr_call_btf_find, btf_find_fn, name_kind);
+	kcr_call_set(kcr_call_btf_type, btf_type_fn, type);
+	kcr_call_set(kcr_call_btf_name, btf_name_fn, name);
+	found.btf = true;
+}
+
+static void __init find_io_uring(void)
+{
+	unsigned long enter = find(KCR_CALL_SYMBOL("io_uring_enter"));
+
+	if (!enter)
+		return;
+	kcr_call_set(kcr_call_io_uring_enter, io_uring_enter_fn, enter);
+	found.io_uring_enter = true;
+}
+
 static int __init find_security(void)
 {
 	unsigned long file_receive = 0;
@@ -117,6 +158,8 @@ int __init kcr_lookup_init(void)
 	kcr_call_set(kcr_call_ptrace_may_access, ptrace_may_access_fn, may_access);
 	find_clone();
 	find_send_sig_info();
+	find_btf();
+	find_io_uring();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
@@ -164,6 +207,33 @@ long kcr_kernel_wait4(pid_t pid, int options)
 {
 	return found.clone ? kcr_call(kcr_call_kernel_wait4)(pid, NULL, options, NULL)
 			   : -EOPNOTSUPP;
+}
+
+const struct btf *kcr_btf(void)
+{
+	const struct btf *btf = found.btf ? kcr_call(kcr_call_get_btf)() : NULL;
+
+	return IS_ERR(btf) ? NULL : btf;
+}
+
+s32 kcr_btf_find(const struct btf *btf, const char *name, u8 kind)
+{
+	return kcr_call(kcr_call_btf_find)(btf, name, kind);
+}
+
+const struct btf_type *kcr_btf_type_by_id(const struct btf *btf, u32 id)
+{
+	return kcr_call(kcr_call_btf_type)(btf, id);
+}
+
+const char *kcr_btf_name(const struct btf *btf, u32 offset)
+{
+	return kcr_call(kcr_call_btf_name)(btf, offset);
+}
+
+long kcr_io_uring_enter(const struct pt_regs *arguments)
+{
+	return found.io_uring_enter ? kcr_call(kcr_call_io_uring_enter)(arguments) : -EOPNOTSUPP;
 }
 
 unsigned long kcr_nanosleep_restart(void)

@@ -11,8 +11,11 @@
 #include <linux/sched/task.h>
 #include <linux/task_work.h>
 
+struct btf;
+struct btf_type;
 struct file;
 struct kernel_siginfo;
+struct pt_regs;
 
 /* As the kernel's functions of these names. */
 int kcr_task_work_add(struct task_struct *task, struct callback_head *work,
@@ -30,6 +33,17 @@ bool kcr_have_send_sig_info(void);
 /* As the kernel's functions of these names; the second returns 0 without CONFIG_SECURITY. */
 bool kcr_ptrace_may_access(struct task_struct *task, unsigned int mode);
 int kcr_security_file_receive(struct file *file);
+
+/* The kernel's description of its own types, which stays; NULL: none.  May sleep. */
+const struct btf *kcr_btf(void);
+/* For one that kcr_btf() has returned; as btf_find_by_name_kind(), btf_type_by_id() and … */
+s32 kcr_btf_find(const struct btf *btf, const char *name, u8 kind);
+const struct btf_type *kcr_btf_type_by_id(const struct btf *btf, u32 id);
+/* … btf_name_by_offset() */
+const char *kcr_btf_name(const struct btf *btf, u32 offset);
+
+/* io_uring_enter(2); -EOPNOTSUPP: there is none. */
+long kcr_io_uring_enter(const struct pt_regs *arguments);
 
 /* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
 unsigned long kcr_nanosleep_restart(void);

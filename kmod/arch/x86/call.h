@@ -7,9 +7,13 @@
 #define KCR_ARCH_CALL_H
 
 #include <linux/types.h>
+#include <asm/ptrace.h>
 #include <asm/user.h>
 
 #define KCR_CALL_BYTES	2	/* of the instruction */
+
+/* The kernel's function for a system call, which takes its arguments as registers. */
+#define KCR_CALL_SYMBOL(name)	"__x64_sys_" name
 
 /* The call that was interrupted; negative: none. */
 static inline int kcr_call_nr(const struct user_regs_struct *regs)
@@ -36,6 +40,17 @@ static inline void kcr_call_set_third_argument(struct user_regs_struct *regs, u6
 static inline void kcr_call_return(struct user_regs_struct *regs, long result)
 {
 	regs->ax = result;
+}
+
+/* Arguments of a call by KCR_CALL_SYMBOL. */
+static inline void kcr_call_set_arguments(struct pt_regs *regs, const unsigned long argument[6])
+{
+	regs->di = argument[0];
+	regs->si = argument[1];
+	regs->dx = argument[2];
+	regs->r10 = argument[3];
+	regs->r8 = argument[4];
+	regs->r9 = argument[5];
 }
 
 /* Steps back to the instruction, to make call `nr` with the same arguments. */
