@@ -278,6 +278,38 @@ int device_timers(int job, pid_t pid, struct kcr_timer **out)
 	return count;
 }
 
+/* A module of 0.1.0 knows no such calls. */
+static int since_async(int result)
+{
+	return result == -ENOTTY ? -EOPNOTSUPP : result;
+}
+
+int device_aio(int job, pid_t pid, struct kcr_aio_context **out)
+{
+	struct kcr_aio aio = { .size = sizeof(aio), .pid = pid };
+	void *array;
+	int count = call_array(job, KCR_IOC_AIO, &aio, &aio.count, &aio.contexts,
+			       sizeof(struct kcr_aio_context), &array);
+
+	if (count >= 0)
+		*out = array;
+	return since_async(count);
+}
+
+int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out)
+{
+	*out = (struct kcr_uring) {
+		.size = sizeof(*out), .flags = flags, .fd = fd, .like = like,
+	};
+	return since_async(call(job, KCR_IOC_URING, out));
+}
+
+int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out)
+{
+	*out = (struct kcr_uring_requests){ .size = sizeof(*out), .pid = pid, .fd = fd };
+	return since_async(call(job, KCR_IOC_URING_REQUESTS, out));
+}
+
 int device_mm(int job, pid_t pid, struct kcr_mm *out)
 {
 	int err;
@@ -339,6 +371,18 @@ int device_mapped_file(int job, pid_t pid, uint64_t address)
 				   "save it", pid, (unsigned long long)address);
 	return fd >= 0 ? fd : report_errno(fd, "process %d: cannot get the file mapped at %#llx",
 					   pid, (unsigned long long)address);
+}
+
+int device_maps_file(int job, pid_t pid, uint64_t address, int fd)
+{
+	struct kcr_mapped_file mapped = {
+		.size = sizeof(mapped), .flags = KCR_FILE_SAME, .pid = pid, .fd = fd,
+		.address = address,
+	};
+	int same = ioctl(job, KCR_IOC_MAPPED_FILE, &mapped);
+
+	return same < 0 ? report_errno(-errno, "process %d: file mapped at %#llx", pid,
+				       (unsigned long long)address) : same;
 }
 
 int device_exe_file(int job, pid_t pid)

@@ -37,11 +37,21 @@ int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out);
 int device_timers(int job, pid_t pid, struct kcr_timer **out);
 int device_mm(int job, pid_t pid, struct kcr_mm *out);
 /*
+ * The contexts of io_setup(2); pid 0: the caller's.  Their number, or -errno without a message:
+ * -EOPNOTSUPP: the kernel, or the module in memory, does not tell.
+ */
+int device_aio(int job, pid_t pid, struct kcr_aio_context **out);
+/* Likewise, as the ioctls; `like`: -1: none.  flags: KCR_URING_*. */
+int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out);
+int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out);
+/*
  * One allocation holds both: free(*out). vma.path is an offset into *strings.
  * flags: KCR_VMAS_*.
  */
 int device_vmas(int job, pid_t pid, uint32_t flags, struct kcr_vma **out, const char **strings);
 int device_mapped_file(int job, pid_t pid, uint64_t address);	/* descriptor */
+/* Is the file mapped at this address that of our descriptor?  bool, or -errno, reported. */
+int device_maps_file(int job, pid_t pid, uint64_t address, int fd);
 int device_exe_file(int job, pid_t pid);			/* descriptor */
 int device_descriptor(int job, pid_t pid, int number);		/* descriptor, or -errno silently */
 int device_closes_on_exec(int job, pid_t pid, int number);	/* bool, or -errno silently */

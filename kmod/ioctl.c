@@ -63,9 +63,13 @@ static const struct command {
 	{ { KCR_IOC_TIMERS, 24, 0 }, PARKED, kcr_ioc_timers },
 	{ { KCR_IOC_MM, 624, 0 }, PARKED, kcr_ioc_mm },
 	{ { KCR_IOC_VMAS, 40, KCR_VMAS_ORIGINS }, PARKED, kcr_ioc_vmas },
-	{ { KCR_IOC_MAPPED_FILE, 24, KCR_FILE_EXE }, SHARED, kcr_ioc_mapped_file },
+	{ { KCR_IOC_MAPPED_FILE, 24, KCR_FILE_EXE | KCR_FILE_SAME }, SHARED, kcr_ioc_mapped_file },
 	{ { KCR_IOC_DESCRIPTOR, 16, KCR_DESCRIPTOR_CLOEXEC }, OWNER, kcr_ioc_descriptor },
 	{ { KCR_IOC_TRACK, 24, KCR_TRACK_TEST }, PARKED, kcr_ioc_track },
+	/* Not PARKED: of the caller, too. */
+	{ { KCR_IOC_AIO, 24, 0 }, OWNER, kcr_ioc_aio },
+	{ { KCR_IOC_URING_REQUESTS, 32, 0 }, OWNER, kcr_ioc_uring_requests },
+	{ { KCR_IOC_URING, 72, KCR_URING_IN_USE }, OWNER, kcr_ioc_uring },
 	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },
@@ -78,6 +82,7 @@ static const struct command {
 	{ { KCR_IOC_CLIENT, 16, KCR_CLIENT_RESTARTED }, SHARED, kcr_ioc_client },
 	{ { KCR_IOC_CLONE, 32, 0 }, SHARED, kcr_ioc_clone },
 	{ { KCR_IOC_ENTER, 312, ENTER_FLAGS }, SHARED, kcr_ioc_enter },
+	{ { KCR_IOC_MAP, 40, 0 }, SHARED, kcr_ioc_map },
 	{ { KCR_IOC_WAIT, 16, 0 }, SHARED, kcr_ioc_wait },
 	{ { KCR_IOC_FILL, 56, 0 }, OWNER, kcr_ioc_fill },
 	{ { KCR_IOC_STORE, 56, 0 }, OWNER, kcr_ioc_store },

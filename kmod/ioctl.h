@@ -29,6 +29,9 @@ long kcr_ioc_mm(struct kcr_job *job, void *request);			/* mm.c */
 long kcr_ioc_vmas(struct kcr_job *job, void *request);			/* vma.c */
 long kcr_ioc_mapped_file(struct kcr_job *job, void *request);		/* mapped_file.c */
 long kcr_ioc_descriptor(struct kcr_job *job, void *request);		/* descriptor.c */
+long kcr_ioc_aio(struct kcr_job *job, void *request);			/* aio.c */
+long kcr_ioc_uring(struct kcr_job *job, void *request);			/* uring.c */
+long kcr_ioc_uring_requests(struct kcr_job *job, void *request);	/* uring_task.c */
 long kcr_ioc_scan(struct kcr_job *job, void *request);			/* scan.c */
 long kcr_ioc_track(struct kcr_job *job, void *request);			/* track.c */
 long kcr_ioc_write(struct kcr_job *job, void *request);			/* pages.c */
@@ -38,6 +41,7 @@ long kcr_ioc_store(struct kcr_job *job, void *request);			/* pages.c */
 long kcr_ioc_snapshot(struct kcr_job *job, void *request);		/* snapshot.c */
 long kcr_ioc_clone(struct kcr_job *job, void *request);			/* clone.c */
 long kcr_ioc_enter(struct kcr_job *job, void *request);			/* enter.c */
+long kcr_ioc_map(struct kcr_job *job, void *request);			/* map.c */
 long kcr_ioc_wait(struct kcr_job *job, void *request);			/* restart.c */
 long kcr_ioc_resume(struct kcr_job *job, void *request);		/* restart.c */
 long kcr_ioc_faulting(struct kcr_job *job, void *request);		/* guard.c */

@@ -57,8 +57,10 @@ static u32 process_flags(struct kcr_member *member)
 			flags |= KCR_PROCESS_TRACED;
 		if (!list_empty_careful(&parked->task->ptraced))
 			flags |= KCR_PROCESS_TRACER;
-		if (kcr_task_has_io_uring(parked->task))
+		if (kcr_task_io_uring(parked->task))
 			flags |= KCR_PROCESS_IO_URING;
+		if (kcr_task_uring_is_restricted(parked->task))
+			flags |= KCR_PROCESS_RESTRICTED;
 	}
 	/* A leader that has ended stays until its last thread has ended. */
 	if (READ_ONCE(member->leader->exit_state)) {
@@ -77,6 +79,15 @@ static u32 mdwe_flags(const struct mm_struct *mm)
 	return (refused ? KCR_PROCESS_MDWE : 0) | (own ? KCR_PROCESS_MDWE_OWN : 0);
 }
 
+static u32 aio_flags(const struct mm_struct *mm)
+{
+#ifdef CONFIG_AIO
+	return rcu_access_pointer(mm->ioctx_table) ? KCR_PROCESS_AIO : 0;
+#else
+	return 0;
+#endif
+}
+
 /* list_lock held; false if the process died. */
 static bool describe(struct kcr_member *member, struct kcr_process *process,
 		     struct sharing *sharing)
@@ -89,7 +100,7 @@ static bool describe(struct kcr_member *member, struct kcr_process *process,
 	task = parked->task;
 	memset(process, 0, sizeof(*process));
 	process->pid = pid_vnr(member->pid);
-	process->flags = process_flags(member) | mdwe_flags(member->mm);
+	process->flags = process_flags(member) | mdwe_flags(member->mm) | aio_flags(member->mm);
 	list_for_each_entry(parked, &member->threads, node)
 		process->nr_threads += kcr_parked_rests(parked);
 	process->exit_signal = member->leader->exit_signal;

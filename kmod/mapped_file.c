@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KCR_IOC_MAPPED_FILE: a descriptor of a file that a process has mapped.
+ * KCR_IOC_MAPPED_FILE: a descriptor of a file that a process has mapped, or whether that is
+ * the file of a descriptor.
  *
  * A mapping gives access to a part of a file, with one protection; a descriptor
  * gives access to all of it and can be reopened through /proc/self/fd for whatever
@@ -196,6 +197,36 @@ static long member_file(struct kcr_job *job, const struct kcr_mapped_file *wante
 	return ret;
 }
 
+static long is_same_file(struct mm_struct *mm, unsigned long address, const struct file *file)
+{
+	const struct vm_area_struct *vma;
+	long same;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = find_vma(mm, address);
+	same = vma && vma->vm_start <= address && vma->vm_file == file;
+	mmap_read_unlock(mm);
+	return same;
+}
+
+static long compare(struct kcr_job *job, const struct kcr_mapped_file *wanted)
+{
+	struct mm_struct *mm = kcr_job_mm(job, wanted->pid, false);
+	struct file *file;
+	long ret = -EBADF;
+
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
+	file = fget(wanted->fd);
+	if (file) {
+		ret = is_same_file(mm, wanted->address, file);
+		fput(file);
+	}
+	mmput(mm);
+	return ret;
+}
+
 /*
  * Of the caller itself, only segments just attached: opening needs no permission here.
  * Half-restored processes call this while the owner is in WAIT.
@@ -205,7 +236,7 @@ static long own_file(const struct kcr_mapped_file *wanted)
 	struct mapped mapped;
 	long ret;
 
-	if (wanted->flags & KCR_FILE_EXE)
+	if (wanted->flags)
 		return -EACCES;
 	ret = find_mapped(current->mm, wanted->address, &mapped);
 	if (ret)
@@ -228,7 +259,10 @@ long kcr_ioc_mapped_file(struct kcr_job *job, void *request)
 	ret = kcr_job_lock(job);
 	if (ret)
 		return ret;
-	ret = member_file(job, wanted);
+	if (!(wanted->flags & KCR_FILE_SAME))
+		ret = member_file(job, wanted);
+	else
+		ret = wanted->flags & KCR_FILE_EXE ? -EINVAL : compare(job, wanted);
 	mutex_unlock(&job->lock);
 	return ret;
 }

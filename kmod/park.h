@@ -72,6 +72,12 @@ static inline struct sighand_struct *kcr_parked_sighand(const struct kcr_parked 
 						 kcr_parked_rests(parked));
 }
 
+/*
+ * As kcr_member_run(), by this thread of a parked job; -ESRCH: it cannot, as it is stopped or
+ * dying.
+ */
+int kcr_parked_run(struct kcr_parked *parked, struct kcr_call *call);
+
 /* Moves all threads of the member to `list` and releases them.  list_lock held. */
 void kcr_parked_detach(struct kcr_member *member, struct list_head *list);
 /* Frees the threads of such a list.  Needs neither lock. */

@@ -55,10 +55,28 @@ static inline bool kcr_task_stops_at_calls(struct task_struct *task)
 #endif
 }
 
-static inline bool kcr_task_has_io_uring(const struct task_struct *task)
+/* The kernel's notes on what it does with io_uring; NULL: it has never used it. */
+static inline const void *kcr_task_io_uring(const struct task_struct *task)
 {
 #ifdef CONFIG_IO_URING
 	return READ_ONCE(task->io_uring);
+#else
+	return NULL;
+#endif
+}
+
+/* 7.0 (ed82f35b926b "io_uring: allow registration of per-task restrictions"). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) && defined(CONFIG_IO_URING)
+#define KCR_HAVE_URING_RESTRICT 1
+#else
+#define KCR_HAVE_URING_RESTRICT 0
+#endif
+
+/* Do restrictions apply to each io_uring that it makes? */
+static inline bool kcr_task_uring_is_restricted(const struct task_struct *task)
+{
+#if KCR_HAVE_URING_RESTRICT
+	return READ_ONCE(task->io_uring_restrict);
 #else
 	return false;
 #endif

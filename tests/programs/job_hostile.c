@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What an ordinary user may try with /dev/kcr, and does not get:
- * `twice` a request changed by another thread while it is looked at; `held` what
- * needs stopped programs when they are so no more; `dying` harm by killing one; `undumpable` a program that has
- * stopped being his to look at since it was added; `hidden` files that no path leads
- * him to; `segment` other sizes of memory that others share; `filtered` processes in spite of a seccomp filter; `low` and `forbidden`
- * process numbers kept for the system, or any; `off` a job when they are switched off.
+ * `twice` a request changed by another thread while it is looked at; `held` what needs stopped
+ * programs when they are so no more; `dying` harm by killing one; `undumpable` a program that has
+ * stopped being his to look at since it was added; `hidden` files that no path leads him to;
+ * `segment` other sizes of memory that others share; `mapped` more than memory of an io_uring, or
+ * that where it must not be; `filtered` processes in spite of a seccomp filter; `low` and
+ * `forbidden` process numbers kept for the system, or any; `off` a job when they are switched off.
  */
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 
 #include "job.h"
 
@@ -256,6 +259,44 @@ static void segment(void)
 	job_kill(member);
 }
 
+/* ---- mapped ----------------------------------------------------------------------- */
+
+static int map_at(int fd, const void *address, uint64_t length)
+{
+	struct kcr_map map = {
+		.size = sizeof(map), .fd = fd, .prot = PROT_READ | PROT_WRITE,
+		.address = (uintptr_t)address, .length = length,
+	};
+
+	return job_call(job, KCR_IOC_MAP, &map);
+}
+
+static void mapped(void)
+{
+	struct io_uring_params made = { 0 };
+	int ring = syscall(SYS_io_uring_setup, 4, &made), other = open("/proc/self/exe", O_RDONLY);
+	struct kcr_uring uring = { .size = sizeof(uring), .fd = other, .like = -1 };
+	char *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	NEED(ring >= 0 && other >= 0 && place != MAP_FAILED);
+	*place = 77;
+	CHECK(map_at(ring, place, 4096) == -EEXIST && *place == 77);
+	CHECK(map_at(other, place, 4096) == -EBADF);
+	CHECK(map_at(ring, place + 1, 4096) == -EINVAL);
+	CHECK(map_at(ring, place, 0) == -EINVAL);
+	CHECK(map_at(ring, place, -4096ull) == -EINVAL);
+	CHECK(map_at(ring, (void *)(1ull << 63), 4096) == -EINVAL);
+	err = map_at(ring, NULL, 4096);
+	CHECK(err == -EPERM || err == -ENOMEM || err == -EEXIST);
+	CHECK(!munmap(place, 4096) && !map_at(ring, place, 4096));
+	CHECK(*(uint32_t *)(place + made.sq_off.ring_entries) == 4);
+	/* Others are where they always are. */
+	CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) > (void *)(1ull << 32));
+	err = job_call(job, KCR_IOC_URING, &uring);
+	CHECK(err == -EBADF || err == -EOPNOTSUPP);
+}
+
 /* ---- filtered, low, forbidden, off ------------------------------------------------- */
 
 /* A number that is free, below 300 or not. */
@@ -317,7 +358,7 @@ int main(int argc, char **argv)
 		{ "twice", twice, true }, { "held", held, true },
 		{ "dying", dying, true },
 		{ "undumpable", undumpable, true }, { "hidden", hidden, false },
-		{ "segment", segment, true },
+		{ "segment", segment, true }, { "mapped", mapped, true },
 		{ "filtered", filtered, true }, { "low", low, false },
 		{ "forbidden", forbidden, false }, { "off", off, false },
 	};

@@ -25,6 +25,7 @@
 #include <linux/types.h>
 
 #include "kcr_arch.h"
+#include "kcr_async.h"
 #include "kcr_client.h"
 #include "kcr_hold.h"
 #include "kcr_memory.h"
@@ -96,13 +97,15 @@ struct kcr_park {
 #define KCR_PROCESS_FORKED	(1 << 1)	/* joined automatically */
 #define KCR_PROCESS_SUBREAPER	(1 << 2)	/* PR_SET_CHILD_SUBREAPER */
 #define KCR_PROCESS_COMPAT	(1 << 3)	/* 32-bit program */
-#define KCR_PROCESS_IO_URING	(1 << 4)	/* has io_uring workers */
+#define KCR_PROCESS_IO_URING	(1 << 4)	/* has used io_uring */
 #define KCR_PROCESS_TRACED	(1 << 5)	/* a debugger is attached */
 #define KCR_PROCESS_STOP_SEEN	(1 << 6)	/* stopped, and wait(2) has reported it */
 #define KCR_PROCESS_TRACER	(1 << 7)	/* it debugs others */
 #define KCR_PROCESS_LEADERLESS	(1 << 8)	/* its first thread has ended, others run */
 #define KCR_PROCESS_MDWE	(1 << 9)	/* PR_SET_MDWE */
 #define KCR_PROCESS_MDWE_OWN	(1 << 10)	/* … with PR_MDWE_NO_INHERIT */
+#define KCR_PROCESS_AIO		(1 << 11)	/* has used io_setup(2) */
+#define KCR_PROCESS_RESTRICTED	(1 << 12)	/* a thread's io_urings are restricted (Linux 7.0) */
 
 /* Ids are equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
@@ -447,6 +450,22 @@ struct kcr_resume {
 	__u32 pad;
 };
 
+/*
+ * As mmap(2) of memory of an io_uring, shared, in the calling half-restored process, at an
+ * address that only the kernel may choose (since Linux 6.5): it is made to choose this one.
+ * EEXIST: it is in use; EBADF: not an io_uring; EBUSY: another thread does so; otherwise as
+ * mmap(2).
+ */
+struct kcr_map {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 fd;
+	__u32 prot;		/* PROT_* */
+	__u64 address;
+	__u64 length;
+	__u64 offset;
+};
+
 struct kcr_faulting_range {
 	__u64 start, end;
 	__u64 origin;		/* as KCR_VMAS_ORIGINS: the address of the first page once */
@@ -488,6 +507,9 @@ struct kcr_faulting {
 #define KCR_IOC_FINISH		_IOWR(KCR_IOC_MAGIC, 0x21, struct kcr_finish)
 #define KCR_IOC_DESCRIPTOR	_IOW(KCR_IOC_MAGIC, 0x23, struct kcr_descriptor)
 #define KCR_IOC_TRACK		_IOW(KCR_IOC_MAGIC, 0x24, struct kcr_track)
+#define KCR_IOC_AIO		_IOWR(KCR_IOC_MAGIC, 0x25, struct kcr_aio)
+#define KCR_IOC_URING		_IOWR(KCR_IOC_MAGIC, 0x26, struct kcr_uring)
+#define KCR_IOC_URING_REQUESTS	_IOWR(KCR_IOC_MAGIC, 0x27, struct kcr_uring_requests)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)
@@ -495,6 +517,7 @@ struct kcr_faulting {
 #define KCR_IOC_STORE		_IOWR(KCR_IOC_MAGIC, 0x34, struct kcr_pages)
 #define KCR_IOC_RESUME		_IOWR(KCR_IOC_MAGIC, 0x35, struct kcr_resume)
 #define KCR_IOC_FAULTING	_IOWR(KCR_IOC_MAGIC, 0x36, struct kcr_faulting)
+#define KCR_IOC_MAP		_IOW(KCR_IOC_MAGIC, 0x37, struct kcr_map)
 #define KCR_IOC_HOLD		_IOWR(KCR_IOC_MAGIC, 0x40, struct kcr_hold)
 
 #endif /* _UAPI_LINUX_KCR_H */

@@ -88,6 +88,7 @@ struct kcr_vmas {
 };
 
 #define KCR_FILE_EXE		(1 << 0)	/* the executable; address is unused */
+#define KCR_FILE_SAME		(1 << 1)	/* is it that of fd?  Returns 1 or 0, no descriptor */
 
 /*
  * Returns a new close-on-exec descriptor of the very file mapped at address
@@ -103,7 +104,7 @@ struct kcr_mapped_file {
 	__u32 size;
 	__u32 flags;		/* KCR_FILE_* */
 	__s32 pid;
-	__u32 pad;
+	__s32 fd;		/* SAME: of the caller; else 0 */
 	__u64 address;
 };
 

@@ -111,6 +111,13 @@ static void read_rest(struct actor *actor, int job, pid_t pid)
 	struct kcr_descriptor descriptor = { .size = sizeof(descriptor), .pid = pid,
 					     .fd = below(&actor->random, 20) };
 
+	struct kcr_aio aio = { .size = sizeof(aio), .pid = pid, .count = 20,
+			       .contexts = (uintptr_t)actor->out };
+	struct kcr_uring_requests requests = { .size = sizeof(requests), .pid = pid,
+					       .fd = below(&actor->random, 20) };
+
+	call(actor, job, KCR_IOC_AIO, &aio);
+	call(actor, job, KCR_IOC_URING_REQUESTS, &requests);
 	call(actor, job, KCR_IOC_SIGACTIONS, &actions);
 	call(actor, job, KCR_IOC_TIMERS, &timers);
 	call(actor, job, KCR_IOC_MM, &mm);

@@ -38,6 +38,9 @@ static const struct {
 	{ "MAPPED_FILE", KCR_IOC_MAPPED_FILE, 2 },
 	{ "SCAN", KCR_IOC_SCAN, 20 },
 	{ "TRACK", KCR_IOC_TRACK, 20 },
+	{ "AIO", KCR_IOC_AIO, 2 },
+	{ "URING", KCR_IOC_URING, 0 },		/* needs a kernel with BTF, as the next */
+	{ "URING_REQUESTS", KCR_IOC_URING_REQUESTS, 0 },
 	{ "WRITE", KCR_IOC_WRITE, 10 },
 	{ "READ", KCR_IOC_READ, 10 },
 	{ "SNAPSHOT", KCR_IOC_SNAPSHOT, 30 },
@@ -48,6 +51,7 @@ static const struct {
 	{ "DESCRIPTOR", KCR_IOC_DESCRIPTOR, 20 },
 	{ "CLONE", KCR_IOC_CLONE, 50 },
 	{ "ENTER", KCR_IOC_ENTER, 0 },		/* does not return */
+	{ "MAP", KCR_IOC_MAP, 2 },
 	{ "WAIT", KCR_IOC_WAIT, 10 },
 	{ "FILL", KCR_IOC_FILL, 5 },
 	{ "STORE", KCR_IOC_STORE, 5 },

@@ -4,15 +4,19 @@
  * moved to the arena, where others overwrite it while the module reads.
  */
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <string.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fuzz.h"
+
+#define MAP_PLACE	((char *)0x520000000000)
 
 union request {
 	struct { uint32_t size, flags; } head;
@@ -30,6 +34,10 @@ union request {
 	struct kcr_descriptor descriptor;
 	struct kcr_scan scan;
 	struct kcr_track track;
+	struct kcr_aio aio;
+	struct kcr_uring uring;
+	struct kcr_uring_requests uring_requests;
+	struct kcr_map map;
 	struct kcr_pages pages;
 	struct kcr_snapshot snapshot;
 	struct kcr_release release;
@@ -145,7 +153,8 @@ static void fill_vmas(struct actor *actor, union request *r)
 static void fill_mapped_file(struct actor *actor, union request *r)
 {
 	r->mapped_file.pid = chance(&actor->random, 30) ? 0 : any_pid(actor);
-	r->mapped_file.flags = chance(&actor->random, 20) ? KCR_FILE_EXE : 0;
+	r->mapped_file.flags = chance(&actor->random, 20) ? 1 + below(&actor->random, 3) : 0;
+	r->mapped_file.fd = r->mapped_file.flags & KCR_FILE_SAME ? (int)below(&actor->random, 12) : 0;
 	r->mapped_file.address = (uintptr_t)TOKEN;
 }
 
@@ -172,6 +181,49 @@ static void fill_track(struct actor *actor, union request *r)
 	r->track.pid = any_pid(actor);
 	r->track.flags = below(&actor->random, 2);
 	r->track.id = 1 + below(&actor->random, 3);
+}
+
+static void fill_aio(struct actor *actor, union request *r)
+{
+	r->aio.pid = chance(&actor->random, 30) ? 0 : any_pid(actor);
+	r->aio.count = below(&actor->random, 8);
+	r->aio.contexts = any_buffer(actor);
+}
+
+/* Mostly one that all actors have. */
+static int any_ring(struct actor *actor)
+{
+	static _Atomic int ring;
+	struct io_uring_params made = { .flags = 0 };
+
+	if (!ring)
+		ring = (int)syscall(SYS_io_uring_setup, 4, &made);
+	return chance(&actor->random, 70) ? ring : (int)below(&actor->random, 12) - 1;
+}
+
+static void fill_uring(struct actor *actor, union request *r)
+{
+	r->uring.flags = below(&actor->random, 2);
+	r->uring.fd = any_ring(actor);
+	r->uring.like = any_ring(actor);
+}
+
+static void fill_uring_requests(struct actor *actor, union request *r)
+{
+	r->uring_requests.pid = chance(&actor->random, 20) ? 0 : any_pid(actor);
+	r->uring_requests.fd = (int)below(&actor->random, 40) - 1;
+}
+
+/* In one of a few places, so that there are not more and more. */
+static void fill_map(struct actor *actor, union request *r)
+{
+	char *place = MAP_PLACE + 0x100000 * below(&actor->random, 8);
+
+	munmap(place, 4096);
+	r->map.fd = any_ring(actor);
+	r->map.prot = below(&actor->random, 4);
+	r->map.address = (uintptr_t)place;
+	r->map.length = 4096;
 }
 
 /* The runs are in the last page of the buffer, after the space for pages. */
@@ -286,7 +338,9 @@ static const struct {
 	{ KCR_IOC_SIGACTIONS, fill_pid }, { KCR_IOC_TIMERS, fill_timers },
 	{ KCR_IOC_MM, fill_pid }, { KCR_IOC_VMAS, fill_vmas },
 	{ KCR_IOC_MAPPED_FILE, fill_mapped_file }, { KCR_IOC_SCAN, fill_scan },
-	{ KCR_IOC_TRACK, fill_track },
+	{ KCR_IOC_TRACK, fill_track }, { KCR_IOC_AIO, fill_aio },
+	{ KCR_IOC_URING, fill_uring }, { KCR_IOC_URING_REQUESTS, fill_uring_requests },
+	{ KCR_IOC_MAP, fill_map },
 	{ KCR_IOC_WRITE, fill_pages }, { KCR_IOC_READ, fill_pages },
 	{ KCR_IOC_SNAPSHOT, fill_nothing }, { KCR_IOC_RELEASE, fill_release },
 	{ KCR_IOC_NOTIFY, fill_notify }, { KCR_IOC_CANCEL, fill_cancel },

@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -328,12 +330,34 @@ static void own_job(void)
 
 /* ---- main loop --------------------------------------------------------------------- */
 
+/* Contexts and rings, some of them with a request in flight. */
+static void use_async(void)
+{
+	static aio_context_t context;
+	static struct io_uring_params ring;
+	struct iocb wait = {
+		.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = 0, .aio_buf = POLLPRI,
+	};
+	struct iocb *request = &wait;
+	static int fd;
+
+	if (!fd)
+		fd = (int)syscall(SYS_io_uring_setup, 4, &ring);
+	if (context && chance(&choice, 50))
+		syscall(SYS_io_submit, context, 1, &request);
+	else if (context && !syscall(SYS_io_destroy, context))
+		context = 0;
+	else
+		syscall(SYS_io_setup, 4, &context);
+	syscall(SYS_io_uring_enter, fd, below(&choice, 3), 0, IORING_ENTER_GETEVENTS, NULL, 0);
+}
+
 static void act(void)
 {
 	static void (*const acts[])(void) = {
 		make_child, make_child, make_vfork_child, trace_child, make_thread, make_thread,
 		use_memory, use_memory, use_timers, use_signals, change_identity, block, block,
-		own_job,
+		own_job, use_async,
 	};
 	uint32_t which = below(&choice, 400);
 
