@@ -160,6 +160,11 @@ static bool inside_system_call(struct task_struct *task, struct pt_regs *regs)
 	return syscall_get_nr(task, regs) >= 0 && syscall_get_return_value(task, regs) == -ENOSYS;
 }
 
+static bool must_leave_call(struct pt_regs *regs)
+{
+	return inside_system_call(current, regs) && !kcr_syscall_may_rest(regs);
+}
+
 /*
  * Comes to rest, if it may: true if the thread is to sleep.  One that was counted as
  * at rest must, whatever a debugger or SIGCONT did to it since: the census relies on it.
@@ -180,7 +185,7 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 		job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
 	} else if (parked->state != KCR_STOPPED &&
-		   (entering || inside_system_call(current, current_pt_regs()) ||
+		   (entering || must_leave_call(current_pt_regs()) ||
 		    runs_for_parent(member, current))) {
 		set_state(parked, KCR_RETRY);
 	} else {

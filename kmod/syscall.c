@@ -88,6 +88,16 @@ void kcr_hide_eintr(struct pt_regs *regs)
 		syscall_set_return_value(current, regs, -ERESTARTNOHAND, 0);
 }
 
+bool kcr_syscall_may_rest(struct pt_regs *regs)
+{
+	unsigned long arguments[6];
+
+	if (syscall_get_nr(current, regs) != __NR_io_uring_enter)
+		return false;
+	syscall_get_arguments(current, regs, arguments);
+	return !arguments[1];
+}
+
 static ktime_t clock_now(clockid_t clock)
 {
 	switch (clock) {
@@ -202,6 +212,10 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 		break;
 	case -ERESTART_RESTARTBLOCK:
 		restart_by_block(task, regs, saved);
+		break;
+	case -ENOSYS:			/* it rests inside: kcr_syscall_may_rest() */
+		if (kcr_call_nr(regs) == __NR_io_uring_enter)
+			kcr_call_again(regs, __NR_io_uring_enter);
 		break;
 	}
 	kcr_call_forget(regs);

@@ -19,6 +19,13 @@ struct pt_regs;
 void kcr_hide_eintr(struct pt_regs *regs);
 
 /*
+ * Of the calling thread, whose work runs inside a system call: io_uring_enter(2) that submits
+ * nothing, but waits?  The thread may rest there: it has done nothing that another call of the
+ * same kind would not do.
+ */
+bool kcr_syscall_may_rest(struct pt_regs *regs);
+
+/*
  * Makes the saved registers of a resting thread ready to run: an interrupted
  * call starts again, or goes on with *saved (kind NONE on entry).
  */
