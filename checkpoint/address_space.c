@@ -7,6 +7,7 @@
 #include "checkpoint/internal.h"
 
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "image/deferred.h"
 #include "proc/proc.h"
 #include "report/report.h"
+#include "resource/aio_context.h"
 
 /* A mapped file: registered once, however many mappings there are. */
 struct mapped_file {
@@ -113,6 +115,42 @@ static bool has_own_key(const struct kcr_vma *v)
 			  KCR_VMA_EXEC;
 }
 
+static bool is_io_uring(const char *path)
+{
+	return !strcmp(path, "anon_inode:[io_uring]");
+}
+
+/*
+ * Memory of an io_uring: saved with that, which must be among the open files already, as nothing
+ * can be done with it otherwise.
+ */
+static int place_io_uring(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, Kcr__Vma *out)
+{
+	const struct file_table *files = c->attempt.description.files;
+	int same = 0;
+
+	for (uint32_t id = 1; id <= file_table_count(files) && !same; id++) {
+		const struct file_probe *probe = file_table_probe(files, id);
+
+		if (!is_io_uring(probe->link))
+			continue;
+		same = device_maps_file(c->attempt.job, pid, v->start, probe->fd);
+		out->has_file_id = same > 0;
+		out->file_id = id;
+	}
+	if (same < 0)
+		return same;
+	if (!same || !(v->flags & KCR_VMA_SHARED) ||
+	    (v->offset != IORING_OFF_SQ_RING && v->offset != IORING_OFF_CQ_RING &&
+	     v->offset != IORING_OFF_SQES))
+		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx is memory of an "
+				   "io_uring %s, which cannot be saved", pid,
+				   (unsigned long long)v->start, (unsigned long long)v->end,
+				   same ? "of which parts are unmapped" : "whose descriptor is closed");
+	out->flags &= ~KCR_VMA_IO;	/* how older kernels map it */
+	return 0;
+}
+
 /* Why a mapping can't be saved, or NULL. */
 static const char *refusal(const struct kcr_vma *v, const Kcr__Mm *mm)
 {
@@ -206,6 +244,10 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 	 */
 	if (v->flags & KCR_VMA_DROPPABLE)
 		return 0;
+	if (aio_context_is_ring(path))	/* saved with its context */
+		return 0;
+	if (is_io_uring(path))
+		return place_io_uring(c, pid, v, out);
 	if (is_anonymous(v, path)) {
 		add_region(space, mm, v, v->end, SAVE_TOUCHED);
 		return 0;
@@ -226,7 +268,8 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 			const char *path, uint64_t exe_ino, Kcr__Mm *mm,
 			struct address_space *space)
 {
-	const char *why = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) ? NULL : refusal(v, mm);
+	bool is_kernels = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) || is_io_uring(path);
+	const char *why = is_kernels ? NULL : refusal(v, mm);
 	Kcr__Vma *out;
 
 	if (v->flags & KCR_VMA_SPECIAL)
@@ -235,7 +278,7 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
 				   "cannot be saved", pid, (unsigned long long)v->start,
 				   (unsigned long long)v->end, path, why);
-	if (v->flags & KCR_VMA_IO && !(v->flags & KCR_VMA_VVAR))
+	if (v->flags & KCR_VMA_IO && !is_kernels)
 		return 0;		/* skipped on request */
 	out = malloc(sizeof(*out));
 	if (!out)

@@ -249,7 +249,7 @@ static int attempts(struct checkpoint *c)
 		bool unread = seccomp_has_missed();
 
 		/* What others were told of this attempt is not true of another one. */
-		if ((err != -EAGAIN && err != -EBUSY) || c->attempt.announced)
+		if ((err != -EAGAIN && err != -EBUSY) || c->attempt.announced || c->attempt.in_flight)
 			return err;
 		if (unread ? ++tries_unread == MAX_UNREAD : ++tries == MAX_TRIES)
 			return err;

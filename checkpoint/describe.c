@@ -311,6 +311,8 @@ static int complete(struct description *d)
 	if (!err)
 		err = check_filtered(d);
 	if (!err)
+		err = io_uring_check(d->files, d->process, d->nr_processes);
+	if (!err)
 		err = find_roots(d);
 	if (err)
 		return err;
@@ -420,6 +422,8 @@ int describe(struct checkpoint *c)
 	d->space = calloc(c->attempt.members.count + 1, sizeof(*d->space));
 	if (!d->files || !d->process || !d->space || !status)
 		err = report_errno(-ENOMEM, "description of the processes");
+	else
+		file_table_use_job(d->files, c->attempt.job);
 	c->result->nr_threads = 0;
 	for (size_t i = 0; !err && i < scope->count; i++)
 		err = describe_process(c, &scope->process[i]);

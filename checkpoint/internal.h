@@ -78,6 +78,7 @@ struct attempt {
 	struct writeback *writeback;	/* while memory is written; NULL: nothing waits for the disk */
 	bool snapshot;			/* memory is read from copies */
 	bool announced;			/* the caller was told that the processes run again */
+	bool in_flight;			/* requests were waited for in vain: they would be again */
 	uint64_t written_bytes;		/* of memory, for progress */
 };
 
@@ -178,6 +179,14 @@ int stop_verify(struct checkpoint *c);
 int stop_handle(const struct checkpoint *c, pid_t pid);
 /* Lets all run and sends them `signal` (0, or that of the options). */
 int stop_release(struct checkpoint *c, int signal);
+
+/* ---- requests.c ---- */
+
+/*
+ * Waits until no asynchronous request of the stopped processes is in flight.  0; -EBUSY, with
+ * attempt.in_flight: they are not done in time; -errno; reported.
+ */
+int requests_await(struct checkpoint *c);
 
 /* ---- clients.c ---- */
 

@@ -27,6 +27,7 @@
 #include "proc/status.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/aio_context.h"
 #include "resource/namespace.h"
 #include "resource/reopen.h"
 
@@ -300,13 +301,6 @@ static int check_device(pid_t pid, const char *path)
 			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
 }
 
-static int refuse_aio(pid_t pid)
-{
-	return report_fail(-EOPNOTSUPP, "process %d has a ring of asynchronous input and output "
-			   "(io_setup), which cannot be saved: let the program do without it "
-			   "(MariaDB, MySQL: innodb_use_native_aio=OFF)", pid);
-}
-
 /* Of TCP_ZEROCOPY_RECEIVE; or rings of sockets whose descriptor, which says more, is closed. */
 static int refuse_socket_memory(pid_t pid)
 {
@@ -315,7 +309,10 @@ static int refuse_socket_memory(pid_t pid)
 			   "without it", pid);
 }
 
-/* Refuses devices and aio rings, notes memory of sockets; opens files that will be needed during the stop. */
+/*
+ * Refuses devices, and contexts of io_setup(2) where they cannot be saved; notes memory of
+ * sockets; opens files that will be needed during the stop.
+ */
 static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
 	FILE *maps = proc_stream(p->thread, "maps");
@@ -334,8 +331,8 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
 			err = c->options->skip_unsupported ? 0 : check_device(p->pid, path);
-		} else if (!strncmp(path, "/[aio]", 6)) {
-			err = refuse_aio(p->pid);
+		} else if (aio_context_is_ring(path)) {
+			err = aio_context_check(c->attempt.job, p->pid);
 		} else if (strcmp(path, last)) {
 			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);
@@ -402,6 +399,7 @@ static int check_scope(struct checkpoint *c)
 	if (!files)
 		return -ENOMEM;
 	c->has_socket_memory = 0;
+	file_table_use_job(files, c->attempt.job);
 	for (size_t i = 0; !err && i < c->attempt.scope.count; i++) {
 		const struct scope_process *p = &c->attempt.scope.process[i];
 

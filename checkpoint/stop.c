@@ -194,9 +194,10 @@ static int check_flags(const struct checkpoint *c)
 		if (m->flags & KCR_PROCESS_COMPAT)
 			return report_fail(-EOPNOTSUPP, "process %d is a 32-bit program, which cannot "
 					   "be checkpointed", m->pid);
-		if (m->flags & KCR_PROCESS_IO_URING)
-			return report_fail(-EOPNOTSUPP, "process %d uses io_uring, which cannot be "
-					   "checkpointed: " WITHOUT_IO_URING, m->pid);
+		if (m->flags & KCR_PROCESS_RESTRICTED)
+			return report_fail(-EOPNOTSUPP, "process %d may not use all of io_uring "
+					   "(IORING_REGISTER_RESTRICTIONS of a thread), which cannot be "
+					   "saved", m->pid);
 		if ((m->flags & KCR_PROCESS_TRACED) &&
 		    c->options->traced != CHECKPOINT_PTRACE_ALLOW)
 			return report_fail(-CR_EPTRACED, "process %d is being debugged: detach the "
@@ -272,6 +273,8 @@ static int prepare_members(struct checkpoint *c)
 		     (c->attempt.members.outsiders || c->attempt.clients.count);
 	int err = check_flags(c);
 
+	if (!err)
+		err = requests_await(c);
 	return err || !by_us ? err : open_handles(c);
 }
 

@@ -87,6 +87,38 @@ static const char *check_record(const Kcr__Mm *mm, const Kcr__Record *record)
 	return NULL;
 }
 
+/* Its ring is a mapping of its own, which a restart fills. */
+static const char *check_aio(const Kcr__Mm *mm, const Kcr__AioContext *aio, uint64_t after)
+{
+	size_t area = context_area(mm, aio->id);
+	uint64_t length = aio->event.len + CONTEXT_AIO_HEAD;
+	const Kcr__Vma *vma;
+
+	if (area == SIZE_MAX || aio->id < after)
+		return "context of io_setup at an impossible address";
+	vma = mm->vma[area];
+	if (vma->start != aio->id || vma->end - vma->start != length || vma->file_id ||
+	    !(vma->flags & KCR_VMA_SHARED) || vma->flags & KCR_VMA_HUGETLB)
+		return "context of io_setup with a wrong ring";
+	if (aio->nr_events < 2 || aio->event.len / CONTEXT_AIO_EVENT != aio->nr_events ||
+	    aio->head >= aio->nr_events || aio->tail >= aio->nr_events)
+		return "context of io_setup with an impossible number of events";
+	return NULL;
+}
+
+static const char *check_contexts(const Kcr__Mm *mm)
+{
+	const char *wrong = NULL;
+	uint64_t after = 0;
+	size_t i;
+
+	for (i = 0; i < mm->n_aio && !wrong; i++) {
+		wrong = check_aio(mm, mm->aio[i], after);
+		after = mm->aio[i]->id + 1;
+	}
+	return wrong;
+}
+
 static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 {
 	const char *wrong = NULL;
@@ -99,6 +131,8 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 	}
 	for (i = 0; i < mm->n_record && !wrong; i++)
 		wrong = check_record(mm, mm->record[i]);
+	if (!wrong)
+		wrong = check_contexts(mm);
 	if (wrong)
 		return wrong;
 	if (mm->has_exe_file_id && mm->exe_file_id && !file_exists(mm->exe_file_id, nr_files))

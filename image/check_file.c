@@ -92,6 +92,13 @@ static const char *check_packet(const Kcr__PacketSocket *s)
 	return NULL;
 }
 
+static const char *check_io_uring(const Kcr__IoUring *ring)
+{
+	if (ring->n_sq_offset != CONTEXT_URING_OFFSETS || ring->n_cq_offset != CONTEXT_URING_OFFSETS)
+		return "io_uring with an unknown layout";
+	return NULL;
+}
+
 const char *check_file(const Kcr__File *file)
 {
 	switch (file->kind_case) {
@@ -99,6 +106,8 @@ const char *check_file(const Kcr__File *file)
 		return "file of an unknown kind";
 	case KCR__FILE__KIND_PACKET_SOCKET:
 		return check_packet(file->packet_socket);
+	case KCR__FILE__KIND_IO_URING:
+		return check_io_uring(file->io_uring);
 	default:
 		return NULL;
 	}

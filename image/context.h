@@ -32,6 +32,9 @@
 #define CONTEXT_CHUNK_BYTES	((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
 #define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
 #define CONTEXT_EXIT_STATUS	0xff00u	/* leader_exit_code of a thread that called exit(2) */
+#define CONTEXT_AIO_HEAD	32u	/* bytes of a ring of io_setup(2) before its events … */
+#define CONTEXT_AIO_EVENT	32u	/* … and of each of these */
+#define CONTEXT_URING_OFFSETS	7u	/* of each queue of an io_uring: sq_offset, cq_offset */
 #define CONTEXT_MEMBERSHIPS_MAX	4096	/* of one kind, of a packet socket */
 
 enum context_section {
@@ -55,6 +58,7 @@ enum context_section {
 #define CONTEXT_HAS_SETTINGS	(1ull << 6)	/* of prctl(2): MDWE, or of threads */
 #define CONTEXT_HAS_PACKETS	(1ull << 7)	/* packet sockets */
 #define CONTEXT_HAS_SHARED	(1ull << 8)	/* SHARED sections */
+#define CONTEXT_HAS_ASYNC	(1ull << 9)	/* contexts of io_setup(2), io_urings */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

@@ -48,6 +48,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_OWN_THREADS;
 		if (p->mm && p->mm->has_keys && has_keys(p->mm))
 			features |= CONTEXT_HAS_KEYS;
+		if (p->mm && p->mm->n_aio)
+			features |= CONTEXT_HAS_ASYNC;
 		if (p->mdwe)
 			features |= CONTEXT_HAS_SETTINGS;
 		for (size_t t = 0; t < p->n_thread; t++)
@@ -58,5 +60,12 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 
 uint64_t context_file_needs(const Kcr__File *file)
 {
-	return file->kind_case == KCR__FILE__KIND_PACKET_SOCKET ? CONTEXT_HAS_PACKETS : 0;
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_PACKET_SOCKET:
+		return CONTEXT_HAS_PACKETS;
+	case KCR__FILE__KIND_IO_URING:
+		return CONTEXT_HAS_ASYNC;
+	default:
+		return 0;
+	}
 }

@@ -27,5 +27,6 @@ const struct attribute *const attributes[] = {
 	&attribute_timer,
 	&attribute_rlimit,
 	&attribute_mdwe,
+	&attribute_aio_context,
 	NULL,
 };

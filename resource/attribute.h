@@ -14,6 +14,7 @@
 
 #include "resource/resource.h"
 
+extern const struct attribute attribute_aio_context;
 extern const struct attribute attribute_credentials;
 extern const struct attribute attribute_cwd;
 extern const struct attribute attribute_mdwe;

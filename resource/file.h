@@ -21,6 +21,7 @@ extern const struct file_kind file_kind_epoll;
 extern const struct file_kind file_kind_eventfd;
 extern const struct file_kind file_kind_inet_socket;
 extern const struct file_kind file_kind_inotify;
+extern const struct file_kind file_kind_io_uring;
 extern const struct file_kind file_kind_memfd;
 extern const struct file_kind file_kind_message_queue;
 extern const struct file_kind file_kind_netlink_socket;

@@ -128,12 +128,6 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	int family;
 	socklen_t length = sizeof(family);
 
-	/* Closing it does not help: the process has used it. */
-	if (!strcmp(p->link, "anon_inode:[io_uring]")) {
-		file_unsupported(t, "an io_uring");
-		t->instead = WITHOUT_IO_URING;
-		return -EOPNOTSUPP;
-	}
 	if (probe_is_anon(p, "[fanotify]"))
 		return file_unsupported(t, "a fanotify group");
 	if (!S_ISSOCK(p->st.st_mode) ||

@@ -47,8 +47,14 @@ struct file_table *file_table_new(bool skip_unsupported)
 	}
 	t->skip_unsupported = skip_unsupported;
 	t->diag = -1;
+	t->job = -1;
 	raise_limit();
 	return t;
+}
+
+void file_table_use_job(struct file_table *t, int job)
+{
+	t->job = job;
 }
 
 static void entry_free(struct entry *e)

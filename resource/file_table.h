@@ -23,6 +23,7 @@ struct place {				/* a descriptor of some process */
 struct file_table {
 	bool skip_unsupported;
 	bool dry;
+	int job;			/* -1: none */
 	struct entry **entry;		/* entry[id - 1] */
 	size_t count, room;
 	uint32_t *index;		/* ids in the order of compare() */

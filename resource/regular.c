@@ -40,8 +40,6 @@ static const char *unsupported(const struct file_probe *probe, bool deleted)
 		return "secret memory (memfd_secret)";
 	if (probe->fs.f_type == NSFS_MAGIC)
 		return "a namespace";
-	if (!strcmp(probe->link, "/[aio] (deleted)"))
-		return "a ring of asynchronous input and output (io_setup)";
 	if (probe->link[0] != '/')
 		return "a file without a path in this root directory";
 	if (deleted && probe->fs.f_type == PROC_SUPER_MAGIC)

@@ -54,6 +54,8 @@ struct file_table;			/* resource/file_table.c */
 
 struct file_table *file_table_new(bool skip_unsupported);
 void file_table_free(struct file_table *t);
+/* What only the module knows of a file is asked of it by this job; without one it is not saved. */
+void file_table_use_job(struct file_table *t, int job);
 
 /*
  * Registers an open file of process `pid`, of which `thread` is alive; takes over
@@ -92,6 +94,14 @@ const struct file_probe *file_table_probe(const struct file_table *t, uint32_t i
 /* Fills p->posix_lock: the locks that process p->pid holds through registered descriptors. */
 int file_table_posix_locks(const struct file_table *t, Kcr__Process *p);
 
+/* Does the module know which requests to an io_uring are in flight?  Tried out once. */
+bool io_uring_is_counted(int job);
+/*
+ * Is the thread that alone may use an io_uring the first one of a process that has it?  0 or
+ * -EOPNOTSUPP, reported.
+ */
+int io_uring_check(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
@@ -128,6 +138,7 @@ struct rebuild {
 	struct lazy *lazy;		/* restart/lazy.h; NULL: all memory is filled first */
 	int lazy_socket;		/* where processes offer what it needs; -1: none */
 	struct inherited *inherited;	/* restart/inherited.h: memory; NULL: none */
+	uint64_t *aio_ring;		/* in a process: where the ring of each context waits */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": no path */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */

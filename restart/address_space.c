@@ -14,12 +14,14 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <linux/kcr.h>
 #include <linux/prctl.h>
 
 #include "arch/address.h"
 #include "rebuild/restorer.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "restart/aio_rings.h"
 #include "restart/inherited.h"
 #include "restart/keys.h"
 #include "restart/lazy.h"
@@ -120,6 +122,26 @@ static int attach(const Kcr__Vma *vma, int fd, struct script *s)
 	return 0;
 }
 
+/* Memory of an io_uring: programs may not choose its address (since Linux 6.5). */
+static bool is_io_uring(const struct rebuild *r, const Kcr__Vma *vma)
+{
+	const Kcr__File *file = vma->file_id ? context_file(r->context, vma->file_id) : NULL;
+
+	return file && file->kind_case == KCR__FILE__KIND_IO_URING;
+}
+
+static void map_io_uring(const struct rebuild *r, const Kcr__Vma *vma, int fd, const char *label,
+			 struct script *s)
+{
+	struct kcr_map map = {
+		.size = sizeof(map), .fd = fd, .prot = protection(vma), .address = vma->start,
+		.length = vma->end - vma->start, .offset = vma->offset,
+	};
+
+	script_call(s, label, SYS_ioctl, r->job, KCR_IOC_MAP, script_data(s, &map, sizeof(map)),
+		    0, 0, 0);
+}
+
 /* Is it a whole segment, as shmat(2) maps it? */
 static bool is_whole_segment(const struct rebuild *r, const Kcr__Vma *vma)
 {
@@ -137,7 +159,8 @@ static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, st
 	char label[RESTORER_LABEL];
 	int fd = -1;
 
-	if (inherited_script(r->inherited, p, vma, protection(vma), s))
+	if (aio_rings_script(r, p->mm, vma, s) ||
+	    inherited_script(r->inherited, p, vma, protection(vma), s))
 		return 0;
 	snprintf(label, sizeof(label), "mapping %s at %" PRIx64,
 		 vma->name && *vma->name ? vma->name : "memory", vma->start);
@@ -150,6 +173,10 @@ static int map(struct rebuild *r, const Kcr__Process *p, const Kcr__Vma *vma, st
 	}
 	if (is_whole_segment(r, vma))
 		return attach(vma, fd, s);
+	if (is_io_uring(r, vma)) {
+		map_io_uring(r, vma, fd, label, s);
+		return 0;
+	}
 	script_call_expect(s, label, vma->start, SYS_mmap, vma->start, length, protection(vma),
 			   map_flags(vma), (uint64_t)(int64_t)fd, vma->file_id ? vma->offset : 0);
 	return 0;
@@ -258,10 +285,10 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm)
 {
 	/*
-	 * Per VMA: the mapping, a first page, its key, perhaps two pieces of advice, two locks and
-	 * a seal.
+	 * Per VMA: the mapping (of an io_uring with its data), a first page, its key, perhaps two
+	 * pieces of advice, two locks and a seal.
 	 */
-	uint64_t size = mm->n_vma * (9 * sizeof(struct restorer_op) + RESTORER_LABEL) +
+	uint64_t size = mm->n_vma * (10 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op);
 
 	return size + inherited_script_size(r->inherited, p) + mm->vdso_text.len + mm->auxv.len + 4096;

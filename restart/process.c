@@ -23,6 +23,7 @@
 #include "report/report.h"
 #include "resource/seccomp.h"
 #include "resource/thread_folder.h"
+#include "restart/aio_rings.h"
 #include "restart/hole.h"
 #include "restart/inherited.h"
 #include "restart/address_space.h"
@@ -136,6 +137,8 @@ static int choose_places(struct builder *b)
 							   .end = b->mm->vma[i]->end });
 	ranges_free(&self);
 	if (!err)
+		err = aio_rings_park(b->how->rebuild, b->mm, &b->busy);
+	if (!err)
 		err = hole_find(&b->busy, length, &base);
 	if (!err)
 		err = blob_map(&b->blob, base, length, b->how->status);
@@ -160,6 +163,8 @@ static int unmap_all(struct builder *b, struct script *s)
 	uint64_t from = 0;
 	int err = inherited_ranges(b->how->rebuild->inherited, b->how->process, kept);
 
+	if (!err)
+		err = aio_rings_ranges(b->how->rebuild, b->mm, kept);
 	if (!err)
 		err = ranges_add(kept, (struct range){ .start = b->blob.base,
 						       .end = b->blob.base + b->blob.length });
@@ -484,8 +489,10 @@ int process_become(const struct process_exit *how)
 	struct builder b = { .how = how, .mm = how->process->mm };
 	struct script *s;
 	uint64_t script = 0, stack = 0;
-	int err = choose_places(&b);
+	int err = aio_rings_make(how->rebuild, how->process);
 
+	if (!err)
+		err = choose_places(&b);
 	if (err)
 		return err;
 	s = script_new(&b.blob);

@@ -285,6 +285,11 @@ need() {
 	command -v "$1" > /dev/null || skip "there is no $1 here"
 }
 
+# need_btf: skips the test where the kernel does not describe its types.
+need_btf() {
+	[ -e /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
+}
+
 # need_lazy: skips the test where cr_restart --lazy cannot work.
 need_lazy() {
 	[ "$(printf '%s\n' 5.16 "$(uname -r)" | sort -V | head -n 1)" = 5.16 ] ||

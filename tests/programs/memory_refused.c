@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `aio` (io_setup), `socket`, `userfaultfd` or `mseal`.  It is
- * there and, except that of a socket, readable before and after.
+ * `device` (a page of /dev/mem), `socket`, `userfaultfd` or `mseal`.  It is there and, except
+ * that of a socket, readable before and after.
  */
-#include <linux/aio_abi.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -34,17 +33,6 @@ static char *device(void)
 		check_skip("this kernel maps nothing of /dev/mem");
 	close(fd);
 	return memory;
-}
-
-/* The number of the context is the address of its ring. */
-static char *ring(void)
-{
-	aio_context_t context = 0;
-
-	if (syscall(SYS_io_setup, 8, &context) && errno == ENOSYS)
-		check_skip("this kernel has no io_setup");
-	NEED(context);
-	return (char *)context;
 }
 
 /*
@@ -106,8 +94,6 @@ int main(int argc, char **argv)
 	check_begin(argc, argv);
 	if (!strcmp(kind, "device")) {
 		fresh = device();
-	} else if (!strcmp(kind, "aio")) {
-		fresh = ring();
 	} else {
 		fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

@@ -2,13 +2,11 @@
 /*
  * Has a descriptor of a kind that cannot be saved, number 20: a netlink socket that is
  * connected to another program.  The argument `skipped` says that the checkpoint went on
- * without it: then it is closed; `io_uring` or `fanotify`, that it is one of those instead.
+ * without it: then it is closed; `fanotify`, that it is one of those instead.
  */
-#include <linux/io_uring.h>
 #include <linux/netlink.h>
 #include <sys/fanotify.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "check.h"
 
@@ -22,15 +20,6 @@ static int connected_netlink(void)
 
 static int open_one(const char *what)
 {
-	struct io_uring_params ring = {};
-	int fd;
-
-	if (!strcmp(what, "io_uring")) {
-		fd = syscall(SYS_io_uring_setup, 4, &ring);
-		if (fd < 0)
-			check_skip("this kernel has no io_uring");
-		return fd;
-	}
 	if (!strcmp(what, "fanotify"))
 		return fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
 	return connected_netlink();

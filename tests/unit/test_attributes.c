@@ -64,6 +64,28 @@ int device_timers(int job, pid_t pid, struct kcr_timer **out)
 	return nr_canned_timers;
 }
 
+/* Only a parked process is asked. */
+int device_aio(int job, pid_t pid, struct kcr_aio_context **out)
+{
+	(void)job;
+	(void)pid;
+	*out = NULL;
+	return 0;
+}
+
+int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,
+		size_t count, uint64_t *sum)
+{
+	(void)job;
+	(void)pid;
+	(void)flags;
+	(void)buffer;
+	(void)runs;
+	(void)count;
+	(void)sum;
+	return -EIO;
+}
+
 static long make_call(const char *label, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t a3, uint64_t a4, uint64_t a5)
 {
