@@ -46,11 +46,13 @@ simulate qconf <<< 'printf "qname  all.q\nh_rt   INFINITY\n"'
 # as SCHEDULER JOB [TASK]: in the environment of such a job; `last`: the last task of an array,
 # which has the array's number.
 as() {
-	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID QUEUE FLUX_URI
+	unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID PBS_JOBID PBS_O_WORKDIR JOB_ID SGE_TASK_ID QUEUE FLUX_URI \
+		LSB_JOBID LSB_JOBINDEX
 	case $1 in
 	slurm) export SLURM_JOB_ID=$2 ;;
 	array) export SLURM_JOB_ID=$(($2 + $3 + 1)) SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
 	last) export SLURM_JOB_ID=$2 SLURM_ARRAY_JOB_ID=$2 SLURM_ARRAY_TASK_ID=$3 ;;
+	lsf) export LSB_JOBID=$2 LSB_JOBINDEX=0 ;;
 	flux) export FLUX_URI=local:///run/flux-$2/local-0 ;;
 	pbs) export PBS_JOBID=$2.server PBS_O_WORKDIR=$PWD ;;
 	sge) export JOB_ID=$2 SGE_TASK_ID=undefined QUEUE=all.q HOSTNAME=kcr1 ;;
