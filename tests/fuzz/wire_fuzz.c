@@ -9,6 +9,7 @@
 #include "mpi-plugin/hook/rank.c"
 
 #include <fcntl.h>
+#include <stdarg.h>
 
 #include "job/coordinator/greeting.h"
 #include "job/coordinator/node_internal.h"
