@@ -66,6 +66,19 @@ static bool next_mount(FILE *mounts, unsigned int dev, char place[4096])
 	return found;
 }
 
+static bool is_on(const struct stat *st, unsigned int dev)
+{
+	return major(st->st_dev) == dev >> 20 && minor(st->st_dev) == (dev & 0xfffff);
+}
+
+/* In a chroot, which need not be a mount, the list lacks that of "/". */
+static bool is_root_on(unsigned int dev)
+{
+	struct stat st;
+
+	return !stat("/", &st) && is_on(&st, dev);
+}
+
 /* A folder on the device, for opening handles. */
 static int open_mount(pid_t thread, unsigned int dev)
 {
@@ -78,6 +91,8 @@ static int open_mount(pid_t thread, unsigned int dev)
 	while (fd < 0 && next_mount(mounts, dev, place))
 		fd = open(place, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	fclose(mounts);
+	if (fd < 0 && is_root_on(dev))
+		fd = open("/", O_RDONLY | O_CLOEXEC);
 	return fd;
 }
 
@@ -134,8 +149,7 @@ static bool is_it(const char *path, const void *arg)
 
 	if (stat(path, &st))
 		return false;
-	if (st.st_ino == w->ino && major(st.st_dev) == w->dev >> 20 &&
-	    minor(st.st_dev) == (w->dev & 0xfffff))
+	if (st.st_ino == w->ino && is_on(&st, w->dev))
 		return true;
 	return watch_of(path, &own) && own.ino == w->ino && own.dev == w->dev;
 }
@@ -180,6 +194,8 @@ static char *path_by_tree(const struct watched *w, pid_t thread)
 		found = tree_search(place, w->ino, SEARCH_MS, is_it, w);
 	if (mounts)
 		fclose(mounts);
+	if (!found && is_root_on(w->dev))
+		found = tree_search("/", w->ino, SEARCH_MS, is_it, w);
 	return found;
 }
 
