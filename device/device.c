@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "device/internal.h"
 #include "device/refused.h"
 #include "proc/proc.h"
 #include "report/code.h"
@@ -29,17 +30,12 @@
 #define FIRST_STRINGS	16384u
 #define MOST		(1u << 20)	/* elements: more than any call gives */
 
-static int call(int job, unsigned long request, void *argument)
+int device_call(int job, unsigned long request, void *argument)
 {
 	return ioctl(job, request, argument) < 0 ? -errno : 0;
 }
 
-/*
- * Calls an ioctl that fills an array until the array is large enough.
- * `count` and `array` are fields of `argument`.  Returns the count; *out is
- * malloc'ed, never NULL.  -E2BIG: there is more than the call can give.
- */
-static int call_array(int job, unsigned long request, void *argument, uint32_t *count,
+int device_call_array(int job, unsigned long request, void *argument, uint32_t *count,
 		      __u64 *array, size_t element, void **out)
 {
 	uint32_t capacity = FIRST_COUNT;
@@ -56,7 +52,7 @@ static int call_array(int job, unsigned long request, void *argument, uint32_t *
 		buffer = larger;
 		*count = capacity;
 		*array = (uintptr_t)buffer;
-		err = call(job, request, argument);
+		err = device_call(job, request, argument);
 		if (err && err != -ENOSPC) {
 			free(buffer);
 			return err;
@@ -107,7 +103,7 @@ int device_open(struct kcr_info *info)
 
 	if (job < 0)
 		return pinned < 0 ? refused_open(-errno) : job;
-	err = call(job, KCR_IOC_INFO, &answer);
+	err = device_call(job, KCR_IOC_INFO, &answer);
 	if (!err && answer.abi != KCR_ABI_VERSION)
 		err = -EINVAL;
 	if (err) {
@@ -171,7 +167,7 @@ int device_add(int job, pid_t pid, pid_t thread)
 			return refused_trace(pid);
 		return report_errno(err, "cannot open the memory of process %d", thread);
 	}
-	for (int i = 0; (err = call(job, KCR_IOC_ADD, &add)) == -EINPROGRESS && i < LOADING_TRIES; i++)
+	for (int i = 0; (err = device_call(job, KCR_IOC_ADD, &add)) == -EINPROGRESS && i < LOADING_TRIES; i++)
 		usleep(LOADING_US);
 	close(add.mem_fd);
 	return err ? add_message(pid, err) : 0;
@@ -180,7 +176,7 @@ int device_add(int job, pid_t pid, pid_t thread)
 int device_park(int job, unsigned int timeout_ms, struct kcr_park *result)
 {
 	struct kcr_park park = { .size = sizeof(park), .timeout_ms = timeout_ms };
-	int err = call(job, KCR_IOC_PARK, &park);
+	int err = device_call(job, KCR_IOC_PARK, &park);
 
 	*result = park;
 	switch (-err) {
@@ -213,8 +209,8 @@ int device_list(int job, struct kcr_process **out)
 {
 	struct kcr_list list = { .size = sizeof(list) };
 	void *array;
-	int count = call_array(job, KCR_IOC_LIST, &list, &list.count, &list.processes,
-			       sizeof(struct kcr_process), &array);
+	int count = device_call_array(job, KCR_IOC_LIST, &list, &list.count, &list.processes,
+				      sizeof(struct kcr_process), &array);
 
 	if (count < 0)
 		return report_errno(count, "cannot list the stopped processes");
@@ -229,8 +225,8 @@ int device_threads(int job, pid_t pid, const struct kcr_info *info, void **out, 
 	int count;
 
 	threads.stride = (sizeof(struct kcr_thread) + info->xstate_size + 63) / 64 * 64;
-	count = call_array(job, KCR_IOC_THREADS, &threads, &threads.count, &threads.buffer,
-			   threads.stride, &array);
+	count = device_call_array(job, KCR_IOC_THREADS, &threads, &threads.count, &threads.buffer,
+				  threads.stride, &array);
 	if (count < 0)
 		return report_errno(count, "process %d: cannot read its threads", pid);
 	*stride = threads.stride;
@@ -242,8 +238,8 @@ int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out)
 {
 	struct kcr_signals signals = { .size = sizeof(signals), .pid = pid, .tid = tid };
 	void *array;
-	int count = call_array(job, KCR_IOC_SIGNALS, &signals, &signals.count, &signals.siginfo,
-			       sizeof(siginfo_t), &array);
+	int count = device_call_array(job, KCR_IOC_SIGNALS, &signals, &signals.count, &signals.siginfo,
+				      sizeof(siginfo_t), &array);
 
 	if (count == -E2BIG)
 		return report_fail(count, "process %d has more than 65536 pending signals, which cannot be "
@@ -261,7 +257,7 @@ int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out)
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	out->pid = pid;
-	err = call(job, KCR_IOC_SIGACTIONS, out);
+	err = device_call(job, KCR_IOC_SIGACTIONS, out);
 	return err ? report_errno(err, "process %d: cannot read its signal handlers", pid) : 0;
 }
 
@@ -269,45 +265,13 @@ int device_timers(int job, pid_t pid, struct kcr_timer **out)
 {
 	struct kcr_timers timers = { .size = sizeof(timers), .pid = pid };
 	void *array;
-	int count = call_array(job, KCR_IOC_TIMERS, &timers, &timers.count, &timers.timers,
-			       sizeof(struct kcr_timer), &array);
+	int count = device_call_array(job, KCR_IOC_TIMERS, &timers, &timers.count, &timers.timers,
+				      sizeof(struct kcr_timer), &array);
 
 	if (count < 0)
 		return report_errno(count, "process %d: cannot read its timers", pid);
 	*out = array;
 	return count;
-}
-
-/* A module of 0.1.0 knows no such calls. */
-static int since_async(int result)
-{
-	return result == -ENOTTY ? -EOPNOTSUPP : result;
-}
-
-int device_aio(int job, pid_t pid, struct kcr_aio_context **out)
-{
-	struct kcr_aio aio = { .size = sizeof(aio), .pid = pid };
-	void *array;
-	int count = call_array(job, KCR_IOC_AIO, &aio, &aio.count, &aio.contexts,
-			       sizeof(struct kcr_aio_context), &array);
-
-	if (count >= 0)
-		*out = array;
-	return since_async(count);
-}
-
-int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out)
-{
-	*out = (struct kcr_uring) {
-		.size = sizeof(*out), .flags = flags, .fd = fd, .like = like,
-	};
-	return since_async(call(job, KCR_IOC_URING, out));
-}
-
-int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out)
-{
-	*out = (struct kcr_uring_requests){ .size = sizeof(*out), .pid = pid, .fd = fd };
-	return since_async(call(job, KCR_IOC_URING_REQUESTS, out));
 }
 
 int device_mm(int job, pid_t pid, struct kcr_mm *out)
@@ -317,7 +281,7 @@ int device_mm(int job, pid_t pid, struct kcr_mm *out)
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	out->pid = pid;
-	err = call(job, KCR_IOC_MM, out);
+	err = device_call(job, KCR_IOC_MM, out);
 	return err ? report_errno(err, "process %d: cannot read its memory map", pid) : 0;
 }
 
@@ -337,7 +301,7 @@ int device_vmas(int job, pid_t pid, uint32_t flags, struct kcr_vma **out, const 
 			return report_errno(-ENOMEM, "process %d: cannot read its memory map", pid);
 		vmas.vmas = (uintptr_t)buffer;
 		vmas.strings = vmas.vmas + capacity * sizeof(struct kcr_vma);
-		err = call(job, KCR_IOC_VMAS, &vmas);
+		err = device_call(job, KCR_IOC_VMAS, &vmas);
 		if (!err) {
 			*out = (struct kcr_vma *)buffer;
 			*strings = buffer + capacity * sizeof(struct kcr_vma);
@@ -417,7 +381,7 @@ int device_scan(int job, struct kcr_scan *scan)
 	int err;
 
 	scan->size = sizeof(*scan);
-	err = call(job, KCR_IOC_SCAN, scan);
+	err = device_call(job, KCR_IOC_SCAN, scan);
 	return err ? report_errno(err, "process %d: cannot look through its memory at %#llx",
 				  scan->pid, (unsigned long long)scan->start) : 0;
 }
@@ -426,7 +390,7 @@ int device_track(int job, pid_t pid, uint64_t id, uint32_t flags)
 {
 	struct kcr_track track = { .size = sizeof(track), .flags = flags, .pid = pid, .id = id };
 
-	return call(job, KCR_IOC_TRACK, &track);
+	return device_call(job, KCR_IOC_TRACK, &track);
 }
 
 static int move_pages(int job, unsigned long request, struct kcr_pages *pages,
@@ -437,7 +401,7 @@ static int move_pages(int job, unsigned long request, struct kcr_pages *pages,
 	pages->size = sizeof(*pages);
 	pages->runs = (uintptr_t)runs;
 	pages->count = count;
-	err = call(job, request, pages);
+	err = device_call(job, request, pages);
 	if (!err && sum)
 		*sum = pages->sum;
 	return err;
@@ -484,7 +448,7 @@ int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *r
 int device_snapshot(int job, uint64_t *elapsed_ns)
 {
 	struct kcr_snapshot snapshot = { .size = sizeof(snapshot) };
-	int err = call(job, KCR_IOC_SNAPSHOT, &snapshot);
+	int err = device_call(job, KCR_IOC_SNAPSHOT, &snapshot);
 
 	if (err == -EOPNOTSUPP)
 		return report_fail(err, "no snapshot is possible here (the kernel lacks it, or all "
@@ -498,7 +462,7 @@ int device_snapshot(int job, uint64_t *elapsed_ns)
 int device_release(int job, int signal, uint64_t *stopped_ns)
 {
 	struct kcr_release release = { .size = sizeof(release), .signal = signal };
-	int err = call(job, KCR_IOC_RELEASE, &release);
+	int err = device_call(job, KCR_IOC_RELEASE, &release);
 
 	*stopped_ns = release.stopped_ns;
 	if (err == -EAGAIN)
@@ -508,7 +472,7 @@ int device_release(int job, int signal, uint64_t *stopped_ns)
 
 int device_notify(int job, struct kcr_notify *notify)
 {
-	int err = call(job, KCR_IOC_NOTIFY, notify);
+	int err = device_call(job, KCR_IOC_NOTIFY, notify);
 
 	switch (-err) {
 	case 0:
@@ -529,13 +493,13 @@ int device_cancel(int job, int error, bool kill)
 		.size = sizeof(cancel), .error = error, .flags = kill ? KCR_CANCEL_KILL : 0,
 	};
 
-	return call(job, KCR_IOC_CANCEL, &cancel);
+	return device_call(job, KCR_IOC_CANCEL, &cancel);
 }
 
 int device_release_clients(int job)
 {
 	struct kcr_release release = { .size = sizeof(release), .flags = KCR_RELEASE_HOLD };
-	int err = call(job, KCR_IOC_RELEASE, &release);
+	int err = device_call(job, KCR_IOC_RELEASE, &release);
 
 	return err ? report_errno(err, "cannot let the callbacks run on") : 0;
 }
@@ -543,7 +507,7 @@ int device_release_clients(int job)
 int device_finish(int job, unsigned int timeout_ms, int *code, pid_t *pid)
 {
 	struct kcr_finish finish = { .size = sizeof(finish), .timeout_ms = timeout_ms };
-	int err = call(job, KCR_IOC_FINISH, &finish);
+	int err = device_call(job, KCR_IOC_FINISH, &finish);
 
 	*code = finish.code;
 	*pid = finish.failed_pid;
@@ -564,7 +528,7 @@ int device_wait(int job, pid_t pid, unsigned int timeout_ms)
 {
 	struct kcr_wait wait = { .size = sizeof(wait), .pid = pid, .timeout_ms = timeout_ms };
 
-	return call(job, KCR_IOC_WAIT, &wait);
+	return device_call(job, KCR_IOC_WAIT, &wait);
 }
 
 int device_resume(int job, uint32_t flags, unsigned int *nr_threads)
@@ -573,7 +537,7 @@ int device_resume(int job, uint32_t flags, unsigned int *nr_threads)
 	int err;
 
 	/* Somebody may be trying to save a process that is only half there, and will give up. */
-	for (int i = 0; (err = call(job, KCR_IOC_RESUME, &resume)) == -EBUSY && i < BUSY_TRIES; i++)
+	for (int i = 0; (err = device_call(job, KCR_IOC_RESUME, &resume)) == -EBUSY && i < BUSY_TRIES; i++)
 		usleep(BUSY_US);
 	if (err)
 		return report_errno(err, "cannot let the rebuilt processes run");
@@ -586,8 +550,8 @@ int device_faulting(int job, int fd, struct kcr_faulting_range **out)
 {
 	struct kcr_faulting faulting = { .size = sizeof(faulting), .fd = fd };
 	void *array;
-	int count = call_array(job, KCR_IOC_FAULTING, &faulting, &faulting.count, &faulting.ranges,
-			       sizeof(struct kcr_faulting_range), &array);
+	int count = device_call_array(job, KCR_IOC_FAULTING, &faulting, &faulting.count, &faulting.ranges,
+				      sizeof(struct kcr_faulting_range), &array);
 
 	if (count >= 0)
 		*out = array;
@@ -597,7 +561,7 @@ int device_faulting(int job, int fd, struct kcr_faulting_range **out)
 int device_hold(int job, uint64_t signals, unsigned int limit_ms, uint64_t *held)
 {
 	struct kcr_hold hold = { .size = sizeof(hold), .signals = signals, .limit_ms = limit_ms };
-	int err = call(job, KCR_IOC_HOLD, &hold);
+	int err = device_call(job, KCR_IOC_HOLD, &hold);
 
 	if (err == -EPERM)
 		return report_fail(err, "the administrator does not allow signals to be held back "

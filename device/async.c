@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The calls of kcr_async.h: contexts of io_setup(2) and io_urings. */
+#include <errno.h>
+#include <sys/ioctl.h>
+
+#include "device/device.h"
+#include "device/internal.h"
+
+/* A module of 0.1.0 knows no such calls. */
+static int since_async(int result)
+{
+	return result == -ENOTTY ? -EOPNOTSUPP : result;
+}
+
+int device_aio(int job, pid_t pid, struct kcr_aio_context **out)
+{
+	struct kcr_aio aio = { .size = sizeof(aio), .pid = pid };
+	void *array;
+	int count = device_call_array(job, KCR_IOC_AIO, &aio, &aio.count, &aio.contexts,
+				      sizeof(struct kcr_aio_context), &array);
+
+	if (count >= 0)
+		*out = array;
+	return since_async(count);
+}
+
+int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out)
+{
+	*out = (struct kcr_uring) {
+		.size = sizeof(*out), .flags = flags, .fd = fd, .like = like,
+	};
+	return since_async(device_call(job, KCR_IOC_URING, out));
+}
+
+int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out)
+{
+	*out = (struct kcr_uring_requests){ .size = sizeof(*out), .pid = pid, .fd = fd };
+	return since_async(device_call(job, KCR_IOC_URING_REQUESTS, out));
+}
