@@ -5,11 +5,8 @@ need mpirun
 [ "$patience" -ge 90 ] || patience=90	# mpirun starts slowly, its ranks spin
 need jq
 [ -e "$KCR_TOP/build/mpi/mca_btl_cr.so" ] || skip "the components for Open MPI are not built"
-components=${KCR_OPEN_MPI:-$(ompi_info --path pkglibdir --parsable | sed 's/.*:pkglibdir://')}
-export OMPI_MCA_mca_base_component_path=$KCR_TOP/build/mpi:$components
-export HWLOC_PLUGINS_PATH=/nonexistent	# OpenCL's, with all of LLVM, takes seconds to load
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1
+. "$KCR_TOP/tests/mpi/open_mpi.sh"
+export "${components[1]}"
 export PATH=$KCR_TESTS/mpi:$PATH
 if [ "$(id -u)" = 0 ]; then
 	ip link set lo up
