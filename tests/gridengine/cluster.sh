@@ -91,6 +91,7 @@ tell() {
 	qstat -j '*' 2> /dev/null | grep -A 3 "^error reason"
 	tail -n 15 $KCR_CLUSTER/qmaster/messages $KCR_CLUSTER/execd/*/messages
 	tail -n 20 ./*/kcr/*.log ./*/out
+	tail -n 15 "$SGE_ROOT/$SGE_CELL/common/accounting"	# Open MPI's daemons have lines of their own
 	pgrep -u user -a
 	ls -d /tmp/*.q
 }
