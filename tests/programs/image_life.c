@@ -90,7 +90,7 @@ static void *sleep_on(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-	pid_t child;
+	pid_t child = -1;
 
 	check_begin(argc, argv);
 	NEED(argc > 3 && !chdir(argv[3]));
@@ -102,13 +102,13 @@ int main(int argc, char **argv)
 		NEED(!pthread_create(&thread, NULL, sleep_on, NULL));
 		if (!fork())
 			_exit(3);	/* a zombie */
-		child = fork();
+		NEED((child = fork()) >= 0);
 		if (!child)
 			sleep_on(NULL);
 	}
 	check_ready();
 	check_wait();
-	if (argc > 4)
+	if (child > 0)
 		kill(child, SIGKILL);
 	return check_end();
 }

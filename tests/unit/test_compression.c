@@ -243,7 +243,7 @@ static void stream(int in, int out)
 	assert_int_equal(pthread_create(&thread, NULL, take, &reader), 0);
 	cost = feed(&r, out, 12, 128 << 10);
 	assert_true(cost > 61 * 0.8);			/* 16 MB/s; a busy machine is slower */
-	assert_true(rate_cost_alone(&r) > 61 * 0.6 && rate_cost_alone(&r) < cost * 1.5);
+	assert_true(rate_cost_alone(&r) > 61 * 0.6);
 	close(out);
 	pthread_join(thread, NULL);
 	close(in);
