@@ -42,7 +42,7 @@ extern "C" {
 #define CR_MAX_CALLBACKS	0x1FFFFFF	/* of one context in a thread */
 
 /* A client id to use in callbacks, where the thread's own is not known. */
-#define CR_ID_CALLBACK		((cr_client_id_t)-1)
+#define CR_ID_CALLBACK		((cr_client_id_t)(-1))
 
 /* cr_fd: make context.ID in the working directory (cr_request_checkpoint() only). */
 #define CR_DEST_CWD		(-4096)

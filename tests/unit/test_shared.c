@@ -20,7 +20,7 @@
 #include "sample.h"
 
 #define OTHER	SAMPLE_SHARING_PID	/* here with an address space of its own */
-#define HEAP(n)	(SAMPLE_HEAP + (n)*CONTEXT_PAGE)
+#define HEAP(n)	(SAMPLE_HEAP + CONTEXT_PAGE * (n))
 #define PAGES	6
 
 static struct sample sample;
