@@ -9,15 +9,13 @@ TEST_BIN  := $(TEST_SRC:tests/programs/%.c=$(T)/%)
 UNIT_BIN  := $(patsubst tests/unit/%.c,$(T)/unit/%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(T)/fuzz/%,$(wildcard tests/fuzz/*.c))
-KSELFTEST := $(B)/gen/kselftest_harness.h
 
 .PHONY: test-programs
 test-programs: $(TEST_BIN)
 tests: test-programs $(UNIT_BIN) $(FUZZ_BIN)
 
 # A program may ask for flags of its own in a line `kcr-build: -static …`.
-$(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h) | \
-		$(if $(shell grep -l kselftest tests/programs/*.c 2>/dev/null),$(KSELFTEST))
+$(T)/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I. -Ikmod/uapi -I$(B)/gen \
@@ -97,14 +95,6 @@ $(T)/Smoke.class: tests/programs/Smoke.java
 $(SMOKE_BIN): | $(T)
 $(T):
 	@mkdir -p $@
-
-# The kernel's own test harness, from the source package.
-$(KSELFTEST):
-	@mkdir -p $(@D)
-	$(call say,EXTRACT)
-	$(Q)tar -xf /usr/src/linux-source-6.1.tar.xz -C $(@D) --strip-components=4 --wildcards \
-		'linux-source-6.1/tools/testing/selftests/kselftest*.h'
-	@touch $@
 
 # ---- native, with sanitizers --------------------------------------------------
 
