@@ -64,6 +64,14 @@ int file_table_diag(struct file_table *t);
 /* For inet_socket.c: the addresses of all its sockets; freed with the table. */
 void **file_table_inet_ends(struct file_table *t);
 
+#define FILE_SEND_MS	100	/* for a datagram to leave the machine */
+
+/*
+ * Waits a millisecond for data that are on their way out.  false: the time that all sockets of
+ * the table have together, FILE_SEND_MS, is over.
+ */
+bool file_table_await_sent(struct file_table *t);
+
 /* The lowest id of a file with the same inode, possibly its own. */
 uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe);
 

@@ -430,6 +430,11 @@ int file_table_diag(struct file_table *t)
 	return t->diag < 0 ? -errno : t->diag;
 }
 
+bool file_table_await_sent(struct file_table *t)
+{
+	return t->awaited_ms < FILE_SEND_MS && !usleep(1000) && ++t->awaited_ms;
+}
+
 void **file_table_inet_ends(struct file_table *t)
 {
 	return &t->inet_ends;

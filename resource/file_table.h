@@ -33,6 +33,7 @@ struct file_table {
 	struct lock_list locks;
 	int diag;			/* -1: not opened yet */
 	void *inet_ends;		/* of inet_socket.c */
+	unsigned int awaited_ms;	/* by file_table_await_sent() */
 	bool cloexec;			/* of the descriptor added last */
 	char reason[256];		/* of the last file_unsupported() */
 	const char *instead;		/* what to do, where --skip-unsupported is no help; or NULL */

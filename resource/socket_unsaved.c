@@ -24,8 +24,6 @@
 #include "resource/option_names.h"
 #include "resource/socket.h"
 
-#define SEND_MS		100	/* for a datagram to leave the machine */
-
 /* From linux/in6.h, which conflicts with netinet/in.h. */
 #define IPV6_FLOWLABEL_MGR	32
 
@@ -137,25 +135,23 @@ static bool has_unsent(const struct file_probe *probe)
 	return !ioctl(probe->fd, SIOCOUTQ, &unsent) && unsent > 0;
 }
 
-/* Time that is left for data on their way out: of many sockets together. */
-static int patience_ms = SEND_MS;
+/* After so many looks: a corked socket, of which much depends on it, has time of its own. */
+static bool wait_for_sent(struct file_table *t, bool corked, int looks)
+{
+	if (file_table_is_dry(t))
+		return not_accepted_wait(t, looks);
+	return corked ? looks < FILE_SEND_MS && !usleep(1000) : file_table_await_sent(t);
+}
 
 /* Half of a datagram must not come back as a whole one.  What is on its way out counts, too. */
 int udp_kept_back_check(struct file_table *t, const struct file_probe *probe)
 {
-	bool corked = value_of(probe->fd, IPPROTO_UDP, UDP_CORK), dry = file_table_is_dry(t);
-	int own_ms = SEND_MS, *left = corked ? &own_ms : &patience_ms;
+	bool corked = value_of(probe->fd, IPPROTO_UDP, UDP_CORK);
 
-	if (dry && !corked)
+	if (file_table_is_dry(t) && !corked)
 		return 0;
-	for (int looks = 0; has_unsent(probe); looks++) {
-		if (dry ? !not_accepted_wait(t, looks) : !*left)
-			break;
-		if (!dry) {
-			usleep(1000);
-			--*left;
-		}
-	}
+	for (int looks = 0; has_unsent(probe) && wait_for_sent(t, corked, looks); looks++)
+		;
 	if (!has_unsent(probe))
 		return 0;
 	if (corked)

@@ -26,6 +26,8 @@
 
 #include "files.h"
 #include "report/report.h"
+#include "resource/file.h"
+#include "resource/resource.h"
 
 static int server;
 
@@ -336,11 +338,26 @@ static void test_inet(void **state)
 	close(server);
 }
 
+/* However many checkpoints a process makes: each has the time for data on their way out. */
+static void test_awaited(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct file_table *t = file_table_new(false);
+		int looks = 0;
+
+		while (file_table_await_sent(t))
+			looks++;
+		assert_int_equal(looks, FILE_SEND_MS);
+		file_table_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inet), cmocka_unit_test(test_options), cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_listeners),
+		cmocka_unit_test(test_listeners), cmocka_unit_test(test_awaited),
 	};
 
 	return cmocka_run_group_tests(tests, files_set_up, files_tear_down);
