@@ -11,6 +11,7 @@
 
 #include "btl_cr.h"
 #include "btl_cr_gate.h"
+#include "btl_cr_tcp.h"
 
 static int gate_close(int timeout_ms)
 {
@@ -104,9 +105,16 @@ static int drain(uint32_t peer, uint64_t sent, int timeout_ms)
 	return ep->received == sent ? 0 : -EPROTO;
 }
 
+/*
+ * A restart makes connections anew that nobody had accepted, which it cannot do on a node without
+ * the address of their port.
+ */
 static int suspend(void)
 {
-	return cr_gate_mine() ? cr_ring_suspend() : -EPERM;
+	if (!cr_gate_mine())
+		return -EPERM;
+	cr_guest_take_all();
+	return cr_ring_suspend();
 }
 
 static int resume(void)

@@ -220,6 +220,17 @@ static int accept_guests(int port)
 	return count;
 }
 
+void cr_guest_take_all(void)
+{
+	int fd;
+
+	for (unsigned int i = 0; i < ports_count; i++) {
+		accept_guests(ports[i]);
+		for (int left = SOMAXCONN; left && (fd = accept_one(ports[i])) >= 0; left--)
+			close(fd);
+	}
+}
+
 /* ---- greetings -------------------------------------------------------------- */
 
 static int hear(struct guest *guest)

@@ -63,6 +63,8 @@ void cr_guest_close(void);	/* ports and guests */
 int cr_guest_event(uint64_t cookie);	/* of a guest or a port: what has come, 0 or more */
 /* After handling epoll's events (all_heard: all of them): closes guests whose time is over. */
 void cr_guest_settle(bool all_heard);
+/* Leaves no connection that is not accepted: those that have no place are closed, and come again. */
+void cr_guest_take_all(void);
 bool cr_guest_drop_oldest(void);	/* false: there are none */
 
 static inline bool cr_guest_is(uint64_t cookie)
