@@ -84,15 +84,16 @@ static bool somebody_suspends(const struct node *node)
 }
 
 /*
- * CHECK or PREPARE, once all ranks are done with the last checkpoint: an aborted one goes on
- * in the daemon while a file is written to the disk, or a rank is stopped.
+ * CHECK or PREPARE, once all ranks are done with the last checkpoint (an aborted one goes on
+ * in the daemon while a file is written to the disk, or a rank is stopped), or with a restart.
  */
 static void begin_next(struct node *node)
 {
 	struct wire_header h = node->next;
 	bool checked = h.type == WIRE_PREPARE && node->copies;	/* its own dumps wait */
 
-	if (!h.type || node->go_on.type || (!checked && saving_under_way(node)))
+	if (!h.type || node->go_on.type || node_addresses_wanted(node) ||
+	    (!checked && saving_under_way(node)))
 		return;
 	node->next.type = 0;
 	if (h.type == WIRE_CHECK)
@@ -177,6 +178,18 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 	case WIRE_BEAT:
 		node->beat_owed = false;
 		break;
+	case WIRE_BACK:
+		node_addresses_back(node);
+		break;
+	case WIRE_FOUND:
+		node_addresses_found(node, h, data);
+		begin_next(node);
+		break;
+	case WIRE_ADDRESSES:
+		pass_down(node, h, data);
+		node_addresses_all(node);
+		begin_next(node);
+		break;
 	case WIRE_CONTINUE:
 		node->next.type = 0;
 		saving_cancel(node);
@@ -197,6 +210,13 @@ void node_from_member(struct node *node, struct member *m, const struct wire_hea
 		m->rank = h->rank;
 		m->pid = hello.pid;
 		m->top = hello.top;
+		if (hello.restarted && hello.address_length <= h->length - sizeof(hello))
+			node_addresses_came(node, m, data + sizeof(hello), hello.address_length);
+	}
+	if (m->rank != WIRE_ALL && h->type == WIRE_WHERE) {
+		node_addresses_ask(node, m, h, data);
+		begin_next(node);
+		return;
 	}
 	if (m->suspends && h->type == WIRE_SUSPENDED) {
 		has_suspended(node, m, true);
@@ -377,6 +397,7 @@ static void *node_thread(void *argument)
 		wire_close(&node->member[i]->wire);
 	close(node->listener);
 	free(p);
+	node_addresses_free(node);
 	wire_close(&node->launch);
 	return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
- * the messages between them and the root) and node_saving.c (its own part in a
- * checkpoint).  One thread owns it.
+ * the messages between them and the root), node_saving.c (its own part in a checkpoint)
+ * and node_addresses.c (where other ranks are after a restart).  One thread owns it.
  */
 #ifndef JOB_NODE_INTERNAL_H
 #define JOB_NODE_INTERNAL_H
@@ -22,6 +22,7 @@ struct member {				/* a rank of this node */
 	bool wanted;			/* is to be dumped then */
 	bool waits;			/* for its turn to be dumped */
 	bool owes;			/* an answer */
+	bool apart;			/* restored, and does not know its peers yet */
 	struct dump dump;
 	uint32_t dump_id;		/* of the checkpoint that it belongs to */
 	enum dump_state told;		/* the last that the root was told of it */
@@ -31,6 +32,15 @@ struct saved {
 	uint32_t rank;
 	struct wire_synced *file;	/* its own, and those that this needs */
 	size_t nr_files;
+};
+
+/* node_addresses.c */
+struct node_addresses {
+	struct known_address *known;	/* by rank */
+	uint32_t room;
+	struct inquiry *first, **last;	/* of its ranks, in the order of their answers */
+	uint64_t asked, answered;	/* questions to the root */
+	bool back;			/* it takes questions */
 };
 
 struct node {
@@ -56,12 +66,15 @@ struct node {
 	size_t nr_saved;
 	struct job_figures figures;	/* of these */
 	char **useless;			/* folders to remove once nothing is written any more */
+	struct node_addresses addresses;
 };
 
 /* Handles one message of mpirun, of a rank. */
 void node_from_root(struct node *node, const struct wire_header *h, const uint8_t *data);
 void node_from_member(struct node *node, struct member *m, const struct wire_header *h,
 		      const uint8_t *data);
+
+/* ---- node_saving.c ---- */
 
 /* WIRE_DUMP, WIRE_CHECK (struct wire_dump).  0, or -errno: the root knows. */
 int saving_take_order(struct node *node, const uint8_t *data, size_t length, bool copies);
@@ -87,5 +100,21 @@ void saving_sync(struct node *node);
 void saving_forget(struct node *node, const char *folder, size_t length);
 /* Sends a signal, an int32_t in `data`, to all processes saved with a rank. */
 void saving_signal(struct node *node, const uint8_t *data, size_t length);
+
+/* ---- node_addresses.c ---- */
+
+/* HELLO of a restored rank, which ends in its address. */
+void node_addresses_came(struct node *node, struct member *m, const uint8_t *address, size_t length);
+/* WIRE_WHERE: the rank needs the addresses of others. */
+void node_addresses_ask(struct node *node, const struct member *m, const struct wire_header *h,
+			const uint8_t *data);
+/* WIRE_BACK: questions may be sent.  WIRE_FOUND: the answer to the oldest one. */
+void node_addresses_back(struct node *node);
+void node_addresses_found(struct node *node, const struct wire_header *h, const uint8_t *data);
+/* WIRE_ADDRESSES is passed on: nobody has to ask any more. */
+void node_addresses_all(struct node *node);
+/* Is there a rank that does not know its peers yet? */
+bool node_addresses_wanted(const struct node *node);
+void node_addresses_free(struct node *node);
 
 #endif /* JOB_NODE_INTERNAL_H */

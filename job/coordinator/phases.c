@@ -425,7 +425,7 @@ static int ready(const struct root *root, const char **why)
 		}
 	}
 	*why = "the job is starting, try again";
-	return root->nr_ranks && !addresses_wanted() ? 0 : -EBUSY;
+	return root->nr_ranks && !addresses_wanted(root) ? 0 : -EBUSY;
 }
 
 int phases_begin(struct root *root, struct job_request *request, const char **why)

@@ -17,7 +17,6 @@
 #include "job/coordinator/root_internal.h"
 #include "proc/thread.h"
 
-#define RANKS_MAX	(1u << 22)
 #define READY_MAX	1024		/* nodes that are served before others have their turn */
 
 void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
@@ -51,7 +50,7 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 	if (h->length < sizeof(hello))
 		return;
 	memcpy(&hello, data, sizeof(hello));
-	if (!root->nr_ranks && hello.size && hello.size <= RANKS_MAX) {
+	if (!root->nr_ranks && hello.size && hello.size <= WIRE_RANKS_MAX) {
 		root->rank = calloc(hello.size, sizeof(*root->rank));
 		root->nr_ranks = root->rank ? hello.size : 0;
 	}
@@ -74,7 +73,7 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 	if (r->address_length)
 		memcpy(r->address, data + sizeof(hello), r->address_length);
 	if (hello.restarted)
-		addresses_collect(root);
+		addresses_came(root, n, r);
 	if (root->nr_present < root->nr_ranks)
 		return;
 	wire_send(&root->launch, WIRE_HELLO, WIRE_ALL, 0, NULL, 0);
@@ -106,6 +105,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 		wire_send(&root->launch, h->type, h->rank, n->number, data, h->length);
 	} else if (h->type == WIRE_BEAT) {
 		wire_queue(&n->wire, h->type, h->rank, h->id, NULL, 0);
+	} else if (h->type == WIRE_WHERE) {
+		addresses_asked(root, n, h, data);
 	} else if (h->type == WIRE_FAILED && h->rank == WIRE_ALL) {
 		phases_node_failed(root, n, h, data);
 	} else if (h->type == WIRE_FIGURES) {
@@ -148,7 +149,7 @@ static void node_gone(struct root *root, struct root_node *n, int err)
 {
 	epoll_ctl(root->ready, EPOLL_CTL_DEL, n->wire.fd, NULL);
 	wire_close(&n->wire);
-	n->wants_addresses = false;
+	addresses_lost(n);
 	for (uint32_t i = 0; i < root->nr_ranks; i++)
 		if (root->rank[i].node == n)
 			rank_gone(root, &root->rank[i]);

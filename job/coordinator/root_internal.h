@@ -26,7 +26,10 @@ struct root_node {
 	struct wire wire;
 	uint32_t number;		/* its place in root->node */
 	char *name;
-	bool wants_addresses;
+	bool apart;			/* its ranks are restored, and do not know their peers yet */
+	bool takes_all;			/* a rank or the daemon is of a release that does not ask */
+	bool wants_all;			/* the addresses of all ranks, now */
+	struct question *question, **last;	/* addresses.c */
 	short watched;			/* what root->ready reports of it; 0: nothing yet */
 };
 
@@ -58,7 +61,8 @@ struct root {
 	uint32_t nr_ranks;		/* 0: none has connected yet */
 	uint32_t nr_present;		/* connected */
 	uint32_t nr_asking[2];		/* requesting a checkpoint: together, alone */
-	uint32_t nr_restarted;		/* waiting for the addresses of all */
+	uint32_t nr_restarted;		/* restored, and not all of them are yet */
+	bool back;			/* all of them have been restored */
 	uint32_t nr_pending;		/* the phase waits for these */
 	bool unable;			/* one of the ranks cannot take part in checkpoints */
 
@@ -165,10 +169,15 @@ void warnings_take(struct root *root, const struct root_rank *r, const struct wi
 		   const uint8_t *data);
 
 /* ---- addresses.c ---- */
-/* A restarted rank has connected: if it was the last one, all nodes need the addresses. */
-void addresses_collect(struct root *root);
+/* A restored rank has connected by this node: if it was the last one, their daemons may ask. */
+void addresses_came(struct root *root, struct root_node *n, const struct root_rank *r);
+/* A daemon, or a rank by one that does not ask, needs addresses (WIRE_WHERE). */
+void addresses_asked(struct root *root, struct root_node *n, const struct wire_header *h,
+		     const uint8_t *data);
+void addresses_lost(struct root_node *n);	/* its connection */
 void addresses_send(struct root *root);		/* to the next nodes; call before waiting */
-bool addresses_wanted(void);		/* some nodes do not have them yet */
+/* Do the ranks of some nodes not know yet where their peers are? */
+bool addresses_wanted(const struct root *root);
 
 /* ---- descriptors.c ---- */
 int descriptors_keep(void);		/* 0 or -errno */

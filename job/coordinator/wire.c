@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define READ_AT_ONCE	65536
-#define ROOM_KEPT	(1u << 20)	/* larger buffers are freed when they are empty */
+#define ROOM_KEPT	(1u << 17)	/* larger buffers are freed when they are empty */
 #define SEAL_ENOUGH	(1u << 20)	/* bytes under one seal, unless one message has more */
 #define SEALED_MAX	(WIRE_MAX + (uint32_t)sizeof(struct wire_header))
 

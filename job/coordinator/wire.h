@@ -23,8 +23,17 @@
  *	    DUMPED for each rank, of the daemon, when its file is complete
  *
  * A failure from then on makes the daemons drop the files at CONTINUE.  After a restart every rank sends HELLO
- * with its address and waits for ADDRESSES, which are sent when all have done so: that is
- * the barrier before any MPI message is sent.
+ * with its address, and WHERE, whose answer it waits for:
+ *
+ *	daemon		root
+ *	HELLO …		BACK, when all ranks have said it: the barrier before any MPI message
+ *	WHERE		FOUND	what its ranks have asked for and it does not know yet
+ *	FOUND (to each rank)	channels are new, gate open
+ *
+ * From then on the daemon answers a rank that asks for one more peer, which it asks the root for
+ * if it is the first of its ranks to want it.  A rank that does not ask, of release 0.1.0, gets
+ * ADDRESSES instead, as do all ranks of its node, and those of a node whose daemon passes WHERE
+ * on as it is.
  *
  * Root and daemon authenticate each other before anything else (greeting.h); from then on
  * every write between them is sealed.  Ranks and their daemon check the credentials of
@@ -53,6 +62,7 @@
 #define WIRE_ALL	0xffffffffu	/* all ranks */
 #define WIRE_NOBODY	0xfffffffeu
 #define WIRE_MAX	(64u << 20)	/* bytes of a message */
+#define WIRE_RANKS_MAX	(1u << 22)	/* of a job */
 #define WIRE_SECRET	32		/* characters, in hexadecimal */
 #define WIRE_SILENCE_S	60		/* of a node, until it is lost */
 
@@ -81,7 +91,7 @@ enum wire_type {
 	WIRE_SIGNAL,		/* root → daemon: int32_t */
 	WIRE_CONTINUE,
 	WIRE_CONTINUED,
-	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and bytes, for every rank */
+	WIRE_ADDRESSES,		/* root → ranks: struct wire_address and its bytes, for every rank */
 	WIRE_FAILED,		/* struct wire_failed, text */
 	WIRE_ASK,		/* rank → root: struct wire_ask; answered when all is done */
 	WIRE_FORGET,		/* root → daemon: a folder of local_name() that is to be removed */
@@ -99,6 +109,9 @@ enum wire_type {
 	WIRE_LAUNCH,		/* of launch/, either way; id: the number of the node, WIRE_ALL */
 	WIRE_BEAT,		/* daemon → root, and back: nothing */
 	WIRE_FIGURES,		/* daemon → root, before SYNCED: struct job_figures of its ranks */
+	WIRE_WHERE,		/* rank → daemon → root: uint32_t[]: the ranks whose addresses it needs */
+	WIRE_FOUND,		/* root → daemon → rank: as ADDRESSES, for those; in the order asked */
+	WIRE_BACK,		/* root → daemon: all ranks are restored */
 };
 
 struct wire_header {
@@ -130,6 +143,7 @@ struct wire_version {
 /* Messages in their present form; those of another form get a bit of their own. */
 #define WIRE_CAN_SAVE	1u	/* PREPARE, DRAIN, SUSPEND, CONTINUE and LEFT */
 #define WIRE_CAN_MOVE	2u	/* ADDRESSES */
+#define WIRE_CAN_FIND	4u	/* WHERE and FOUND */
 #define WIRE_CAN_0	(WIRE_CAN_SAVE | WIRE_CAN_MOVE)
 
 /* These make up most of the bytes of a checkpoint's messages. */

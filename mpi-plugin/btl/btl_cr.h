@@ -68,9 +68,15 @@ extern struct cr_address cr_address_own;
 
 int cr_address_make(void);	/* all except ports and inbox, which their objects fill in */
 int cr_address_check(const void *address, size_t length);
-/* The address of rank: from the book, else from the modex. */
+/*
+ * The address of rank: from the modex, or since the last restart from the book, in which it is
+ * waited for.  Who has closed the gate does not wait: -EAGAIN.
+ */
 int cr_address_find(uint32_t rank, struct cr_address *address);
+/* In any thread. */
 int cr_address_enter(uint32_t rank, const struct cr_address *address);
+void cr_address_forget(void);	/* all are void: the job is restarted */
+void cr_address_source(int (*ask)(uint32_t rank));	/* of addresses not in the book */
 /* The nth best socket address to reach address at; wraps around. */
 socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
 			    struct sockaddr_storage *socket);

@@ -5,30 +5,43 @@
  * shared memory, the identity of its node, and a key which peers that connect
  * must know, so that strangers and earlier runs of a peer are rejected.
  *
- * Addresses come from the modex until the first restart, then from the book.
+ * Addresses come from the modex until the first restart, then from the book, which has those
+ * of the peers so far.  Others are asked for when they are needed; as the checkpoint thread
+ * enters them while threads of the program are inside, the book has a lock.
  */
+#include "btl_cr_gate.h"
+
 #include "btl_cr.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
 
 #include "btl_cr_control.h"
 
 #define VERSION 2
+#define PATIENCE_S 60		/* until mpirun's coordinator answers */
 _Static_assert(sizeof(struct cr_address) <= MCA_BTL_CR_ADDRESS_MAX, "control interface");
 
 struct cr_address cr_address_own = { .inbox = -1 };
 
-static struct cr_address *book;
-static uint32_t book_room;
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t grown;
+	struct cr_address *entry;	/* by rank; version 0: not known */
+	uint32_t room;
+	bool restarted;			/* the modex is void */
+	int (*ask)(uint32_t rank);	/* or NULL */
+} book = { .lock = PTHREAD_MUTEX_INITIALIZER, .grown = PTHREAD_COND_INITIALIZER };
 
 /* FNV-1a */
 static uint64_t mix(uint64_t hash, const void *data, size_t length)
@@ -177,35 +190,84 @@ int cr_address_check(const void *data, size_t length)
 	return 0;
 }
 
-int cr_address_enter(uint32_t rank, const struct cr_address *address)
+/* ---- the book --------------------------------------------------------------- */
+
+static int enter(uint32_t rank, const struct cr_address *address)
 {
 	struct cr_address *grown;
 	uint32_t room;
 
-	if (rank >= book_room) {
+	if (rank >= book.room) {
 		room = rank + rank / 2 + 64;
-		grown = realloc(book, room * sizeof(*book));
+		grown = realloc(book.entry, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		memset(grown + book_room, 0, (room - book_room) * sizeof(*book));
-		book = grown;
-		book_room = room;
+		memset(grown + book.room, 0, (room - book.room) * sizeof(*grown));
+		book.entry = grown;
+		book.room = room;
 	}
-	book[rank] = *address;
+	book.entry[rank] = *address;
 	return 0;
 }
 
-int cr_address_find(uint32_t rank, struct cr_address *address)
+int cr_address_enter(uint32_t rank, const struct cr_address *address)
+{
+	int rc;
+
+	pthread_mutex_lock(&book.lock);
+	rc = enter(rank, address);
+	pthread_cond_broadcast(&book.grown);
+	pthread_mutex_unlock(&book.lock);
+	return rc;
+}
+
+void cr_address_forget(void)
+{
+	pthread_mutex_lock(&book.lock);
+	free(book.entry);
+	book.entry = NULL;
+	book.room = 0;
+	book.restarted = true;
+	pthread_mutex_unlock(&book.lock);
+}
+
+void cr_address_source(int (*ask)(uint32_t rank))
+{
+	pthread_mutex_lock(&book.lock);
+	book.ask = ask;
+	pthread_mutex_unlock(&book.lock);
+}
+
+static bool entered(uint32_t rank)
+{
+	return rank < book.room && book.entry[rank].version;
+}
+
+/* Under the lock. */
+static int await(uint32_t rank)
+{
+	struct timespec until;
+	int rc;
+
+	if (!book.ask)
+		return -ENOENT;
+	if (cr_gate_mine())
+		return -EAGAIN;
+	rc = book.ask(rank);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	while (!rc && !entered(rank))
+		rc = -pthread_cond_timedwait(&book.grown, &book.lock, &until);
+	return rc;
+}
+
+static int find_in_modex(uint32_t rank, struct cr_address *address)
 {
 	opal_process_name_t name = opal_proc_local_get()->proc_name;
 	void *data = NULL;
 	size_t length;
 	int rc;
 
-	if (rank < book_room && book[rank].version) {
-		*address = book[rank];
-		return 0;
-	}
 	name.vpid = rank;
 	OPAL_MODEX_RECV(rc, &mca_btl_cr_component.btl_version, &name, &data, &length);
 	if (rc != OPAL_SUCCESS)
@@ -216,6 +278,23 @@ int cr_address_find(uint32_t rank, struct cr_address *address)
 	free(data);
 	return rc;
 }
+
+int cr_address_find(uint32_t rank, struct cr_address *address)
+{
+	bool elsewhere;
+	int rc = 0;
+
+	pthread_mutex_lock(&book.lock);
+	elsewhere = !book.restarted && !entered(rank);
+	if (!elsewhere && !entered(rank))
+		rc = await(rank);
+	if (!elsewhere && !rc)
+		*address = book.entry[rank];
+	pthread_mutex_unlock(&book.lock);
+	return elsewhere ? find_in_modex(rank, address) : rc;
+}
+
+/* ---- networks --------------------------------------------------------------- */
 
 static bool same_network(const struct cr_address_net *a, const struct cr_address_net *b)
 {

@@ -130,6 +130,7 @@ static int restart(void)
 		return -EPERM;
 	cr_ring_close();
 	cr_tcp_close();
+	cr_address_forget();
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_endpoint_forget(cr_endpoints[i]);
 	rc = cr_gate_register();
@@ -151,17 +152,21 @@ static int address_set(uint32_t rank, const void *address, size_t length)
 	struct cr_address copy;
 	cr_endpoint *ep;
 
-	if (!cr_gate_mine())
-		return -EPERM;
 	if (length != sizeof(copy))
 		return -EINVAL;
 	memcpy(&copy, address, sizeof(copy));
 	if (cr_address_check(&copy, length))
 		return -EINVAL;
-	ep = cr_endpoint_find(rank);
+	ep = cr_gate_mine() ? cr_endpoint_find(rank) : NULL;
 	if (ep)
 		memset(&ep->address, 0, sizeof(ep->address));
 	return cr_address_enter(rank, &copy);
+}
+
+static int address_source(int (*ask)(uint32_t rank))
+{
+	cr_address_source(ask);
+	return 0;
 }
 
 /*
@@ -222,4 +227,5 @@ const struct mca_btl_cr_control mca_btl_cr_control = {
 	.address_get = address_get,
 	.address_set = address_set,
 	.reconnect = reconnect,
+	.address_source = address_source,
 };

@@ -14,9 +14,12 @@
  *	suspend     what must not be in an image is gone; then the dump
  *	---- a barrier of each node ----
  *	resume      in a process that goes on; or, in a restored one,
- *	restart     all channels are new: address_get, an exchange of addresses
- *	            with all ranks, address_set for each of them, reconnect
+ *	restart     all channels are new: address_get, an exchange of addresses,
+ *	            address_set for the peers in the bookmarks, at least, reconnect
  *	gate_open   traffic flows; channels come up again when they are used
+ *
+ * After a restart it asks for the addresses of ranks that were not set
+ * (address_source), from any thread.
  *
  * None of this calls into Open MPI's message layer: it makes no difference
  * where in MPI the application's threads are meanwhile.  A cancelled checkpoint
@@ -29,6 +32,7 @@
 #ifndef MCA_BTL_CR_CONTROL_H
 #define MCA_BTL_CR_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -98,9 +102,10 @@ struct mca_btl_cr_control {
 	int (*address_get)(void *address, size_t max);
 
 	/*
-	 * Sets where rank is now.  Entries override the addresses of MPI_Init,
-	 * also for peers this rank has not communicated with yet; they decide
-	 * whether a peer is on the same node.  The own rank's is ignored.
+	 * Sets where rank is now.  Entries override the addresses of MPI_Init, which
+	 * are void after a restart, as are those that were set before; they decide
+	 * whether a peer is on the same node.  The own rank's is ignored.  In any
+	 * thread, with the gate open as well.
 	 */
 	int (*address_set)(uint32_t rank, const void *address, size_t length);
 
@@ -112,7 +117,22 @@ struct mca_btl_cr_control {
 	 * in time come up when they are used.
 	 */
 	int (*reconnect)(int timeout_ms);
+
+	/*
+	 * Who is asked for the address of a rank that was not set since the last
+	 * restart: ask() is called by a thread of the program, inside, which then
+	 * waits for address_set in another thread; gate_close lets it wait, so it
+	 * is to be tried again and again for short times.  Not in versions of this
+	 * table that are shorter.
+	 */
+	int (*address_source)(int (*ask)(uint32_t rank));
 };
+
+/* Does it ask, or must all addresses be set after a restart? */
+static inline bool mca_btl_cr_control_asks(const struct mca_btl_cr_control *control)
+{
+	return control->size > offsetof(struct mca_btl_cr_control, address_source);
+}
 
 #define MCA_BTL_CR_CONTROL_SYMBOL "mca_btl_cr_control"
 

@@ -37,6 +37,7 @@ static struct {
 	char daemon_name[64];		/* its socket: WIRE_DAEMON_VARIABLE */
 	const struct mca_btl_cr_control *btl;	/* NULL: a job of one rank may do without */
 	bool gate_closed, suspended;
+	bool apart;			/* restored, and does not know where its peers are yet */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool leaving, left;
@@ -73,12 +74,46 @@ static void send_failure(uint32_t id, int err, const char *text)
 
 /* ---- the phases ----------------------------------------------------------------------- */
 
-/* A message during a phase means that it is cancelled, and so does the end of the connection. */
+static int take_addresses(const uint8_t *data, size_t length)
+{
+	struct wire_address head;
+	int err = 0;
+
+	for (size_t at = 0; at + sizeof(head) <= length && !err; at += sizeof(head) + head.length) {
+		memcpy(&head, data + at, sizeof(head));
+		if (head.length > length - at - sizeof(head))
+			break;
+		if (self.btl && head.length)
+			err = self.btl->address_set(head.rank, data + at + sizeof(head), head.length);
+	}
+	return err;
+}
+
+/* An address that a thread of the program waits for, with the gate open: has it come? */
+static bool take_found(void)
+{
+	struct wire_header h;
+	ssize_t length = recv(self.fd, &h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
+	uint8_t *data;
+
+	if (length > 0 && length < (ssize_t)sizeof(h))
+		return true;		/* the rest of it is on its way */
+	if (length != sizeof(h) || h.type != WIRE_FOUND || wire_read(self.fd, &h, &data, WIRE_MAX))
+		return false;
+	take_addresses(data, h.length);
+	free(data);
+	return true;
+}
+
+/*
+ * A message during a phase means that it is cancelled, and so does the end of the connection.
+ * Except for the answer to a thread that has been inside since before, which has to leave.
+ */
 static bool called_off(void)
 {
 	struct pollfd connection = { .fd = self.fd, .events = POLLIN };
 
-	return poll(&connection, 1, 0) > 0;
+	return poll(&connection, 1, 0) > 0 && !take_found();
 }
 
 static int close_gate(void)
@@ -97,6 +132,8 @@ static int go_on(void)
 {
 	int err = 0;
 
+	if (self.apart)
+		return 0;		/* it has not begun */
 	if (self.suspended)
 		err = self.btl->resume();
 	self.suspended = self.suspended && err;
@@ -106,10 +143,10 @@ static int go_on(void)
 	return err;
 }
 
-static int send_bookmarks(uint32_t id)
+/* Those of btl/cr: how many, and the list (malloc()ed), or -errno. */
+static int get_bookmarks(struct mca_btl_cr_bookmark **out)
 {
 	struct mca_btl_cr_bookmark *entry = NULL;
-	struct wire_bookmark *mark;
 	int room = BOOKMARKS_AT_ONCE, count = self.btl ? room + 1 : 0;
 
 	while (count > room || !entry) {
@@ -122,14 +159,28 @@ static int send_bookmarks(uint32_t id)
 		if (count < 0)
 			break;
 	}
-	mark = count >= 0 ? calloc(count + 1, sizeof(*mark)) : NULL;
+	*out = entry;
+	if (count < 0)
+		free(entry);
+	return count;
+}
+
+static int send_bookmarks(uint32_t id)
+{
+	struct mca_btl_cr_bookmark *entry;
+	struct wire_bookmark *mark;
+	int count = get_bookmarks(&entry);
+
+	if (count < 0)
+		return count;
+	mark = calloc(count + 1, sizeof(*mark));
 	for (int i = 0; mark && i < count; i++)
 		mark[i] = (struct wire_bookmark){ .rank = entry[i].rank, .sent = entry[i].sent };
 	if (mark)
 		send_message(WIRE_BOOKMARKS, id, mark, count * sizeof(*mark));
-	free(mark);
 	free(entry);
-	return count < 0 ? count : mark ? 0 : -ENOMEM;
+	free(mark);
+	return mark ? 0 : -ENOMEM;
 }
 
 static void prepare(uint32_t id)
@@ -183,23 +234,17 @@ static void suspend(uint32_t id)
 		send_message(WIRE_SUSPENDED, id, NULL, 0);
 }
 
-static void take_addresses(const uint8_t *data, size_t length)
+/* Of all other ranks, or of those that were asked for; after a restart it goes on with them. */
+static void find_peers(const uint8_t *data, size_t length)
 {
-	struct wire_address head;
-	int err = 0;
+	int err = take_addresses(data, length);
 
-	for (size_t at = 0; at + sizeof(head) <= length && !err; at += sizeof(head) + head.length) {
-		memcpy(&head, data + at, sizeof(head));
-		if (head.length > length - at - sizeof(head))
-			break;
-		if (self.btl && head.length)
-			err = self.btl->address_set(head.rank, data + at + sizeof(head), head.length);
-	}
-	if (!err && self.gate_closed)
+	if (!err && self.apart && self.gate_closed)
 		err = self.btl->reconnect(RECONNECT_MS);
-	if (!err && self.gate_closed)
+	if (!err && self.apart && self.gate_closed)
 		err = self.btl->gate_open();
-	self.gate_closed = self.suspended = false;
+	if (self.apart)
+		self.apart = self.gate_closed = self.suspended = false;
 	if (err) {
 		fprintf(stderr, "KCR: rank %u cannot go on after the restart: %s\n", self.rank,
 			strerror(-err));
@@ -259,7 +304,8 @@ static void act(const struct wire_header *h, const uint8_t *data)
 			send_message(WIRE_CONTINUED, h->id, NULL, 0);
 		break;
 	case WIRE_ADDRESSES:
-		take_addresses(data, h->length);
+	case WIRE_FOUND:
+		find_peers(data, h->length);
 		break;
 	case WIRE_LEFT:
 		now_left();
@@ -303,9 +349,17 @@ static int connect_to(const char *name, pid_t *daemon)
 	return fd;
 }
 
+/* Does btl/cr ask for addresses? */
+static bool asks(void)
+{
+	return self.btl && mca_btl_cr_control_asks(self.btl);
+}
+
 static int say_hello(const struct launcher *l, const void *address, size_t length)
 {
-	const struct wire_version version = { WIRE_VERSION, WIRE_CAN_SAVE | WIRE_CAN_MOVE };
+	const struct wire_version version = {
+		WIRE_VERSION, WIRE_CAN_SAVE | WIRE_CAN_MOVE | (asks() ? WIRE_CAN_FIND : 0),
+	};
 	struct {
 		struct wire_hello head;
 		uint8_t rest[MCA_BTL_CR_ADDRESS_MAX + sizeof(version)];
@@ -340,6 +394,34 @@ static int connect_daemon(const char *name, pid_t *daemon)
 
 /* ---- restart -------------------------------------------------------------------------- */
 
+/* For a thread of the program that meets another rank for the first time since the restart. */
+static int ask_for_address(uint32_t rank)
+{
+	return send_message(WIRE_WHERE, 0, &rank, sizeof(rank));
+}
+
+/* Where are those that it has communicated with? */
+static int ask_for_peers(void)
+{
+	struct mca_btl_cr_bookmark *entry;
+	uint32_t *rank;
+	int count, err;
+
+	if (!asks())
+		return 0;
+	self.btl->address_source(ask_for_address);
+	count = get_bookmarks(&entry);
+	if (count < 0)
+		return count;
+	rank = malloc(count * sizeof(*rank) + 1);
+	for (int i = 0; rank && i < count; i++)
+		rank[i] = entry[i].rank;
+	err = rank ? send_message(WIRE_WHERE, 0, rank, count * sizeof(*rank)) : -ENOMEM;
+	free(entry);
+	free(rank);
+	return err;
+}
+
 static int join_new_job(const struct launcher *l)
 {
 	uint8_t address[MCA_BTL_CR_ADDRESS_MAX];
@@ -359,7 +441,10 @@ static int join_new_job(const struct launcher *l)
 	}
 	if (err)
 		return err;
+	self.apart = true;
 	err = say_hello(l, address, length);
+	if (!err)
+		err = ask_for_peers();
 	if (!err)
 		err = ask_restarted();
 	if (!err && self.leaving && !self.left)

@@ -257,6 +257,8 @@ static void end_root(void)
 	if (root.phase != PHASE_IDLE)
 		abort();		/* there is nobody left to wait for */
 	addresses_send(&root);
+	for (size_t i = 0; i < NODES; i++)
+		addresses_lost(root.node[i]);
 	for (uint32_t i = 0; i < root.nr_ranks; i++) {
 		free(root.rank[i].address);
 		free(root.rank[i].asks);
@@ -278,6 +280,7 @@ static void end_root(void)
 static void end_node(void)
 {
 	saving_cancel(&node);
+	node_addresses_free(&node);
 	for (size_t i = 0; i < MEMBERS; i++) {
 		struct member *m = node.member[i];
 		char *message;

@@ -19,6 +19,7 @@
 
 #define RANKS 64
 #define PATIENCE 20000		/* ms, for each step */
+#define STEP 10			/* ms, until threads of the program are served that ask */
 
 struct meeting {
 	_Atomic unsigned int arrived, generation;
@@ -33,7 +34,8 @@ struct meeting {
 static struct meeting *meeting;
 static const struct mca_btl_cr_control *control;
 static int own, ranks, interval = 5;
-static const char *kinds = "crmg";
+static const char *kinds = "crmga";
+static atomic_bool asked[RANKS];	/* by a thread of the program: for its address */
 static pthread_t thread;
 static atomic_bool end;
 static struct driver_result result;
@@ -44,6 +46,33 @@ static void check(int rc, const char *what)
 		return;
 	fprintf(stderr, "driver: rank %d: %s: %s\n", own, what, strerror(-rc));
 	_exit(99);
+}
+
+/* In a thread of the program, which waits for it. */
+static int ask(uint32_t rank)
+{
+	atomic_store(&asked[rank], true);
+	return 0;
+}
+
+static void tell(int rank)
+{
+	if (rank != own && meeting->length[rank])
+		check(control->address_set(rank, meeting->address[rank], meeting->length[rank]),
+		      "address_set");
+}
+
+static void tell_asked(void)
+{
+	for (int i = 0; i < ranks; i++)
+		if (atomic_exchange(&asked[i], false))
+			tell(i);
+}
+
+static void sleep_and_tell(const struct timespec *nap)
+{
+	nanosleep(nap, NULL);
+	tell_asked();
 }
 
 static void meet(void)
@@ -57,7 +86,7 @@ static void meet(void)
 		return;
 	}
 	while (atomic_load(&meeting->generation) == generation)
-		nanosleep(&nap, NULL);
+		sleep_and_tell(&nap);
 }
 
 static double now_ms(void)
@@ -102,28 +131,60 @@ static void move(void)
 	MPI_T_cvar_handle_free(&handle);
 }
 
+/* All addresses, or those of peers so far as in a job (hook/), or none. */
+static void tell_peers(void)
+{
+	struct mca_btl_cr_bookmark marks[RANKS];
+	int count = meeting->seed & 1 ? control->bookmarks(marks, RANKS) : 0;
+
+	check(count, "bookmarks");
+	for (int i = 0; i < ranks && meeting->kind != 'a'; i++)
+		tell(i);
+	for (int i = 0; i < count; i++)
+		tell(marks[i].rank);
+}
+
+/* There nobody listens any more. */
+static void go_where_they_were(void)
+{
+	for (int i = 0; i < ranks; i++)
+		tell(i);
+	check(control->reconnect(20), "reconnect to where the peers were");
+	meet();
+}
+
 static void restart(void)
 {
 	if (meeting->kind == 'm')
 		move();
 	check(control->restart(), "restart");
+	if (meeting->kind == 'l')
+		go_where_they_were();
 	meeting->length[own] = control->address_get(meeting->address[own], MCA_BTL_CR_ADDRESS_MAX);
 	check(meeting->length[own], "address_get");
 	meet();
-	if (meeting->kind == 'l')	/* nobody listens there any more */
-		check(control->reconnect(20), "reconnect to where the peers were");
-	for (int i = 0; i < ranks; i++)
-		if (i != own)
-			check(control->address_set(i, meeting->address[i], meeting->length[i]),
-			      "address_set");
+	tell_peers();
 	check(control->reconnect(PATIENCE), "reconnect");
+}
+
+/* A thread inside may wait for an address. */
+static void close_gate(void)
+{
+	int rc = -ETIMEDOUT;
+
+	for (int waited = 0; rc == -ETIMEDOUT && waited < PATIENCE; waited += STEP) {
+		rc = control->gate_close(STEP);
+		if (rc == -ETIMEDOUT)
+			tell_asked();
+	}
+	check(rc, "gate_close");
 }
 
 static void go_through(void)
 {
 	double start = now_ms(), took;
 
-	check(control->gate_close(PATIENCE), "gate_close");
+	close_gate();
 	drain_all();
 	if (meeting->kind != 'g')
 		check(control->suspend(), "suspend");
@@ -139,7 +200,7 @@ static void go_through(void)
 	if (took > result.worst_ms)
 		result.worst_ms = took;
 	result.continued += meeting->kind == 'c';
-	result.restarted += meeting->kind == 'r' || meeting->kind == 'l';
+	result.restarted += meeting->kind == 'r' || meeting->kind == 'l' || meeting->kind == 'a';
 	result.moved += meeting->kind == 'm';
 	result.given_up += meeting->kind == 'g';
 }
@@ -150,7 +211,10 @@ static void *rounds(void *unused)
 
 	for (;;) {
 		if (!own) {
-			usleep(interval * 500 + rand_r(&seed) % (interval * 1000));
+			double until = now_ms() + interval * (0.5 + rand_r(&seed) % 1000 / 1e3);
+
+			while (now_ms() < until)
+				sleep_and_tell(&(struct timespec){ 0, 200000 });
 			meeting->kind = end ? 0 : kinds[rand_r(&seed) % strlen(kinds)];
 			meeting->seed = rand_r(&seed);
 		}
@@ -178,6 +242,7 @@ int driver_start(int rank, int size)
 	control = mca_btl_cr_control_find();
 	check(control && size <= RANKS ? 0 : -ENOENT, "control interface");
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	check(control->address_source(ask), "address_source");
 	check(fd < 0 || ftruncate(fd, sizeof(*meeting)) ? -errno : 0, path);
 	meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	check(meeting == MAP_FAILED ? -errno : 0, path);
@@ -196,6 +261,8 @@ void driver_stop(struct driver_result *to)
 {
 	end = true;
 	pthread_join(thread, NULL);
+	for (int i = 0; i < ranks; i++)		/* nobody is there to be asked any more */
+		tell(i);
 	MPI_T_finalize();
 	result.drained = meeting->drained;
 	*to = result;

@@ -21,8 +21,8 @@ struct driver_result {
  * After MPI_Init: starts the thread if KCR_MPI_DRIVER names a file (which must
  * be new).  KCR_MPI_INTERVAL: milliseconds between two rounds (5).  KCR_MPI_KINDS:
  * letters of what rounds may do: c continue, r restart, m restart with other
- * neighbours on the node, g give up (all of these), l restart where the peers'
- * addresses are late.  Returns whether there is a driver.
+ * neighbours on the node, g give up, a restart where a rank asks for its peers'
+ * addresses (all of these), l restart where they are late.  Returns whether there is a driver.
  */
 int driver_start(int rank, int size);
 

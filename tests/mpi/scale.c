@@ -9,8 +9,8 @@
  *   --network US   one way through the network, beside the measured hop (20)
  *   --gbit N       mpirun's link, which all bookmarks go through (10)
  *   --rounds N     checkpoints to take the medians of (9)
- *   --restart      mpirun's part in a restart, in which each node gets the addresses
- *                  of all ranks, instead
+ *   --restart      instead, a restart, in which each node gets the addresses that it needs
+ *   --old          there and with --job: restored ranks are of release 0.1.0, so it gets all
  *   --job          instead, the rest of a job's life: its launch, through proxies, heartbeats,
  *                  the loss of a node or a rank and the return to a snapshot
  *   --files N[:M]  mpirun's limits of open files, soft and hard (1024)
@@ -129,8 +129,9 @@ static void restart_line(uint32_t ranks)
 	struct scale_root root;
 
 	scale_root(ranks, per_node, 1, true, &root);
-	printf("%8u %7lu %10.1f %10.1f %10.1f %10.1f\n", ranks, nodes, root.addresses / 1e6,
-	       root.restart_ms, root.addresses * nodes * 8 / (gbit * 1e6), root.memory / 1e6);
+	printf("%8u %7lu %10.3f %10.1f %10.1f %10.1f %10.2f\n", ranks, nodes,
+	       root.addresses / 1e6 / nodes, root.restart_ms, root.addresses * 8 / (gbit * 1e6),
+	       root.memory / 1e6, scale_node_restart(ranks, per_node));
 	fflush(stdout);
 }
 
@@ -141,7 +142,7 @@ static void job_line(uint32_t ranks)
 	double link;
 
 	scale_job(ranks, per_node, rounds, &job);
-	link = job.addresses * nodes * 8 / (gbit * 1e6);
+	link = job.addresses * 8 / (gbit * 1e6);
 	printf("%8u %7lu %9.1f %8.0f %7.1f %6.2f %8.2f %8.1f %8.1f %9.1f %9.1f %9.1f\n", ranks, nodes,
 	       job.launch_ms, job.beats, job.beating_ms, job.silent_s, job.order_ms, job.end_ms,
 	       job.read_ms, job.return_ms, link,
@@ -175,7 +176,7 @@ static void each_size(int count, char **sizes, void (*show)(uint32_t ranks))
 static void usage(void)
 {
 	fprintf(stderr, "usage: scale [--per-node N] [--network US] [--gbit N] [--rounds N] "
-		"[--restart | --job] [--files N[:M]] [RANKS...]\n");
+		"[--restart | --job] [--old] [--files N[:M]] [RANKS...]\n");
 	exit(2);
 }
 
@@ -184,7 +185,8 @@ static void parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "per-node", required_argument, NULL, 'p' }, { "network", required_argument, NULL, 'n' },
 		{ "gbit", required_argument, NULL, 'g' }, { "rounds", required_argument, NULL, 'r' },
-		{ "files", required_argument, NULL, 'f' }, { "restart", no_argument, NULL, 'R' }, { "job", no_argument, NULL, 'j' },
+		{ "files", required_argument, NULL, 'f' }, { "restart", no_argument, NULL, 'R' },
+		{ "job", no_argument, NULL, 'j' }, { "old", no_argument, NULL, 'o' },
 		{ 0 },
 	};
 	unsigned long soft, hard;
@@ -197,6 +199,7 @@ static void parse(int argc, char **argv)
 		case 'g': gbit = atof(optarg); break;
 		case 'R': restart = true; break;
 		case 'j': job = true; break;
+		case 'o': scale_old = true; break;
 		case 'r': rounds = atoi(optarg); break;
 		case 'f':
 			switch (sscanf(optarg, "%lu:%lu", &soft, &hard)) {
@@ -232,8 +235,8 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (restart) {
 		printf("Addresses of the ranks after a restart; %d ranks per node\n%8s %7s %10s %10s %10s "
-		       "%10s\n", per_node, "ranks", "nodes", "MB a node", "mpirun ms", "its link",
-		       "its MB");
+		       "%10s %10s\n", per_node, "ranks", "nodes", "MB a node", "mpirun ms", "its link",
+		       "its MB", "daemon ms");
 		each_size(argc - optind, argv + optind, restart_line);
 		return 0;
 	}

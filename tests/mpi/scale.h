@@ -25,8 +25,8 @@ struct scale_root {
 	double barrier_ms;	/* from their word that all is drained until all may dump */
 	double resume_ms;	/* from their word that all is dumped until all may go on */
 	uint64_t bookmarks;	/* bytes of them, there and back */
-	double restart_ms;	/* of a restarted job: from its start until all have all addresses */
-	uint64_t addresses;	/* bytes of them, for each node */
+	double restart_ms;	/* of a restarted job: from its start until all have their addresses */
+	uint64_t addresses;	/* bytes of them, there and back */
 	uint64_t memory;	/* that mpirun needed at most, bytes */
 	uint64_t messages;	/* that mpirun takes and gives in order, exchange and barrier */
 };
@@ -48,8 +48,8 @@ struct scale_job {
 	double order_ms;	/* from when it is known until all are told to end theirs */
 	double end_ms;		/* from their ends until the job goes back */
 	double read_ms;		/* the snapshot's manifest */
-	double return_ms;	/* launch_ms, and until all nodes have the addresses of all ranks */
-	uint64_t addresses;	/* bytes of them, for each node */
+	double return_ms;	/* launch_ms, and until all nodes have their addresses */
+	uint64_t addresses;	/* bytes of them, there and back */
 };
 
 /* What starting ranks through proxies costs on one node, in processor time but for the first. */
@@ -59,6 +59,7 @@ struct scale_launch {
 	double direct_ms;	/* as all_ms, for the programs themselves */
 };
 
+extern bool scale_old;			/* restored ranks are of release 0.1.0 */
 extern struct rlimit scale_files;	/* of the coordinator: open files */
 
 /*
@@ -70,6 +71,9 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
 
 /* Measures a daemon's part: ranks 0 to `per_node` - 1 of `ranks`. */
 void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out);
+
+/* Its part after a restart: asking mpirun for addresses, and the answers to its ranks, ms. */
+double scale_node_restart(uint32_t ranks, uint32_t per_node);
 
 /* For a daemon with SCALE_SECRET, mpirun's part: a socket, and WIRE_ROOT_VARIABLE for it. */
 #define SCALE_SECRET	"0123456789abcdef0123456789abcdef"
@@ -89,7 +93,7 @@ void scale_launch(const char *bin, uint32_t count, int rounds, struct scale_laun
 
 /* ---- scale_peers.c: what all simulate ---- */
 
-#define SCALE_ADDRESS	192	/* bytes: what btl/cr makes known */
+#define SCALE_ADDRESS	232	/* bytes: what btl/cr makes known */
 
 /* How to reach a coordinator, as root_start() says. */
 struct scale_access {
@@ -105,6 +109,29 @@ void scale_connect(struct wire *w, const struct scale_access *access, uint32_t n
 
 /* Has it say, when `w` is flushed, that the rank is there; if restarted, with its address. */
 void scale_hello(struct wire *w, uint32_t rank, uint32_t ranks, bool restarted);
+
+/* ---- scale_addresses.c: a daemon's questions after a restart ---- */
+
+/* Of all ranks, and what they have communicated with: asks for those on other nodes, each once. */
+struct scale_questions {
+	uint32_t ranks, per_node;
+	uint64_t bytes;		/* of questions and answers */
+	uint32_t given;		/* nodes that have their answer */
+};
+
+/* A rank's question: its peers. */
+void scale_ask(struct wire *w, uint32_t rank, uint32_t ranks);
+
+/*
+ * Handles BACK by asking, FOUND by looking whether it is what was asked for, and ADDRESSES
+ * likewise.  False: it is another message.
+ */
+bool scale_take_addresses(struct scale_questions *all, struct wire *w, uint32_t node,
+			  const struct wire_header *h, const uint8_t *data);
+
+/* mpirun's answer to the daemon: the addresses it has asked for, or those of all. */
+void scale_answer(struct wire *w, const uint32_t *asked, uint32_t count);
+void scale_tell_all(struct wire *w, uint32_t ranks);
 
 /*
  * The bookmarks of a rank: its 26 neighbours in a periodic grid of three

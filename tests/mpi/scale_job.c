@@ -37,8 +37,7 @@ static struct {
 	uint32_t ranks, per_node, nodes;
 	struct wire *node;
 	uint32_t signalled, beats;	/* nodes that are to end their ranks; answers to beats */
-	uint32_t given;			/* nodes that have all addresses */
-	uint64_t addresses;
+	struct scale_questions questions;
 } sim;
 
 /* ---- cr_mpirun ------------------------------------------------------------------------ */
@@ -117,15 +116,11 @@ static void take(size_t number, const struct wire_header *h, const uint8_t *data
 	struct rank_message m;
 	size_t length;
 
-	(void)number;
 	if (rank_message_read(h, &data, &m, &length)) {
 		sim.signalled += m.type == RANK_SIGNAL;
-	} else if (h->type == WIRE_ADDRESSES) {
-		sim.given++;
-		sim.addresses = h->length;
 	} else if (h->type == WIRE_BEAT) {
 		sim.beats++;
-	} else {
+	} else if (!scale_take_addresses(&sim.questions, &sim.node[number], number, h, data)) {
 		errno = EPROTO;
 		scale_fail("an unexpected message");
 	}
@@ -138,7 +133,7 @@ static int all_signalled(void)
 
 static int all_given(void)
 {
-	return sim.given == sim.nodes;
+	return sim.questions.given == sim.nodes;
 }
 
 static int none(void)
@@ -163,7 +158,8 @@ static void join(uint32_t node, bool restarted)
 
 static void begin(bool restarted)
 {
-	sim.signalled = sim.given = 0;
+	sim.signalled = 0;
+	sim.questions = (struct scale_questions){ .ranks = sim.ranks, .per_node = sim.per_node };
 	start_mpirun();
 	for (uint32_t i = 0; i < sim.nodes; i++)
 		join(i, restarted);
@@ -280,6 +276,6 @@ void scale_job(uint32_t ranks, uint32_t per_node, int rounds, struct scale_job *
 	out->end_ms = scale_median(end, rounds);
 	out->read_ms = scale_read(ranks);
 	out->return_ms = measure_return();
-	out->addresses = sim.addresses;
+	out->addresses = sim.questions.bytes;
 	free(sim.node);
 }

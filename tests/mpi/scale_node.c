@@ -29,6 +29,7 @@ enum { ORDER, BOOKMARKS, DRAIN, DRAINED, CONTINUE, CONTINUED, PARTS };
 static struct {
 	uint32_t ranks, count;
 	struct wire *wire;		/* of rank i, then mpirun's */
+	uint32_t *asked, nr_asked;	/* ranks whose addresses it needs */
 	uint32_t expected, come;	/* messages; those that come here from the daemon */
 	uint32_t type;
 } sim;
@@ -116,10 +117,9 @@ static pid_t start_daemon(char *name)
 	return pid;
 }
 
-static void join(const char *name, uint32_t rank)
+static void join(const char *name, uint32_t rank, bool restarted)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	struct wire_hello hello = { .pid = 1, .top = 1, .size = sim.ranks };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strcpy(to.sun_path + 1, name);
@@ -127,15 +127,22 @@ static void join(const char *name, uint32_t rank)
 			      offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name)))
 		scale_fail("connecting a rank");
 	wire_open(&sim.wire[rank], fd);
-	wire_send(&sim.wire[rank], WIRE_HELLO, rank, 0, &hello, sizeof(hello));
+	scale_hello(&sim.wire[rank], rank, sim.ranks, restarted);
+	if (restarted && !scale_old)
+		scale_ask(&sim.wire[rank], rank, sim.ranks);
+	wire_flush(&sim.wire[rank]);
 }
 
 static void take(size_t number, const struct wire_header *h, const uint8_t *data)
 {
-	(void)data;
 	errno = EPROTO;
 	if (number < sim.count && h->rank != number)
 		scale_fail("another rank's message");
+	if (h->type == WIRE_WHERE && h->rank == WIRE_ALL) {
+		sim.nr_asked = h->length / sizeof(*sim.asked);
+		sim.asked = malloc(h->length + 1);
+		memcpy(sim.asked, data, h->length);
+	}
 	sim.come += h->type == sim.type;
 }
 
@@ -199,9 +206,8 @@ static void lead(pid_t pid, uint32_t id, double *part)
 	}
 }
 
-void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out)
+static pid_t begin(uint32_t ranks, uint32_t per_node, bool restarted)
 {
-	double part[PARTS][SCALE_ROUNDS_MAX], one[PARTS];
 	char name[NODE_NAME_MAX];
 	pid_t pid;
 
@@ -210,8 +216,45 @@ void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node
 	sim.wire = calloc(per_node + 1, sizeof(*sim.wire));
 	pid = start_daemon(name);
 	for (uint32_t i = 0; i < per_node; i++)
-		join(name, i);
+		join(name, i, restarted);
 	expect(WIRE_HELLO, per_node);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	for (uint32_t i = 0; i <= sim.count; i++)
+		wire_close(&sim.wire[i]);
+	free(sim.wire);
+}
+
+double scale_node_restart(uint32_t ranks, uint32_t per_node)
+{
+	pid_t pid = begin(ranks, per_node, true);
+	double used = scale_used(pid);
+
+	if (scale_old) {
+		scale_tell_all(&sim.wire[sim.count], ranks);
+		expect(WIRE_ADDRESSES, per_node);
+	} else {
+		wire_send(&sim.wire[sim.count], WIRE_BACK, WIRE_ALL, 0, NULL, 0);
+		expect(WIRE_WHERE, 1);
+		scale_answer(&sim.wire[sim.count], sim.asked, sim.nr_asked);
+		expect(WIRE_FOUND, per_node);
+		free(sim.asked);
+	}
+	used = scale_used(pid) - used;
+	end(pid);
+	return used;
+}
+
+void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node *out)
+{
+	double part[PARTS][SCALE_ROUNDS_MAX], one[PARTS];
+	pid_t pid = begin(ranks, per_node, false);
+
 	for (int round = -1; round < rounds; round++) {		/* the first one is not counted */
 		lead(pid, round + 2, one);
 		for (int i = 0; i < PARTS && round >= 0; i++)
@@ -223,9 +266,5 @@ void scale_node(uint32_t ranks, uint32_t per_node, int rounds, struct scale_node
 		.drain_ms = scale_median(part[DRAIN], rounds),
 		.drained_ms = scale_median(part[DRAINED], rounds),
 	};
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	for (uint32_t i = 0; i <= per_node; i++)
-		wire_close(&sim.wire[i]);
-	free(sim.wire);
+	end(pid);
 }

@@ -35,6 +35,7 @@ void scale_connect(struct wire *w, const struct scale_access *access, uint32_t n
 
 	to.sin_port = htons(atoi(strrchr(access->address, ':') + 1));
 	wire_watch_peer(fd, WIRE_SILENCE_S);
+	wire_make_room(fd);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		scale_fail("connecting a daemon");
 	snprintf(name, sizeof(name), "node%u", node);
@@ -48,12 +49,16 @@ void scale_hello(struct wire *w, uint32_t rank, uint32_t ranks, bool restarted)
 {
 	struct {
 		struct wire_hello head;
-		char address[SCALE_ADDRESS];
+		char rest[SCALE_ADDRESS + sizeof(struct wire_version)];
 	} hello = { .head = { .pid = 1, .top = 1, .size = ranks, .restarted = restarted } };
 
+	const struct wire_version version = { WIRE_VERSION, WIRE_CAN_0 | WIRE_CAN_FIND };
+	size_t length = sizeof(hello.head) + (restarted ? SCALE_ADDRESS : 0);
+
 	hello.head.address_length = restarted ? SCALE_ADDRESS : 0;
-	memcpy(hello.address, &rank, sizeof(rank));
-	wire_queue(w, WIRE_HELLO, rank, 0, &hello, sizeof(hello.head) + hello.head.address_length);
+	memcpy(hello.rest, &rank, restarted ? sizeof(rank) : 0);
+	memcpy((char *)&hello + length, &version, sizeof(version));
+	wire_queue(w, WIRE_HELLO, rank, 0, &hello, length + (scale_old ? 0 : sizeof(version)));
 }
 
 /* The largest divisor of n whose power is not above n. */

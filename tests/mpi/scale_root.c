@@ -40,7 +40,8 @@ static struct {
 	size_t step;
 	uint32_t come;			/* orders of this step */
 	double used[STEPS + 1];
-	uint64_t messages, bookmarks, addresses;
+	uint64_t messages, bookmarks;
+	struct scale_questions questions;
 } sim;
 
 /* ---- the coordinator ---------------------------------------------------------------- */
@@ -107,33 +108,17 @@ static void check_drain(uint32_t rank, const struct wire_bookmark *told, size_t 
 	sim.bookmarks += 2 * count * sizeof(*told);	/* as many in the other direction */
 }
 
-static void check_addresses(const uint8_t *data, size_t length)
-{
-	const size_t each = sizeof(struct wire_address) + SCALE_ADDRESS;
-
-	errno = EBADMSG;
-	if (length != sim.ranks * each)
-		scale_fail("a node does not get all addresses");
-	for (uint32_t i = 0; i < sim.ranks; i++)
-		if (memcmp(data + i * each, &i, sizeof(i)) ||
-		    memcmp(data + i * each + sizeof(struct wire_address), &i, sizeof(i)))
-			scale_fail("a node gets a wrong address");
-	sim.addresses = length;
-}
-
 static void take_addresses(size_t number, const struct wire_header *h, const uint8_t *data)
 {
-	(void)number;
+	if (scale_take_addresses(&sim.questions, &sim.node[number], number, h, data))
+		return;
 	errno = EPROTO;
-	if (h->type != WIRE_ADDRESSES)
-		scale_fail("an unexpected message");
-	check_addresses(data, h->length);
-	sim.come++;
+	scale_fail("an unexpected message");
 }
 
 static int all_nodes(void)
 {
-	return sim.come == sim.nodes;
+	return sim.questions.given == sim.nodes;
 }
 
 static void take(size_t number, const struct wire_header *h, const uint8_t *data)
@@ -279,7 +264,7 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
 	start_coordinator(&access);
 	for (uint32_t i = 0; i < sim.nodes; i++)
 		join(&access, i);
-	sim.come = 0;
+	sim.questions = (struct scale_questions){ .ranks = ranks, .per_node = per_node };
 	if (restarted) {
 		scale_serve(sim.node, sim.nodes, -1, all_nodes, take_addresses);
 		restart_ms = scale_used(sim.pid);
@@ -296,7 +281,7 @@ void scale_root(uint32_t ranks, uint32_t per_node, int rounds, bool restarted,
 		.order_ms = scale_median(part[0], rounds), .exchange_ms = scale_median(part[1], rounds),
 		.barrier_ms = scale_median(part[2], rounds), .resume_ms = scale_median(part[3], rounds),
 		.bookmarks = sim.bookmarks, .messages = sim.messages, .restart_ms = restart_ms,
-		.addresses = sim.addresses, .memory = most_memory(),
+		.addresses = sim.questions.bytes, .memory = most_memory(),
 	};
 	kill(sim.pid, SIGKILL);
 	waitpid(sim.pid, NULL, 0);
