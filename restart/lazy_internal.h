@@ -15,6 +15,7 @@
 
 #include "image/deferred.h"
 #include "restart/areas.h"
+#include "restart/loading.h"
 
 struct loaders;
 
@@ -50,6 +51,7 @@ struct lazy_server {
 	struct pollfd *poll;
 	size_t max_polled;
 	pthread_t thread;
+	struct loading loading;
 	bool started;
 	atomic_bool stop;
 	int error;			/* of the thread, once it has ended … */

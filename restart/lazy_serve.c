@@ -92,6 +92,8 @@ static void *serve(void *arg)
 
 	if (!err)
 		err = device_resume(s->job, KCR_RESUME_LOADED, NULL);
+	if (!err)
+		loading_end(&s->loading);
 	if (err && err != -ECANCELED) {
 		report_errno(err, "the memory of the programs cannot be loaded");
 		s->message = strdup(report_message() ?: strerror(-err));
@@ -182,6 +184,7 @@ int lazy_server_start(struct lazy_server *s)
 	s->end_fd = fcntl(s->job, F_DUPFD_CLOEXEC, 0);
 	if (s->end_fd < 0)
 		return report_errno(-errno, "--lazy");
+	loading_begin(&s->loading);
 	err = thread_start(&s->thread, serve, s);
 	s->started = !err;
 	return err ? report_errno(err, "--lazy: cannot start a thread") : 0;
