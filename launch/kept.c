@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "launch/message.h"
+#include "restart/loading.h"
 
 #define START_FDS	(2 + STREAMS)	/* the program, its streams, the launcher */
 
@@ -239,6 +240,7 @@ static void take_input(struct home *home, struct kept *k, const uint8_t *data, s
 
 static void take_end(struct home *home, struct kept *k)
 {
+	k->lacks_memory = loading_is(k->process.pid);
 	k->status = process_take(&k->process);
 	k->ended = true;
 	close_stream(k, STDIN_FILENO);
@@ -255,7 +257,7 @@ static void tell_end(struct home *home, struct kept *k)
 		return;
 	k->told = true;
 	streams_close(k->process.other);
-	tell_job(home, k, RANK_ENDED, k->status, NULL, 0);
+	tell_job(home, k, RANK_ENDED, k->status, &k->lacks_memory, sizeof(k->lacks_memory));
 	tell_proxy(home, k, LAUNCH_ENDED, k->status, NULL, 0);
 }
 

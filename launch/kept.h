@@ -36,6 +36,7 @@ struct kept {
 	struct process process;
 	bool begun, ended, told;	/* was started; has ended; all were told so */
 	int status;			/* then: as from waitpid(2) */
+	uint8_t lacks_memory;		/* then: not all of it was loaded (cr_restart --lazy) */
 	bool takes_input, owes;		/* owes: cr_mpirun waits for RANK_TAKEN */
 	uint8_t input[RANK_BYTES_MAX];	/* not yet taken by the rank */
 	size_t input_begin, input_end;

@@ -21,7 +21,8 @@ enum rank_message_type {
 	/* keeper → cr_mpirun */
 	RANK_STARTED = 1,	/* value: it takes input; data: uint32_t: size of the job, 0: unknown */
 	RANK_OUTPUT,		/* value: STDOUT_FILENO or STDERR_FILENO; data */
-	RANK_ENDED,		/* value: as from waitpid(2); all output has been sent */
+	/* value: as from waitpid(2); data: uint8_t: lacks_memory of kept.h; all output has been sent */
+	RANK_ENDED,
 	RANK_ASKED,		/* the launcher sends it signal `value`, 0: has killed the proxy */
 	RANK_ORPHANED,		/* the process that has started the proxies has ended */
 	/* either way */

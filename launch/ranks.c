@@ -100,13 +100,17 @@ void ranks_set_asking(struct ranks *r, struct rank *one, bool asks)
 	one->asks = asks;
 }
 
-void ranks_describe_end(char *text, size_t size, uint32_t number, int status)
+void ranks_describe_end(char *text, size_t size, const struct rank *one, uint32_t number, int status)
 {
+	const char *who = one->unloaded ? ": its cr_restart --lazy" : "";
+	const char *when = one->unloaded ? " before all of its memory was loaded" : "";
+
 	if (WIFSIGNALED(status))
-		snprintf(text, size, "rank %u was ended by signal %d (%s)", number,
-			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, size, "rank %u%s was ended by signal %d (%s)%s", number, who,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)), when);
 	else
-		snprintf(text, size, "rank %u ended with status %d", number, WEXITSTATUS(status));
+		snprintf(text, size, "rank %u%s ended with status %d%s", number, who,
+			 WEXITSTATUS(status), when);
 }
 
 void ranks_free(struct ranks *r)

@@ -13,6 +13,7 @@ struct rank {
 	bool takes_input, owes;		/* owes: has not taken the last input */
 	bool allowed;			/* the launcher has ended it */
 	bool failed;			/* it has not ended well, by itself */
+	bool unloaded;			/* because not all of its memory was loaded (cr_restart --lazy) */
 	bool asks;			/* whether what the launcher wants is to be done: */
 	int wants;			/* a signal, 0: the rank's end */
 	uint64_t asked_ns;
@@ -41,8 +42,8 @@ bool ranks_lose_node(struct ranks *r, uint32_t node);
 void ranks_fed(struct ranks *r);
 void ranks_took_input(struct ranks *r, struct rank *one);
 void ranks_set_asking(struct ranks *r, struct rank *one, bool asks);
-/* How the one with this number ended, for people. */
-void ranks_describe_end(char *text, size_t size, uint32_t number, int status);
+/* How this one, of this number, ended, for people. */
+void ranks_describe_end(char *text, size_t size, const struct rank *one, uint32_t number, int status);
 
 static inline bool ranks_all_started(const struct ranks *r)
 {

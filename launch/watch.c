@@ -178,22 +178,32 @@ static bool is_casualty(const struct watch *w, const struct rank *one)
 	return dead && !w->ready && !one->allowed && !w->kills && !w->kill_ns;
 }
 
+/* Not the program's own end, nor that which somebody has wanted. */
+static bool is_unwanted(const struct watch *w, const struct rank *one, int status)
+{
+	if (WIFSIGNALED(status) || one->unloaded)
+		return is_failure(w, one, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	return is_casualty(w, one);
+}
+
 /* What the launcher would do. */
 static void rank_failed(struct watch *w, struct rank *one, uint32_t number, int status)
 {
-	char text[120];
+	bool unwanted = is_unwanted(w, one, status);
+	char text[160];
 
-	ranks_describe_end(text, sizeof(text), number, status);
+	ranks_describe_end(text, sizeof(text), one, number, status);
 	one->failed = !one->allowed && !w->kills;
 	w->ends |= WIFSIGNALED(status) && WTERMSIG(status) == w->sent;
-	if ((WIFSIGNALED(status) ? is_failure(w, one, WTERMSIG(status)) : is_casualty(w, one)) &&
-	    recover(w, text))
+	if (unwanted && recover(w, text))
 		return;
 	if (is_restarting(w) && !w->alone)	/* the launcher ends, and is tried again */
 		return;
 	if (w->alone && !w->kill_ns) {		/* kill_ns: the others end, too */
 		fprintf(stderr, "KCR: %s, so the job ends\n", text);
 		watch_end_job(w);
+	} else if (unwanted && one->unloaded) {	/* the launcher does not know why */
+		fprintf(stderr, "KCR: %s\n", text);
 	}
 	fail(w);
 }
@@ -274,9 +284,10 @@ static void started(struct watch *w, const struct wire_header *h, int takes_inpu
 }
 
 static void of_rank(struct watch *w, struct rank *one, const struct wire_header *h,
-		    const struct rank_message *m)
+		    const struct rank_message *m, const uint8_t *data, size_t length)
 {
 	if (m->type == RANK_ENDED) {
+		one->unloaded = length && *data;
 		ranks_end(&w->ranks, one, m->value);
 		if (m->value)
 			rank_failed(w, one, h->rank, m->value);
@@ -306,7 +317,7 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 	} else {
 		one = ranks_find(&w->ranks, h->rank);
 		if (one)
-			of_rank(w, one, h, &m);
+			of_rank(w, one, h, &m, data, length);
 	}
 }
 
