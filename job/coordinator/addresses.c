@@ -120,6 +120,7 @@ void addresses_came(struct root *root, struct root_node *n, const struct root_ra
 	for (uint32_t i = 0; i < root->nr_ranks; i++)
 		root->rank[i].restarted = false;
 	root->nr_restarted = 0;
+	root->loads = true;
 	for (size_t i = 0; i < root->nr_nodes; i++)
 		tell_node(root, root->node[i]);
 }

@@ -150,6 +150,9 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 			node->next.type = 0;
 		begin_next(node);
 		break;
+	case WIRE_LOAD:
+		loading_await(node, h);
+		break;
 	case WIRE_SYNC:
 		saving_sync(node);
 		break;
@@ -192,6 +195,7 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		break;
 	case WIRE_CONTINUE:
 		node->next.type = 0;
+		loading_forget(node);
 		saving_cancel(node);
 		go_on(node, h);
 		break;
@@ -351,9 +355,14 @@ static void beat(struct node *node)
 
 static int patience(const struct node *node)
 {
-	int ms = beats(node) ? ms_until(node->next_beat_ns) : -1;
+	const int each[] = { beats(node) ? ms_until(node->next_beat_ns) : -1,
+			     node->crowded ? PAUSE_MS : -1, loading_patience(node) };
+	int least = -1;
 
-	return node->crowded && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
+		if (each[i] >= 0 && (least < 0 || each[i] < least))
+			least = each[i];
+	return least;
 }
 
 static void *node_thread(void *argument)
@@ -370,6 +379,7 @@ static void *node_thread(void *argument)
 			break;
 		p = grown;
 		beat(node);
+		loading_look(node);
 		if (poll(p, watch(node, p, count), patience(node)) < 0)
 			continue;
 		node->crowded = false;

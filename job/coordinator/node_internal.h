@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
- * the messages between them and the root), node_saving.c (its own part in a checkpoint)
- * and node_addresses.c (where other ranks are after a restart).  One thread owns it.
+ * the messages between them and the root), node_saving.c (its own part in a checkpoint),
+ * node_addresses.c (where other ranks are after a restart) and node_loading.c.  One thread owns it.
  */
 #ifndef JOB_NODE_INTERNAL_H
 #define JOB_NODE_INTERNAL_H
@@ -23,6 +23,7 @@ struct member {				/* a rank of this node */
 	bool waits;			/* for its turn to be dumped */
 	bool owes;			/* an answer */
 	bool apart;			/* restored, and does not know its peers yet */
+	bool loads;			/* LOADED is to be said when it is */
 	struct dump dump;
 	uint32_t dump_id;		/* of the checkpoint that it belongs to */
 	enum dump_state told;		/* the last that the root was told of it */
@@ -55,6 +56,7 @@ struct node {
 	size_t nr_owing;
 	size_t at_once;			/* concurrent dumps: the number of processors */
 	uint32_t id;			/* of the checkpoint under way */
+	uint32_t loading_id;		/* of that which waits for LOADED */
 	struct wire_header go_on;	/* CONTINUE for those that suspend; type 0: none */
 	struct wire_header next;	/* CHECK or PREPARE: some are not done with the last; type 0: none */
 	uint32_t next_asker;		/* data of PREPARE */
@@ -116,5 +118,13 @@ void node_addresses_all(struct node *node);
 /* Is there a rank that does not know its peers yet? */
 bool node_addresses_wanted(const struct node *node);
 void node_addresses_free(struct node *node);
+
+/* ---- node_loading.c ---- */
+
+/* WIRE_LOAD: tells the root of each rank, as soon as its memory is loaded. */
+void loading_await(struct node *node, const struct wire_header *h);
+void loading_look(struct node *node);	/* now and then: */
+int loading_patience(const struct node *node);	/* after so many milliseconds; -1: none is awaited */
+void loading_forget(struct node *node);
 
 #endif /* JOB_NODE_INTERNAL_H */

@@ -136,6 +136,17 @@ static void begin_dump(struct root *root)
 		send_order(root, PHASE_DUMP, WIRE_DUMP);
 }
 
+/* What comes before the ranks stop. */
+static void begin(struct root *root)
+{
+	if (root->loads)
+		next_phase(root, PHASE_LOAD, WIRE_LOAD, NULL, 0);
+	else if (root->copies)
+		send_order(root, PHASE_CHECK, WIRE_CHECK);
+	else
+		close_gates(root);
+}
+
 /* The deadline set by the request; 0: none. */
 static uint64_t request_deadline(const struct root *root)
 {
@@ -194,6 +205,10 @@ static void after_sync(struct root *root)
 static void phase_done(struct root *root)
 {
 	switch (root->phase) {
+	case PHASE_LOAD:
+		root->loads = false;
+		begin(root);
+		break;
 	case PHASE_CHECK:
 		close_gates(root);
 		break;
@@ -319,8 +334,8 @@ void phases_answer(struct root *root, struct root_rank *r, const struct wire_hea
 		   const uint8_t *data)
 {
 	static const uint32_t expected[] = {
-		[PHASE_CHECK] = WIRE_READY, [PHASE_GATE] = WIRE_BOOKMARKS,
-		[PHASE_DRAIN] = WIRE_DRAINED,
+		[PHASE_LOAD] = WIRE_LOADED, [PHASE_CHECK] = WIRE_READY,
+		[PHASE_GATE] = WIRE_BOOKMARKS, [PHASE_DRAIN] = WIRE_DRAINED,
 		[PHASE_COPY] = WIRE_COPIED, [PHASE_DUMP] = WIRE_DUMPED,
 		[PHASE_RESUME] = WIRE_CONTINUED, [PHASE_SYNC] = WIRE_SYNCED, [PHASE_ABORT] = WIRE_CONTINUED,
 	};
@@ -356,6 +371,7 @@ void phases_lost(struct root *root, struct root_rank *r)
 
 	snprintf(text, sizeof(text), "rank %td ended meanwhile", r - root->rank);
 	switch (root->phase) {
+	case PHASE_LOAD:
 	case PHASE_CHECK:
 	case PHASE_GATE:
 	case PHASE_DRAIN:
@@ -449,10 +465,7 @@ int phases_begin(struct root *root, struct job_request *request, const char **wh
 	root->id++;
 	root->begun_ns = now_ns();
 	root->deadline_ns = request_deadline(root);
-	if (root->copies)
-		send_order(root, PHASE_CHECK, WIRE_CHECK);
-	else
-		close_gates(root);
+	begin(root);
 	return 0;
 }
 

@@ -16,10 +16,10 @@
 #include "job/destination.h"
 #include "job/request.h"
 
-/* In this order: CHECK and COPY only with copies, and then RESUME before DUMP. */
+/* In this order: LOAD once after a restart, CHECK and COPY only with copies, and then RESUME before DUMP. */
 enum phase {
-	PHASE_IDLE, PHASE_CHECK, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME, PHASE_SYNC,
-	PHASE_ABORT,
+	PHASE_IDLE, PHASE_LOAD, PHASE_CHECK, PHASE_GATE, PHASE_DRAIN, PHASE_COPY, PHASE_DUMP, PHASE_RESUME,
+	PHASE_SYNC, PHASE_ABORT,
 };
 
 struct root_node {
@@ -64,6 +64,7 @@ struct root {
 	uint32_t nr_restarted;		/* restored, and not all of them are yet */
 	bool back;			/* all of them have been restored */
 	uint32_t nr_pending;		/* the phase waits for these */
+	bool loads;			/* restarted ranks may still lack memory (cr_restart --lazy) */
 	bool unable;			/* one of the ranks cannot take part in checkpoints */
 
 	/* The checkpoint under way. */

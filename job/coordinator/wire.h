@@ -35,6 +35,9 @@
  * ADDRESSES instead, as do all ranks of its node, and those of a node whose daemon passes WHERE
  * on as it is.
  *
+ * The first checkpoint after a restart begins with LOAD, to the daemons, which answer LOADED for
+ * each rank once all of its memory is there.
+ *
  * Root and daemon authenticate each other before anything else (greeting.h); from then on
  * every write between them is sealed.  Ranks and their daemon check the credentials of
  * the other end's process, as reported by the kernel.
@@ -112,6 +115,8 @@ enum wire_type {
 	WIRE_WHERE,		/* rank → daemon → root: uint32_t[]: the ranks whose addresses it needs */
 	WIRE_FOUND,		/* root → daemon → rank: as ADDRESSES, for those; in the order asked */
 	WIRE_BACK,		/* root → daemon: all ranks are restored */
+	WIRE_LOAD,		/* root → daemon */
+	WIRE_LOADED,		/* daemon → root */
 };
 
 struct wire_header {

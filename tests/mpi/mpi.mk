@@ -19,7 +19,7 @@ $(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../
 $(T)/mpi/callbacks: | $(B)/lib/libcr.so
 $(T)/mpi/callbacks: MPI_TEST_LIBS := -Ilibcr/include -L$(B)/lib -lcr -Wl,-rpath,'$$ORIGIN/../../lib'
 $(T)/mpi/scale: $(wildcard tests/mpi/scale*.c) tests/mpi/scale.h $(LAUNCH_LIB) \
-		$(B)/user/libjob.a $(B)/user/libreport.a $(B)/user/libproc.a
+		$(B)/user/libjob.a $(B)/user/librestart.a $(B)/user/libreport.a $(B)/user/libproc.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(CFLAGS) -o $@ $(filter-out %.h,$^) -lcjson $(SODIUM_LIBS) -lpthread -lm

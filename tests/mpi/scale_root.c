@@ -121,9 +121,22 @@ static int all_nodes(void)
 	return sim.questions.given == sim.nodes;
 }
 
+/* All memory of a node's ranks is there, if somebody asks after a restart. */
+static void answer_load(size_t number, uint32_t id)
+{
+	uint32_t first = number * sim.per_node, end = scale_end(number, sim.ranks, sim.per_node);
+
+	for (uint32_t rank = first; rank < end; rank++)
+		wire_queue(&sim.node[number], WIRE_LOADED, rank, id, NULL, 0);
+	wire_flush(&sim.node[number]);
+}
+
 static void take(size_t number, const struct wire_header *h, const uint8_t *data)
 {
-	(void)number;
+	if (h->type == WIRE_LOAD) {
+		answer_load(number, h->id);
+		return;
+	}
 	errno = EPROTO;
 	if (sim.step == STEPS || h->type != steps[sim.step].order)
 		scale_fail("an unexpected message");
