@@ -130,26 +130,35 @@ static int add_launcher(char ***command, const char *self)
 	return strings_add(command, path);
 }
 
+/* What each rank is. */
+static int add_ranks(char ***command, const struct snapshot *s, const char *dir, const char *self, bool lazy)
+{
+	char count[16];
+	const char *with_lazy[] = { is_by_srun(s) ? "-n" : "-np", count, self, "--lazy", dir, NULL };
+	const char *without[] = { with_lazy[0], count, self, dir, NULL };
+	int err = 0;
+
+	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
+	for (const char **each = lazy ? with_lazy : without; *each && !err; each++)
+		err = strings_add(command, *each);
+	return err;
+}
+
 static int build(char ***command, const struct snapshot *s, const char *dir, const char *self,
-		 char **overrides)
+		 bool lazy, char **overrides)
 {
 	bool srun = is_by_srun(s);
 	bool placed = s->local && !chosen_anew(srun, TOPIC_HOSTS, overrides) &&
 		      !chosen_anew(srun, TOPIC_MAP, overrides);
-	char count[16];
 	int err = add_launcher(command, self);
 
-	snprintf(count, sizeof(count), "%" PRIu32, s->nr_ranks);
 	if (!err)
 		err = add_old(command, s, placed, overrides);
 	if (!err && placed)
 		err = add_placement(command, dir, s);
 	for (; *overrides && !err; overrides++)
 		err = strings_add(command, *overrides);
-	for (const char *const *each = (const char *const[]){ srun ? "-n" : "-np", count, self, dir, NULL };
-	     *each && !err; each++)
-		err = strings_add(command, *each);
-	return err;
+	return err ? err : add_ranks(command, s, dir, self, lazy);
 }
 
 /* What it says of the number of ranks; NULL: it is about something else. */
@@ -301,7 +310,7 @@ static int load_as_root(const char *path, struct snapshot **s)
 	return err;
 }
 
-int relaunch_job(const char *dir, const char *self, char **given)
+int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 {
 	struct snapshot *s = NULL;
 	char **command = NULL, **overrides = NULL, *found = NULL, path[PATH_MAX];
@@ -319,7 +328,7 @@ int relaunch_job(const char *dir, const char *self, char **given)
 	if (!err && overrides)
 		err = check_overrides(overrides, s);
 	if (!err)
-		err = build(&command, s, path, self, overrides ?: (char *[]){ NULL });
+		err = build(&command, s, path, self, lazy, overrides ?: (char *[]){ NULL });
 	if (err == -ENOMEM)
 		report_fail(err, "no memory");
 	if (!err && chdir(s->cwd))

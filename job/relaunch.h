@@ -3,6 +3,8 @@
 #ifndef JOB_RELAUNCH_H
 #define JOB_RELAUNCH_H
 
+#include <stdbool.h>
+
 #include "job/snapshot.h"
 
 /* Set for the ranks that the new mpirun starts: the snapshot's folder. */
@@ -12,9 +14,9 @@
  * Replaces this program by an mpirun that starts `self` (the path of
  * cr_restart) with `dir` as argument once per rank.  `given`, a
  * NULL-terminated vector, are options of mpirun or srun that replace those of
- * the snapshot.  Returns -errno with a message, or not at all.
+ * the snapshot; `lazy`: each rank is restarted with --lazy.  Returns -errno with a message, or not at all.
  */
-int relaunch_job(const char *dir, const char *self, char **given);
+int relaunch_job(const char *dir, const char *self, bool lazy, char **given);
 
 /*
  * The options for a later restart of this job: `now` are those of its mpirun,

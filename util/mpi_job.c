@@ -25,6 +25,7 @@
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "report/report.h"
+#include "restart/userfault.h"
 #include "util/choices.h"
 #include "util/json.h"
 
@@ -438,10 +439,24 @@ static int find_snapshot(int argc, char **argv)
 	return -1;
 }
 
+/*
+ * Whether the nodes can is known only there.  But what the caller may not do here its ranks may not
+ * do anywhere, and one message says it better than that of each rank.
+ */
+static int check_lazy(void)
+{
+	int err = userfault_check();
+
+	if (err != -EPERM)
+		report_clear();
+	return err == -EPERM ? err : 0;
+}
+
 int mpi_job_restart(int argc, char **argv, char **file)
 {
 	char self[PATH_MAX], **overrides = NULL;
 	int at = find_snapshot(argc, argv), err = 0;
+	bool lazy = false;
 	ssize_t length;
 
 	if (at < 0)
@@ -456,17 +471,19 @@ int mpi_job_restart(int argc, char **argv, char **file)
 		bool named = i == at || (i + 1 == at && (!strcmp(argv[i], "-f") ||
 							 !strcmp(argv[i], "--file")));
 
-		if (!strcmp(argv[i], "--lazy"))
-			return report_fail(-EINVAL, "--lazy is for single programs, not for MPI jobs");
 		if (!strcmp(argv[i], "--pid-namespace"))
 			return report_fail(-EINVAL, "--pid-namespace is not for MPI jobs, whose ranks get "
 					   "new process IDs where the old ones are in use");
-		if (!named)
+		if (!strcmp(argv[i], "--lazy"))
+			lazy = true;
+		else if (!named)
 			err = strings_add(&overrides, argv[i]);
 	}
 	if (err)
 		return report_fail(err, "no memory");
-	err = relaunch_job(argv[at], self, overrides ? overrides : (char *[]){ NULL });
+	err = lazy ? check_lazy() : 0;
+	if (!err)
+		err = relaunch_job(argv[at], self, lazy, overrides ? overrides : (char *[]){ NULL });
 	strings_free(overrides);
 	return err;
 }
