@@ -12,7 +12,6 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/percpu-refcount.h>
 #include <linux/rcupdate.h>
@@ -48,23 +47,12 @@ static struct kcr_btf_member in_context[] = {
 	[ACTIVE_REQS] = { "active_reqs", "list_head", sizeof(struct list_head) },
 };
 
-static DEFINE_MUTEX(place_lock);
-static int placed = -EAGAIN;		/* under place_lock */
+static struct kcr_btf_wanted wanted[] = {
+	{ "kioctx_table", in_table, ARRAY_SIZE(in_table) },
+	{ "kioctx", in_context, ARRAY_SIZE(in_context) },
+};
 
-static int place_members(void)
-{
-	int err;
-
-	mutex_lock(&place_lock);
-	if (placed == -EAGAIN)
-		placed = kcr_btf_place(kcr_btf_struct("kioctx_table"), in_table,
-				       ARRAY_SIZE(in_table)) ?:
-			 kcr_btf_place(kcr_btf_struct("kioctx"), in_context,
-				       ARRAY_SIZE(in_context));
-	err = placed;
-	mutex_unlock(&place_lock);
-	return err;
-}
+static struct kcr_btf_search places = { wanted, ARRAY_SIZE(wanted) };
 
 static u32 number(const void *object, const struct kcr_btf_member *member)
 {
@@ -155,7 +143,7 @@ static long examine(struct mm_struct *mm, struct kcr_aio *aio)
 		aio->count = 0;
 		return 0;
 	}
-	ret = place_members();
+	ret = kcr_btf_search(&places);
 	return ret ? ret : list(mm, aio);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See btf.h.  The kernel has read and checked its BTF before we see it, and keeps it for ever:
- * no locks.
+ * See btf.h.  The kernel has read and checked its BTF before we see it, and keeps it for ever: no
+ * locks for that.  What is found of it is written once, under `search_lock`, before anyone reads it.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <uapi/linux/btf.h>
@@ -16,6 +17,8 @@
 #define MAX_DEPTH	8		/* of nameless structures in one another */
 #define BITFIELD_SHIFT	24		/* of the size, if members may be bit-fields */
 #define OFFSET_MASK	0xffffffu
+
+static DEFINE_MUTEX(search_lock);
 
 /* The type behind names for it, const and the like; NULL: none. */
 static const struct btf_type *resolve(const struct btf *btf, u32 id)
@@ -143,25 +146,38 @@ static bool is_last(const struct btf *btf, const char *name, u32 id)
 	return true;
 }
 
-const struct btf_type *kcr_btf_struct(const char *name)
+/* The structure of this name; NULL: none, or several. */
+static const struct btf_type *find_struct(const struct btf *btf, const char *name)
 {
-	const struct btf *btf = kcr_btf();
-	s32 id = btf ? kcr_btf_find(btf, name, BTF_KIND_STRUCT) : 0;
+	s32 id = kcr_btf_find(btf, name, BTF_KIND_STRUCT);
 
 	return id > 0 && is_last(btf, name, id) ? kcr_btf_type_by_id(btf, id) : NULL;
 }
 
-int kcr_btf_place(const struct btf_type *owner, struct kcr_btf_member *members, size_t count)
+static int place(const struct btf *btf, struct kcr_btf_wanted *wanted)
 {
-	const struct btf *btf = kcr_btf();
+	const struct btf_type *owner = btf ? find_struct(btf, wanted->owner) : NULL;
 	size_t i;
 
-	if (!btf || !owner)
-		return -EOPNOTSUPP;
-	for (i = 0; i < count; i++)
-		if (!find(btf, owner, 0, MAX_DEPTH, &members[i]))
-			return -EOPNOTSUPP;
-	return 0;
+	for (i = 0; owner && i < wanted->count; i++)
+		if (!find(btf, owner, 0, MAX_DEPTH, &wanted->members[i]))
+			owner = NULL;
+	wanted->type = owner;
+	return owner || wanted->optional ? 0 : -EOPNOTSUPP;
+}
+
+int kcr_btf_search(struct kcr_btf_search *search)
+{
+	size_t i;
+	int err;
+
+	mutex_lock(&search_lock);
+	for (i = 0; !search->done && !search->result && i < search->count; i++)
+		search->result = place(kcr_btf(), &search->wanted[i]);
+	search->done = true;
+	err = search->result;
+	mutex_unlock(&search_lock);
+	return err;
 }
 
 /* ---- two of a kind ----------------------------------------------------------------- */

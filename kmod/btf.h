@@ -19,14 +19,29 @@ struct kcr_btf_member {
 	u32 offset;		/* result: bytes from the structure's beginning */
 };
 
-/* The structure of this name; NULL: this kernel has no BTF, or none or several of the name. */
-const struct btf_type *kcr_btf_struct(const char *name);
+/* Members of one structure. */
+struct kcr_btf_wanted {
+	const char *owner;
+	struct kcr_btf_member *members;
+	size_t count;
+	bool optional;		/* other kernels do without */
+	const struct btf_type *type;	/* result: the owner; NULL: not all of them are there */
+};
+
+/* All that a file wants; static, and looked for once. */
+struct kcr_btf_search {
+	struct kcr_btf_wanted *wanted;
+	size_t count;
+	bool done;		/* below: for btf.c */
+	int result;
+};
 
 /*
- * Finds all members.  0; -EOPNOTSUPP: `owner` is NULL, or one of them is missing or another.
- * Both functions may sleep, and take some milliseconds.
+ * Finds all members, if that was not done before.  0; -EOPNOTSUPP: this kernel has no BTF, or
+ * none or several structures of a name, or a member that is not optional is missing or another.
+ * Sleeps, and takes some milliseconds the first time.
  */
-int kcr_btf_place(const struct btf_type *owner, struct kcr_btf_member *members, size_t count);
+int kcr_btf_search(struct kcr_btf_search *search);
 
 static inline const void *kcr_btf_at(const void *object, const struct kcr_btf_member *member)
 {

@@ -9,7 +9,6 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -70,25 +69,14 @@ static const struct kcr_btf_known known[] = {
 	{ "futex_list", KCR_BTF_IN_USE }, { "cancelable_uring_cmd", KCR_BTF_IN_USE },
 };
 
-static DEFINE_MUTEX(place_lock);
-static int placed = -EAGAIN;		/* under place_lock, as the next; then they stay */
-static const struct btf_type *ring_type;
-static bool has_submitter;
+enum { RING, SUBMITTER };
 
-static int place_members(void)
-{
-	int err;
+static struct kcr_btf_wanted wanted[] = {
+	[RING] = { "io_ring_ctx", in_ring, ARRAY_SIZE(in_ring) },
+	[SUBMITTER] = { "io_ring_ctx", &submitter, 1, .optional = true },
+};
 
-	mutex_lock(&place_lock);
-	if (placed == -EAGAIN) {
-		ring_type = kcr_btf_struct("io_ring_ctx");
-		placed = kcr_btf_place(ring_type, in_ring, ARRAY_SIZE(in_ring));
-		has_submitter = !placed && !kcr_btf_place(ring_type, &submitter, 1);
-	}
-	err = placed;
-	mutex_unlock(&place_lock);
-	return err;
-}
+static struct kcr_btf_search places = { wanted, ARRAY_SIZE(wanted) };
 
 /* Only the kernel gives such names to files without a path. */
 static bool is_ring(const struct file *file)
@@ -118,7 +106,7 @@ static u32 number(const void *ring, int member)
 /* The ring holds a reference to the thread. */
 static pid_t submitter_of(const void *ring)
 {
-	struct task_struct *task = has_submitter ?
+	struct task_struct *task = wanted[SUBMITTER].type ?
 		READ_ONCE(*(struct task_struct *const *)kcr_btf_at(ring, &submitter)) : NULL;
 
 	return task ? task_pid_vnr(task) : 0;
@@ -141,7 +129,7 @@ static int compare(const void *ring, struct kcr_uring *out)
 
 	if (!like)
 		return -EBADF;
-	differs = kcr_btf_differs(ring_type, ring, like->private_data, known, ARRAY_SIZE(known),
+	differs = kcr_btf_differs(wanted[RING].type, ring, like->private_data, known, ARRAY_SIZE(known),
 				  out->flags & KCR_URING_IN_USE);
 	fput(like);
 	strscpy(out->differs, differs ?: "", sizeof(out->differs));
@@ -152,7 +140,7 @@ long kcr_ioc_uring(struct kcr_job *job, void *request)
 {
 	struct kcr_uring *out = request;
 	struct file *file;
-	int err = place_members();
+	int err = kcr_btf_search(&places);
 
 	if (err)
 		return err;

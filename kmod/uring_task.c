@@ -10,7 +10,6 @@
  */
 #include <linux/err.h>
 #include <linux/io_uring.h>
-#include <linux/mutex.h>
 #include <linux/percpu_counter.h>
 #include <linux/ptrace.h>
 #include <linux/slab.h>
@@ -37,25 +36,14 @@ static struct kcr_btf_member registered = {
 	"registered_rings", "file", MAX_REGISTERED * sizeof(struct file *),
 };
 
-static DEFINE_MUTEX(place_lock);
-static int placed = -EAGAIN;		/* under place_lock, as the next; then they stay */
-static bool can_register;
+enum { TASK, REGISTERED };
 
-static int place_members(void)
-{
-	const struct btf_type *type;
-	int err;
+static struct kcr_btf_wanted wanted[] = {
+	[TASK] = { "io_uring_task", in_task, ARRAY_SIZE(in_task) },
+	[REGISTERED] = { "io_uring_task", &registered, 1, .optional = true },
+};
 
-	mutex_lock(&place_lock);
-	if (placed == -EAGAIN) {
-		type = kcr_btf_struct("io_uring_task");
-		placed = kcr_btf_place(type, in_task, ARRAY_SIZE(in_task));
-		can_register = !placed && !kcr_btf_place(type, &registered, 1);
-	}
-	err = placed;
-	mutex_unlock(&place_lock);
-	return err;
-}
+static struct kcr_btf_search places = { wanted, ARRAY_SIZE(wanted) };
 
 static void count(const struct task_struct *task, struct kcr_uring_requests *out)
 {
@@ -69,7 +57,7 @@ static void count(const struct task_struct *task, struct kcr_uring_requests *out
 					     kcr_btf_at(notes, &in_task[IN_FLIGHT]));
 	out->in_flight -= READ_ONCE(*(const int *)kcr_btf_at(notes, &in_task[CACHED_REFS]));
 	rings = kcr_btf_at(notes, &registered);
-	for (i = 0; can_register && i < MAX_REGISTERED; i++)
+	for (i = 0; wanted[REGISTERED].type && i < MAX_REGISTERED; i++)
 		out->nr_registered += !!READ_ONCE(rings[i]);
 }
 
@@ -133,7 +121,7 @@ long kcr_ioc_uring_requests(struct kcr_job *job, void *request)
 {
 	struct kcr_uring_requests *out = request;
 	struct kcr_member *member;
-	int err = place_members();
+	int err = kcr_btf_search(&places);
 
 	if (err)
 		return err;
