@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The calls of kcr_async.h: contexts of io_setup(2) and io_urings. */
+/* What only the kernel knows: contexts of io_setup(2), io_urings and userfaultfds. */
 #include <errno.h>
 #include <sys/ioctl.h>
 
@@ -36,4 +36,17 @@ int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests 
 {
 	*out = (struct kcr_uring_requests){ .size = sizeof(*out), .pid = pid, .fd = fd };
 	return since_async(device_call(job, KCR_IOC_URING_REQUESTS, out));
+}
+
+int device_userfault(int job, pid_t pid, int fd, struct kcr_userfault *out,
+		     struct kcr_userfault_range **ranges)
+{
+	void *array;
+	int count;
+
+	*out = (struct kcr_userfault){ .size = sizeof(*out), .pid = pid, .fd = fd };
+	count = device_call_array(job, KCR_IOC_USERFAULT, out, &out->count, &out->ranges,
+				  sizeof(struct kcr_userfault_range), &array);
+	*ranges = count >= 0 ? array : NULL;
+	return since_async(count);
 }

@@ -45,6 +45,12 @@ int device_aio(int job, pid_t pid, struct kcr_aio_context **out);
 int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out);
 int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out);
 /*
+ * Likewise of our descriptor of a userfaultfd, and the mappings of process pid (0: none) that send
+ * it their faults.  -EBADF: it is none.  *out gets no ranges; *ranges: malloc'ed, or NULL.
+ */
+int device_userfault(int job, pid_t pid, int fd, struct kcr_userfault *out,
+		     struct kcr_userfault_range **ranges);
+/*
  * One allocation holds both: free(*out). vma.path is an offset into *strings.
  * flags: KCR_VMAS_*.
  */

@@ -43,7 +43,7 @@ static long info(struct kcr_job *job, void *request)
 }
 
 #define SCAN_FLAGS	(KCR_SCAN_SNAPSHOT | KCR_SCAN_PRIVATE | KCR_SCAN_ALL | \
-			 KCR_SCAN_KEEP_ZERO | KCR_SCAN_CHANGES)
+			 KCR_SCAN_KEEP_ZERO | KCR_SCAN_CHANGES | KCR_SCAN_MARKERS)
 #define ENTER_FLAGS	(KCR_ENTER_STOPPED | KCR_ENTER_HELD | KCR_ENTER_LEADERLESS)
 #define RESUME_FLAGS	(KCR_RESUME_HOLD | KCR_RESUME_GUARD | KCR_RESUME_LOADED)
 
@@ -69,6 +69,7 @@ static const struct command {
 	/* Not PARKED: of the caller, too. */
 	{ { KCR_IOC_AIO, 24, 0 }, OWNER, kcr_ioc_aio },
 	{ { KCR_IOC_URING_REQUESTS, 32, 0 }, OWNER, kcr_ioc_uring_requests },
+	{ { KCR_IOC_USERFAULT, 40, 0 }, OWNER, kcr_ioc_userfault },
 	{ { KCR_IOC_URING, 72, KCR_URING_IN_USE }, OWNER, kcr_ioc_uring },
 	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },

@@ -37,6 +37,7 @@ struct scan {
 	bool drop_zero;
 	bool changes;		/* say which pages are unchanged … */
 	bool huge_changes;	/* … in huge pages, too */
+	bool markers;
 	unsigned long next;	/* set when there is no more room */
 };
 
@@ -114,7 +115,7 @@ static bool scan_pte(struct scan *s, unsigned long address, pte_t pte)
 		return true;
 	if (!pte_present(pte)) {
 		if (kcr_pte_is_marker(pte))
-			return true;
+			return !s->markers || add_page(s, address | KCR_RUN_MARKER);
 		return add_page(s, address);
 	}
 	if (pte_special(pte) && !is_zero_pfn(pte_pfn(pte)))
@@ -341,6 +342,7 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	s.next = req->end;
 	s.anon_only = req->flags & KCR_SCAN_PRIVATE;
 	/* A copied page that is zero differs from the file all the same. */
+	s.markers = req->flags & KCR_SCAN_MARKERS;
 	s.drop_zero = !(req->flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
 	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);
 	if (IS_ERR(s.mm))

@@ -3,7 +3,8 @@
  * The kernel's memory interfaces in the version this is built for: walking a
  * process's VMAs, getting pages of another address space, names of flags that
  * are newer than the oldest supported kernel (5.10).
- * Used by mm.c, list.c, vma.c, scan.c, pages.c, track.c and guard.c only.
+ * Used by mm.c, list.c, vma.c, scan.c, pages.c, track.c, guard.c
+ * and userfault.c only.
  */
 #ifndef KCR_COMPAT_MM_H
 #define KCR_COMPAT_MM_H
@@ -15,6 +16,7 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/version.h>
+#include <uapi/linux/userfaultfd.h>
 
 /* 6.1: the maple tree replaced the list of VMAs (763ecb035029). */
 #define KCR_HAVE_VMA_ITERATOR	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0))
@@ -170,10 +172,13 @@ static inline struct file *kcr_mm_exe_file(struct mm_struct *mm)
 }
 
 #ifdef VM_UFFD_MINOR		/* 5.13 (7677f7fd8be7) */
-#define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP | VM_UFFD_MINOR)
+#define KCR_VM_UFFD_MINOR	VM_UFFD_MINOR
+#define KCR_UFFD_MODE_MINOR	((u32)UFFDIO_REGISTER_MODE_MINOR)
 #else
-#define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP)
+#define KCR_VM_UFFD_MINOR	0UL
+#define KCR_UFFD_MODE_MINOR	0U
 #endif
+#define KCR_VM_UFFD	(VM_UFFD_MISSING | VM_UFFD_WP | KCR_VM_UFFD_MINOR)
 
 /*
  * 5.16: all changes of a mapping that are under way are counted, so that UFFDIO_COPY knows of
@@ -190,6 +195,14 @@ static inline const void *kcr_vma_userfault(const struct vm_area_struct *vma)
 #else
 	return NULL;
 #endif
+}
+
+/* How it is registered there: UFFDIO_REGISTER_MODE_*. */
+static inline u32 kcr_vma_userfault_mode(const struct vm_area_struct *vma)
+{
+	return (vma->vm_flags & VM_UFFD_MISSING ? UFFDIO_REGISTER_MODE_MISSING : 0) |
+	       (vma->vm_flags & VM_UFFD_WP ? UFFDIO_REGISTER_MODE_WP : 0) |
+	       (vma->vm_flags & KCR_VM_UFFD_MINOR ? KCR_UFFD_MODE_MINOR : 0);
 }
 
 #ifdef VM_DROPPABLE		/* 6.11 (9651fcedf7b9) */

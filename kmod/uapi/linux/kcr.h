@@ -510,6 +510,7 @@ struct kcr_faulting {
 #define KCR_IOC_AIO		_IOWR(KCR_IOC_MAGIC, 0x25, struct kcr_aio)
 #define KCR_IOC_URING		_IOWR(KCR_IOC_MAGIC, 0x26, struct kcr_uring)
 #define KCR_IOC_URING_REQUESTS	_IOWR(KCR_IOC_MAGIC, 0x27, struct kcr_uring_requests)
+#define KCR_IOC_USERFAULT	_IOWR(KCR_IOC_MAGIC, 0x28, struct kcr_userfault)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)

@@ -118,12 +118,15 @@ struct kcr_run {
 #define KCR_SCAN_ALL		(1 << 3)	/* every page, touched or not (vdso) */
 #define KCR_SCAN_KEEP_ZERO	(1 << 4)	/* also pages that hold only zeros */
 #define KCR_SCAN_CHANGES	(1 << 5)	/* also say which are unchanged, see TRACK */
+#define KCR_SCAN_MARKERS	(1 << 6)	/* also entries without a page, see KCR_RUN_MARKER */
 
 /*
  * CHANGES: nobody has written to these pages since tracking began, and they are
  * anonymous memory; whether they hold only zeros was not looked at.
  */
 #define KCR_RUN_UNCHANGED	(1 << 0)
+/* MARKERS: no pages, but the kernel remembers something of each address: see /proc/PID/pagemap. */
+#define KCR_RUN_MARKER		(1 << 1)
 
 /*
  * Finds the pages worth saving in [start, end), at most max_pages of them and
@@ -186,6 +189,32 @@ struct kcr_pages {
 	__u64 buffer;
 	__u64 bytes;		/* out: copied */
 	__u64 sum;		/* out */
+};
+
+struct kcr_userfault_range {
+	__u64 start, end;
+	__u32 mode;		/* UFFDIO_REGISTER_MODE_* */
+	__u32 pad;
+};
+
+#define KCR_USERFAULT_BEGUN	(1U << 31)	/* UFFDIO_API was called */
+
+/*
+ * A userfaultfd, of which the caller has the descriptor `fd`, and the mappings of a parked
+ * process whose faults it gets, by address.  pid 0: only the userfaultfd.
+ * EBADF: not a userfaultfd; ENOSPC: count returns what is needed; EOPNOTSUPP: as for AIO, or
+ * before Linux 5.16.
+ */
+struct kcr_userfault {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__s32 fd;
+	__u32 made_with;	/* out: flags of userfaultfd(2) */
+	__u32 features;		/* out: UFFD_FEATURE_* that UFFDIO_API was called with; _BEGUN */
+	__u32 own;		/* out: 1: it is the memory of this process that it serves */
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u64 ranges;		/* struct kcr_userfault_range[count] */
 };
 
 #endif /* _UAPI_LINUX_KCR_MEMORY_H */

@@ -115,9 +115,13 @@ static void read_rest(struct actor *actor, int job, pid_t pid)
 			       .contexts = (uintptr_t)actor->out };
 	struct kcr_uring_requests requests = { .size = sizeof(requests), .pid = pid,
 					       .fd = below(&actor->random, 20) };
+	struct kcr_userfault userfault = { .size = sizeof(userfault), .pid = pid, .count = 20,
+					   .fd = below(&actor->random, 20),
+					   .ranges = (uintptr_t)actor->out };
 
 	call(actor, job, KCR_IOC_AIO, &aio);
 	call(actor, job, KCR_IOC_URING_REQUESTS, &requests);
+	call(actor, job, KCR_IOC_USERFAULT, &userfault);
 	call(actor, job, KCR_IOC_SIGACTIONS, &actions);
 	call(actor, job, KCR_IOC_TIMERS, &timers);
 	call(actor, job, KCR_IOC_MM, &mm);
@@ -195,7 +199,7 @@ static void read_memory(struct actor *actor, int job, pid_t pid, bool snapshot)
 		if (vma.ino && !(vma.flags & KCR_VMA_SHARED))
 			found.flags |= KCR_SCAN_PRIVATE;
 		if (chance(&actor->random, 50))
-			found.flags |= KCR_SCAN_CHANGES;
+			found.flags |= KCR_SCAN_CHANGES | KCR_SCAN_MARKERS;
 		found.start = vma.start;
 		found.end = vma.end;
 		if (scan(actor, job, &found))

@@ -39,8 +39,9 @@ static const struct {
 	{ "SCAN", KCR_IOC_SCAN, 20 },
 	{ "TRACK", KCR_IOC_TRACK, 20 },
 	{ "AIO", KCR_IOC_AIO, 2 },
-	{ "URING", KCR_IOC_URING, 0 },		/* needs a kernel with BTF, as the next */
+	{ "URING", KCR_IOC_URING, 0 },		/* needs a kernel with BTF, as the next two */
 	{ "URING_REQUESTS", KCR_IOC_URING_REQUESTS, 0 },
+	{ "USERFAULT", KCR_IOC_USERFAULT, 0 },
 	{ "WRITE", KCR_IOC_WRITE, 10 },
 	{ "READ", KCR_IOC_READ, 10 },
 	{ "SNAPSHOT", KCR_IOC_SNAPSHOT, 30 },

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <string.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ union request {
 	struct kcr_aio aio;
 	struct kcr_uring uring;
 	struct kcr_uring_requests uring_requests;
+	struct kcr_userfault userfault;
 	struct kcr_map map;
 	struct kcr_pages pages;
 	struct kcr_snapshot snapshot;
@@ -214,6 +216,18 @@ static void fill_uring_requests(struct actor *actor, union request *r)
 	r->uring_requests.fd = (int)below(&actor->random, 40) - 1;
 }
 
+static void fill_userfault(struct actor *actor, union request *r)
+{
+	static _Atomic int own;
+
+	if (!own)
+		own = (int)syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY);
+	r->userfault.pid = chance(&actor->random, 20) ? 0 : any_pid(actor);
+	r->userfault.fd = chance(&actor->random, 70) ? own : (int)below(&actor->random, 40) - 1;
+	r->userfault.count = below(&actor->random, 20);
+	r->userfault.ranges = any_buffer(actor);
+}
+
 /* In one of a few places, so that there are not more and more. */
 static void fill_map(struct actor *actor, union request *r)
 {
@@ -340,7 +354,7 @@ static const struct {
 	{ KCR_IOC_MAPPED_FILE, fill_mapped_file }, { KCR_IOC_SCAN, fill_scan },
 	{ KCR_IOC_TRACK, fill_track }, { KCR_IOC_AIO, fill_aio },
 	{ KCR_IOC_URING, fill_uring }, { KCR_IOC_URING_REQUESTS, fill_uring_requests },
-	{ KCR_IOC_MAP, fill_map },
+	{ KCR_IOC_USERFAULT, fill_userfault }, { KCR_IOC_MAP, fill_map },
 	{ KCR_IOC_WRITE, fill_pages }, { KCR_IOC_READ, fill_pages },
 	{ KCR_IOC_SNAPSHOT, fill_nothing }, { KCR_IOC_RELEASE, fill_release },
 	{ KCR_IOC_NOTIFY, fill_notify }, { KCR_IOC_CANCEL, fill_cancel },
