@@ -152,12 +152,12 @@ static int place_io_uring(struct checkpoint *c, pid_t pid, const struct kcr_vma 
 }
 
 /* Why a mapping can't be saved, or NULL. */
-static const char *refusal(const struct kcr_vma *v, const Kcr__Mm *mm)
+static const char *refusal(const struct kcr_vma *v, const char *path, const Kcr__Mm *mm)
 {
 	if (v->flags & KCR_VMA_IO)
 		return "memory of a device";
-	if (v->flags & KCR_VMA_UFFD)
-		return "under control of userfaultfd";
+	if (v->flags & KCR_VMA_UFFD && user_faults_refusal(v->flags, is_anonymous(v, path)))
+		return user_faults_refusal(v->flags, is_anonymous(v, path));
 	if (v->flags & KCR_VMA_SEALED)
 		return "sealed by mseal";
 	if (has_own_key(v) && !mm->has_keys)
@@ -249,7 +249,8 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 	if (is_io_uring(path))
 		return place_io_uring(c, pid, v, out);
 	if (is_anonymous(v, path)) {
-		add_region(space, mm, v, v->end, SAVE_TOUCHED);
+		add_region(space, mm, v, v->end,
+			   out->flags & KCR_VMA_UFFD ? SAVE_PRESENT : SAVE_TOUCHED);
 		return 0;
 	}
 	if (is_kept(c, v, path, exe_ino))
@@ -269,7 +270,7 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 			struct address_space *space)
 {
 	bool is_kernels = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) || is_io_uring(path);
-	const char *why = is_kernels ? NULL : refusal(v, mm);
+	const char *why = is_kernels ? NULL : refusal(v, path, mm);
 	Kcr__Vma *out;
 
 	if (v->flags & KCR_VMA_SPECIAL)
@@ -287,7 +288,7 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 	mm->vma[mm->n_vma++] = out;
 	out->start = v->start;
 	out->end = v->end;
-	out->flags = v->flags;
+	out->flags = why ? v->flags & ~KCR_VMA_UFFD : v->flags;
 	out->has_offset = out->has_pkey = out->has_page_size = true;
 	out->offset = v->path ? v->offset : 0;
 	out->has_origin = !v->path && changes_wanted(c);

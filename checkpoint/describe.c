@@ -430,6 +430,8 @@ int describe(struct checkpoint *c)
 	if (!err)
 		err = file_table_save(d->files);
 	if (!err)
+		err = user_faults_describe(c);
+	if (!err)
 		err = describe_all_running(c, status);
 	if (!err)
 		err = describe_tool(c);

@@ -67,6 +67,10 @@ int figures_left_out(struct checkpoint *c, const struct region *r, const struct 
 
 	if (!c->options->figures || nr_found == nr_pages)
 		return 0;
+	if (r->how == SAVE_PRESENT) {
+		out->nr_untouched += nr_pages - nr_found;
+		return 0;
+	}
 	if (r->how != SAVE_TOUCHED) {
 		out->nr_mapped += nr_pages - nr_found;
 		return 0;

@@ -112,6 +112,7 @@ struct checkpoint {
 enum save_pages {
 	SAVE_NONE,		/* saved elsewhere, or not at all */
 	SAVE_TOUCHED,		/* present and not zero */
+	SAVE_PRESENT,		/* present: under a userfaultfd, which tells that from zero */
 	SAVE_COPIED,		/* private file mapping: written to */
 	SAVE_ALL,		/* all: the restart does not need the file */
 };
@@ -241,6 +242,16 @@ void mapped_free(struct description *d);
  */
 int describe_descriptors(const struct checkpoint *c, struct file_table *files, pid_t pid,
 			 Kcr__Process *process);
+
+/* ---- user_faults.c ---- */
+
+/* Why memory that sends its faults to a userfaultfd cannot be saved as such; NULL: it can. */
+const char *user_faults_refusal(uint64_t vma_flags, bool anonymous);
+/*
+ * After the files: which userfaultfd works on whose memory, and what is registered there.  0 or
+ * -errno, reported.
+ */
+int user_faults_describe(struct checkpoint *c);
 
 /* ---- thread.c ---- */
 

@@ -55,6 +55,8 @@ static uint32_t scan_flags(const struct process_pages *s, enum save_pages how)
 		flags |= KCR_SCAN_PRIVATE | KCR_SCAN_KEEP_ZERO;
 	else if (how == SAVE_ALL)
 		flags |= KCR_SCAN_ALL | KCR_SCAN_KEEP_ZERO;
+	else if (how == SAVE_PRESENT)
+		flags |= KCR_SCAN_KEEP_ZERO;
 	return flags;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define MDWE_MAX		3	/* both flags of PR_SET_MDWE */
 #define CLOCK_MAX		(INT64_MAX / 2)	/* ns */
 #define RECORD_PAGES		3	/* head and restart: libcr/record.h */
+#define FAULT_MODES		(UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP)
 #define VMA_KNOWN		((KCR_VMA_DROPPABLE << 1) - 1)
 
 static bool valid_pid(int32_t pid)
@@ -119,6 +121,28 @@ static const char *check_contexts(const Kcr__Mm *mm)
 	return wrong;
 }
 
+static const char *check_faulting(const Kcr__Mm *mm, const Kcr__UserFaultRange *range)
+{
+	size_t area = context_area(mm, range->start);
+	const Kcr__Vma *vma = area == SIZE_MAX ? NULL : mm->vma[area];
+	uint64_t left = (range->end - range->start) / CONTEXT_PAGE;
+
+	if (!vma || vma->start != range->start || vma->end != range->end ||
+	    !(vma->flags & KCR_VMA_UFFD) || vma->file_id ||
+	    vma->flags & (KCR_VMA_SHARED | KCR_VMA_HUGETLB))
+		return "userfaultfd of a wrong memory area";
+	if (!(range->mode & FAULT_MODES) || range->mode & ~FAULT_MODES)
+		return "userfaultfd with an unknown mode";
+	if (range->n_protect && !(range->mode & UFFDIO_REGISTER_MODE_WP))
+		return "userfaultfd with write-protection that it does not do";
+	for (size_t i = 0; i < range->n_protect; i++) {
+		if (range->protect[i] > left)
+			return "userfaultfd with write-protection beyond its memory area";
+		left -= range->protect[i];
+	}
+	return NULL;
+}
+
 static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 {
 	const char *wrong = NULL;
@@ -131,6 +155,8 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 	}
 	for (i = 0; i < mm->n_record && !wrong; i++)
 		wrong = check_record(mm, mm->record[i]);
+	for (i = 0; i < mm->n_user_fault && !wrong; i++)
+		wrong = check_faulting(mm, mm->user_fault[i]);
 	if (!wrong)
 		wrong = check_contexts(mm);
 	if (wrong)

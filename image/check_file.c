@@ -113,6 +113,14 @@ const char *check_file(const Kcr__File *file)
 	}
 }
 
+/* It is made by the process whose memory it works on. */
+static const char *check_user_fault(const struct context *c, const Kcr__UserFault *fault)
+{
+	const Kcr__Process *p = context_process(c, fault->pid);
+
+	return p && p->mm && p->mm->pid == p->pid ? NULL : "userfaultfd without its process";
+}
+
 static const char *check_reference(const struct context *c, const Kcr__File *file)
 {
 	switch (file->kind_case) {
@@ -121,6 +129,8 @@ static const char *check_reference(const struct context *c, const Kcr__File *fil
 	case KCR__FILE__KIND_UNIX_SOCKET:
 	case KCR__FILE__KIND_INET_SOCKET:
 		return check_peer(c, file);
+	case KCR__FILE__KIND_USER_FAULT:
+		return check_user_fault(c, file->user_fault);
 	case KCR__FILE__KIND_REGULAR:
 	case KCR__FILE__KIND_MEMFD:
 	case KCR__FILE__KIND_MESSAGE_QUEUE:
@@ -131,6 +141,18 @@ static const char *check_reference(const struct context *c, const Kcr__File *fil
 	}
 }
 
+static const char *check_faulting(const struct context *c, const Kcr__Process *p)
+{
+	for (size_t i = 0; p->mm && i < p->mm->n_user_fault; i++) {
+		const Kcr__File *file = context_file(c, p->mm->user_fault[i]->file_id);
+
+		if (!file || file->kind_case != KCR__FILE__KIND_USER_FAULT ||
+		    file->user_fault->pid != p->pid)
+			return "memory area without its userfaultfd";
+	}
+	return NULL;
+}
+
 const char *check_references(const struct context *c)
 {
 	const char *wrong = NULL;
@@ -138,5 +160,7 @@ const char *check_references(const struct context *c)
 
 	for (i = 0; i < c->nr_files && !wrong; i++)
 		wrong = check_reference(c, c->file[i]);
+	for (i = 0; i < c->nr_processes && !wrong; i++)
+		wrong = check_faulting(c, c->process[i]);
 	return wrong;
 }

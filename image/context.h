@@ -59,6 +59,7 @@ enum context_section {
 #define CONTEXT_HAS_PACKETS	(1ull << 7)	/* packet sockets */
 #define CONTEXT_HAS_SHARED	(1ull << 8)	/* SHARED sections */
 #define CONTEXT_HAS_ASYNC	(1ull << 9)	/* contexts of io_setup(2), io_urings */
+#define CONTEXT_HAS_USERFAULT	(1ull << 10)	/* userfaultfds */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

@@ -65,6 +65,8 @@ uint64_t context_file_needs(const Kcr__File *file)
 		return CONTEXT_HAS_PACKETS;
 	case KCR__FILE__KIND_IO_URING:
 		return CONTEXT_HAS_ASYNC;
+	case KCR__FILE__KIND_USER_FAULT:
+		return CONTEXT_HAS_USERFAULT;
 	default:
 		return 0;
 	}

@@ -256,7 +256,8 @@ static int install(struct rebuild *r, const Kcr__Process *process, int number,
 		if (process_has_number(process, entry->file_id, entry->fd))
 			err = watch(r, number, entry, file);
 		else if (first && !has_pair(r, file->id, entry))
-			err = watch_gone(r, number, entry, file, watch);
+			err = user_fault_bring(r, context_file(r->context, entry->file_id)) ?:
+			      watch_gone(r, number, entry, file, watch);
 	}
 	return err;
 }

@@ -19,6 +19,7 @@ const struct file_kind *const file_kinds[] = {
 	&file_kind_pidfd,
 	&file_kind_inotify,
 	&file_kind_io_uring,
+	&file_kind_user_fault,
 	&file_kind_memfd,
 	&file_kind_message_queue,
 	&file_kind_shared_memory,

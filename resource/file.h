@@ -34,6 +34,7 @@ extern const struct file_kind file_kind_signalfd;
 extern const struct file_kind file_kind_terminal;
 extern const struct file_kind file_kind_timerfd;
 extern const struct file_kind file_kind_unix_socket;
+extern const struct file_kind file_kind_user_fault;
 
 /* The kind with this tag in the image; NULL: none. */
 const struct file_kind *file_kind_of(Kcr__File__KindCase tag);
@@ -177,6 +178,9 @@ void rebuild_give(int fd, uid_t uid, gid_t gid, const char *name);
 bool rebuild_has_user(const struct rebuild *r, uid_t uid);
 /* Sets its mode (also with O_PATH), which may need privilege after rebuild_give().  0 or -errno. */
 int rebuild_set_mode(int fd, mode_t mode);
+
+/* In a process: makes the userfaultfds that work on its memory.  user_fault.c */
+int user_faults_make(struct rebuild *r, const Kcr__Process *process);
 
 /* ---- rights (file_rights.c) ----------------------------------------------------- */
 

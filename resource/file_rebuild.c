@@ -84,7 +84,8 @@ static int raise_limit(const struct context *c, int highest)
 	struct rlimit limit;
 
 	for (size_t i = 0; i < c->nr_files; i++)
-		needed += may_have_contents(c->file[i]);
+		needed += may_have_contents(c->file[i]) ||
+			  c->file[i]->kind_case == KCR__FILE__KIND_USER_FAULT;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return report_errno(-errno, "limit of open files");
@@ -124,7 +125,8 @@ static int prepare(struct rebuild *r)
 	if (!r->content_fd)
 		r->content_fd = new_descriptors(c->nr_files);
 	r->borrowed = calloc(c->nr_files + 1, sizeof(*r->borrowed));
-	if (!r->file_fd || !r->content_fd || !r->borrowed)
+	r->giver_fd = new_descriptors(c->nr_files);
+	if (!r->file_fd || !r->content_fd || !r->borrowed || !r->giver_fd)
 		return report_errno(-ENOMEM, "restoring open files");
 	if (file_rights_prepare(r))
 		return -ENOMEM;
@@ -290,6 +292,8 @@ void files_close(struct rebuild *r)
 			close(r->file_fd[i]);
 		if (r->content_fd && r->content_fd[i] >= 0)
 			close(r->content_fd[i]);
+		if (r->giver_fd && r->giver_fd[i] >= 0)
+			close(r->giver_fd[i]);
 	}
 	for (int i = 0; r->borrowed && i < 3; i++) {
 		if (r->stdio[i] >= 0)
@@ -301,7 +305,9 @@ void files_close(struct rebuild *r)
 	free(r->file_fd);
 	free(r->content_fd);
 	free(r->borrowed);
+	free(r->giver_fd);
 	free(r->holder);
+	r->giver_fd = NULL;
 	r->holder = NULL;
 	r->file_fd = NULL;
 	r->content_fd = NULL;
@@ -415,6 +421,8 @@ int files_install(struct rebuild *r, const Kcr__Process *process)
 		memcpy(table, process->descriptor, count * sizeof(*table));
 	qsort(table, count, sizeof(*table), compare_descriptors);
 	err = move_job(r);
+	if (!err)
+		err = user_faults_make(r, process);
 	if (!err)
 		err = install_table(r, table, count);
 	if (!err)

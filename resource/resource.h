@@ -148,6 +148,8 @@ struct rebuild {
 	bool *borrowed;			/* file_fd[i] is one of these, or the caller's
 					 * (--redirect): its flags are not ours */
 	const Kcr__Credentials **holder; /* holder[id - 1]: whose rights open it; NULL: ours */
+	int *giver_fd;			/* [id - 1]: the other end of what stands for a userfaultfd
+					 * (user_fault.c), -1: that is there */
 	int dead_pidfd;			/* pidfd of a process that has ended, -1: none yet */
 };
 
@@ -219,6 +221,12 @@ int files_install(struct rebuild *r, const Kcr__Process *process);
 void files_script(struct rebuild *r, const Kcr__Process *process, struct script *s);
 /* In cr_restart once every process has entered: closes everything opened for them. */
 void files_close(struct rebuild *r);
+
+/*
+ * In a process of the restart, and in cr_restart: file_fd becomes the userfaultfd itself, once it
+ * exists.  Does nothing for other files.
+ */
+int user_fault_bring(struct rebuild *r, const Kcr__File *file);
 
 /* ---- attributes of a process ------------------------------------------------- */
 

@@ -41,7 +41,7 @@
 #define HUGE_SHIFT	26		/* of log2(page size) in the flags of mmap(2) */
 #define AT_NULL		0
 /* Mappings that only the kernel or a driver can create. */
-#define NOT_MAPPABLE	(KCR_VMA_IO | KCR_VMA_UFFD | KCR_VMA_SPECIAL)
+#define NOT_MAPPABLE	(KCR_VMA_IO | KCR_VMA_SPECIAL)
 #define KERNEL_MADE	(KCR_VMA_VDSO | KCR_VMA_VVAR)
 
 static const struct { uint64_t flag; int advice; const char *name; } advices[] = {
@@ -55,6 +55,14 @@ static const struct { uint64_t flag; int advice; const char *name; } advices[] =
 	{ KCR_VMA_RAND_READ, MADV_RANDOM, "MADV_RANDOM" },
 };
 
+static bool has_user_fault(const Kcr__Mm *mm, const Kcr__Vma *vma)
+{
+	for (size_t i = 0; i < mm->n_user_fault; i++)
+		if (mm->user_fault[i]->start == vma->start)
+			return true;
+	return false;
+}
+
 int memory_check(const Kcr__Process *p, const Kcr__Mm *mm)
 {
 	for (size_t i = 0; i < mm->n_vma; i++) {
@@ -64,7 +72,8 @@ int memory_check(const Kcr__Process *p, const Kcr__Mm *mm)
 
 		if (vma->flags & KERNEL_MADE)
 			continue;
-		if (vma->flags & NOT_MAPPABLE)
+		if (vma->flags & NOT_MAPPABLE ||
+		    (vma->flags & KCR_VMA_UFFD && !has_user_fault(mm, vma)))
 			return report_fail(-EOPNOTSUPP, "process %d: the mapping %s at %" PRIx64
 					   " cannot be rebuilt", p->pid,
 					   vma->name ? vma->name : "of a device", vma->start);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -164,7 +165,7 @@ int lazy_server_arm(struct lazy_server *s, size_t process, int32_t pid, uint64_t
 		err = userfault_begin(t->fd);
 	t->begun = !err;
 	if (!err)
-		err = userfault_register(t->fd, start, end);
+		err = userfault_register(t->fd, start, end, UFFDIO_REGISTER_MODE_MISSING);
 	return err ? err : areas_add(&t->areas, start, end, start);
 }
 

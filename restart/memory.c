@@ -13,10 +13,12 @@
 #include "image/chain.h"
 #include "resource/file.h"
 #include "restart/lazy.h"
+#include "restart/user_faults.h"
 
 struct filling {
 	struct page_sink sink;
 	const struct rebuild *rebuild;
+	const struct user_faults *faults;	/* NULL: there are none */
 	const struct restart_options *options;
 	struct restart_result *result;
 };
@@ -39,10 +41,12 @@ static void count(struct filling *f, const struct context_chunk *chunk)
 
 static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
-	const struct rebuild *r = filling(sink)->rebuild;
+	const struct filling *f = filling(sink);
+	const struct rebuild *r = f->rebuild;
 	uint64_t sum;
-	int err = device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data, chunk->runs,
-			       chunk->nr_runs, &sum);
+	int err = f->faults ? user_faults_store(f->faults, chunk) :
+			      device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data,
+					   chunk->runs, chunk->nr_runs, &sum);
 
 	if (!err)
 		count(filling(sink), chunk);
@@ -73,12 +77,16 @@ static void account(void *arg, const struct context_chunk *chunk)
 	kind->stored += chunk->length;
 }
 
-int memory_fill(struct rebuild *r, struct context_reader *reader,
-		const struct restart_options *options, struct restart_result *result)
+int memory_fill(struct rebuild *r, const struct user_faults *faults,
+		struct context_reader *reader, const struct restart_options *options,
+		struct restart_result *result)
 {
 	static const struct page_sink_ops ops = { .unordered = true, .store = store, .fill = fill };
+	/* The module fills memory as programs do, which is not for all of it. */
+	static const struct page_sink_ops by_store = { .unordered = true, .store = store };
 	struct filling f = {
-		.sink.ops = &ops, .rebuild = r, .options = options, .result = result,
+		.sink.ops = faults ? &by_store : &ops, .rebuild = r, .faults = faults,
+		.options = options, .result = result,
 	};
 
 	if (r->lazy)

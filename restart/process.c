@@ -377,8 +377,9 @@ static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
 }
 
 /* Turns the copy of its creator's file descriptors into its own. */
-static void sharer_files(struct builder *b, const Kcr__Process *q, struct script *s)
+static int sharer_files(struct builder *b, const Kcr__Process *q, struct script *s)
 {
+	struct rebuild *r = b->how->rebuild;
 	const Kcr__Process *p = b->how->process;
 
 	for (size_t i = 0; i < p->n_descriptor; i++)
@@ -386,12 +387,16 @@ static void sharer_files(struct builder *b, const Kcr__Process *q, struct script
 			script_call(s, "close", SYS_close, p->descriptor[i]->fd, 0, 0, 0, 0, 0);
 	for (size_t i = 0; i < q->n_descriptor; i++) {
 		const Kcr__Descriptor *d = q->descriptor[i];
-		int fd = b->how->rebuild->file_fd[d->file_id - 1];
+		int fd = r->file_fd[d->file_id - 1];
+		int err = user_fault_bring(r, context_file(r->context, d->file_id));
 
+		if (err)
+			return err;
 		if (fd >= 0)
 			script_call(s, "dup3", SYS_dup3, fd, d->fd, d->cloexec ? O_CLOEXEC : 0,
 				    0, 0, 0);
 	}
+	return 0;
 }
 
 static bool has_own_folders(const Kcr__Process *p)
@@ -427,8 +432,8 @@ static int sharer_script(struct builder *b, const Kcr__Process *q, struct script
 	if (q->pgid != p->pgid)
 		script_call(s, "setpgid", SYS_setpgid, 0, 0, 0, 0, 0, 0);
 	if (!(flags & CLONE_FILES))
-		sharer_files(b, q, s);
-	if (!(flags & CLONE_SIGHAND))
+		err = sharer_files(b, q, s);
+	if (!err && !(flags & CLONE_SIGHAND))
 		err = attributes_of_process(b, q, s);
 	return err ? err : finish_leader(b, q, !(flags & CLONE_FILES), s);
 }

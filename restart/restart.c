@@ -38,6 +38,7 @@
 #include "restart/skeleton.h"
 #include "restart/suspend.h"
 #include "restart/trust.h"
+#include "restart/user_faults.h"
 
 #define ENTER_TIMEOUT_MS	300000		/* in case a restart hangs */
 #define HOLD_MS			5000		/* hold threads that a callback may wait for */
@@ -418,6 +419,22 @@ static void fill_in(const struct context *c, const struct context_reader *reader
 		result->nr_mappings += c->process[i]->mm ? c->process[i]->mm->n_vma : 0;
 }
 
+/* All have entered: what only cr_restart holds until now goes to their memory. */
+static int fill(struct rebuild *r, struct context_reader *reader,
+		const struct restart_options *options, struct restart_result *result)
+{
+	struct user_faults *faults;
+	int err = user_faults_take(&faults, r);
+
+	files_close(r);			/* from here on only the programs hold them */
+	if (!err)
+		err = memory_fill(r, faults, reader, options, result);
+	if (!err)
+		err = user_faults_protect(faults);
+	user_faults_free(faults);
+	return err;
+}
+
 static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool module_clones,
 		       const struct restart_options *options, struct restart_result *result)
 {
@@ -442,8 +459,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	made = now_ns();
-	files_close(r);			/* from here on only the programs hold them */
-	err = memory_fill(r, reader, options, result);
+	err = fill(r, reader, options, result);
 	filled = now_ns();
 	if (!err)
 		err = record_restart(r);

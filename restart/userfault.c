@@ -93,13 +93,20 @@ int userfault_receive(int socket, size_t *number)
 	return fd;
 }
 
-int userfault_register(int fd, uint64_t start, uint64_t end)
+int userfault_register(int fd, uint64_t start, uint64_t end, uint64_t mode)
 {
-	struct uffdio_register range = {
-		.range = { start, end - start }, .mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
+	struct uffdio_register range = { .range = { start, end - start }, .mode = mode };
 
 	return ioctl(fd, UFFDIO_REGISTER, &range) < 0 ? -errno : 0;
+}
+
+int userfault_protect(int fd, uint64_t start, uint64_t end)
+{
+	struct uffdio_writeprotect pages = {
+		.range = { start, end - start }, .mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+
+	return ioctl(fd, UFFDIO_WRITEPROTECT, &pages) < 0 ? -errno : 0;
 }
 
 int64_t userfault_copy(int fd, uint64_t address, const void *pages, uint64_t length)

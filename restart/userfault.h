@@ -19,8 +19,10 @@ int userfault_receive(int socket, size_t *number);
 
 /* Before any call below.  0 or -errno. */
 int userfault_begin(int fd);
-/* From now on pages that are missing there wait for us.  0 or -errno. */
-int userfault_register(int fd, uint64_t start, uint64_t end);
+/* From now on faults there come to it; mode: UFFDIO_REGISTER_MODE_*.  0 or -errno. */
+int userfault_register(int fd, uint64_t start, uint64_t end, uint64_t mode);
+/* Write-protects pages of such a range.  0 or -errno. */
+int userfault_protect(int fd, uint64_t start, uint64_t end);
 
 /*
  * Gives pages that are missing, and wakes who waits for them: the number of bytes, or -errno if

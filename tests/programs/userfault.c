@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * userfaultfd(2): memory whose faults the program handles itself.  A thread touches a page, the
+ * main thread is told and gives it.  The argument of `refused` is what is in the way.
+ */
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY	1
+#endif
+#ifndef UFFDIO_POISON
+struct uffdio_poison { struct uffdio_range range; __u64 mode; __s64 updated; };
+#define UFFDIO_POISON		_IOWR(UFFDIO, 0x08, struct uffdio_poison)
+#endif
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+
+#define PAGE	4096ul
+#define NR	16		/* pages of memory */
+#define SEED	7
+
+static const uint64_t missing = UFFDIO_REGISTER_MODE_MISSING, protection = UFFDIO_REGISTER_MODE_WP;
+
+static int make(int flags)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | flags);
+
+	if (fd < 0 && errno == ENOSYS)
+		check_skip("this kernel has no userfaultfd");
+	NEED(fd >= 0);
+	return fd;
+}
+
+static void begin(int fd, uint64_t features)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+
+	if (ioctl(fd, UFFDIO_API, &api))
+		check_skip("this kernel's userfaultfd has no such feature");
+}
+
+static int ready(uint64_t features)
+{
+	int fd = make(0);
+
+	begin(fd, features);
+	return fd;
+}
+
+static char *map(size_t pages)
+{
+	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	NEED(memory != MAP_FAILED);
+	return memory;
+}
+
+static void enlist(int fd, char *memory, size_t pages, uint64_t mode)
+{
+	struct uffdio_register r = {
+		.range = { (uintptr_t)memory, pages * PAGE }, .mode = mode,
+	};
+
+	NEED(!ioctl(fd, UFFDIO_REGISTER, &r));
+}
+
+static char *registered(int fd, uint64_t mode)
+{
+	char *memory = map(NR);
+
+	enlist(fd, memory, NR, mode);
+	return memory;
+}
+
+/* Gives a page, which tells its number. */
+static bool give(int fd, char *memory, size_t page)
+{
+	uint64_t content[PAGE / 8];
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)memory + page * PAGE, .src = (uintptr_t)content, .len = PAGE,
+	};
+
+	check_fill(content, PAGE, SEED + page);
+	return !ioctl(fd, UFFDIO_COPY, &copy);
+}
+
+static bool zero(int fd, char *memory, size_t page)
+{
+	struct uffdio_zeropage z = { .range = { (uintptr_t)memory + page * PAGE, PAGE } };
+
+	return !ioctl(fd, UFFDIO_ZEROPAGE, &z);
+}
+
+static bool has(const char *memory, size_t page)
+{
+	return check_filled(memory + page * PAGE, PAGE, SEED + page);
+}
+
+static bool protect(int fd, char *memory, size_t page, size_t pages, bool on)
+{
+	struct uffdio_writeprotect p = {
+		.range = { (uintptr_t)memory + page * PAGE, pages * PAGE },
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+
+	return !ioctl(fd, UFFDIO_WRITEPROTECT, &p);
+}
+
+/* The next message; false: there is none within the time. */
+static bool told(int fd, int ms, struct uffd_msg *message)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	/* One that blocks cannot be polled. */
+	if (fcntl(fd, F_GETFL) & O_NONBLOCK && poll(&p, 1, ms) <= 0)
+		return false;
+	return read(fd, message, sizeof(*message)) == sizeof(*message);
+}
+
+static bool told_of(int fd, const char *memory, size_t page, uint64_t flags)
+{
+	struct uffd_msg m;
+
+	return told(fd, 20000, &m) && m.event == UFFD_EVENT_PAGEFAULT &&
+	       (m.arg.pagefault.address & ~(PAGE - 1)) == (uintptr_t)memory + page * PAGE &&
+	       (m.arg.pagefault.flags & flags) == flags;
+}
+
+/* ---- who touches memory ---------------------------------------------------------------- */
+
+struct toucher {
+	pthread_t thread;
+	volatile char *at;
+	bool writes;
+	volatile int tid, done;
+};
+
+static void *touch(void *arg)
+{
+	struct toucher *t = arg;
+
+	t->tid = (int)syscall(SYS_gettid);
+	if (t->writes)
+		*t->at = 1;
+	else
+		(void)*t->at;
+	t->done = true;
+	return NULL;
+}
+
+static void start(struct toucher *t, char *memory, size_t page, bool writes)
+{
+	*t = (struct toucher){ .at = memory + page * PAGE, .writes = writes };
+	NEED(!pthread_create(&t->thread, NULL, touch, t));
+}
+
+/* Does touching this page now wait until it is given? */
+static void check_absent(int fd, char *memory, size_t page)
+{
+	struct toucher t;
+
+	start(&t, memory, page, false);
+	CHECK(told_of(fd, memory, page, 0));
+	CHECK(!t.done);
+	CHECK(give(fd, memory, page));
+	pthread_join(t.thread, NULL);
+	CHECK(has(memory, page));
+}
+
+static void check_protected(int fd, char *memory, size_t page)
+{
+	struct toucher t;
+
+	start(&t, memory, page, true);
+	CHECK(told_of(fd, memory, page, UFFD_PAGEFAULT_FLAG_WP));
+	CHECK(!t.done);
+	CHECK(protect(fd, memory, page, 1, false));
+	pthread_join(t.thread, NULL);
+	CHECK(memory[page * PAGE] == 1);
+}
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+/* Pages that were given, zero pages and absent ones. */
+static void check_pages(int fd, char *memory)
+{
+	NEED(give(fd, memory, 0) && give(fd, memory, 3) && give(fd, memory, 4) &&
+	     zero(fd, memory, 1) && zero(fd, memory, NR - 2));
+	checkpoint_here();
+	CHECK(has(memory, 0) && has(memory, 3) && has(memory, 4));
+	CHECK(!memory[PAGE] && !memory[(NR - 2) * PAGE]);
+	CHECK(!give(fd, memory, 1) && errno == EEXIST);
+	check_absent(fd, memory, 2);
+	check_absent(fd, memory, 5);
+	check_absent(fd, memory, NR - 1);
+}
+
+static void pages(void)
+{
+	int fd = ready(0);
+
+	check_pages(fd, registered(fd, missing));
+}
+
+static void nonblocking(void)
+{
+	int fd = make(O_NONBLOCK);
+	struct uffd_msg m;
+
+	begin(fd, 0);
+	check_pages(fd, registered(fd, missing));
+	CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	CHECK(read(fd, &m, sizeof(m)) < 0 && errno == EAGAIN);
+}
+
+static void dropped(void)
+{
+	int fd = ready(0);
+	char *memory = registered(fd, missing);
+
+	NEED(give(fd, memory, 0) && give(fd, memory, 1) && give(fd, memory, 2));
+	NEED(!madvise(memory + PAGE, PAGE, MADV_DONTNEED));
+	checkpoint_here();
+	CHECK(has(memory, 0) && has(memory, 2));
+	check_absent(fd, memory, 1);
+}
+
+/* The program's handler has not yet been told of a fault, or has (`read`). */
+static void wait_for_page(bool read)
+{
+	int fd = make(O_NONBLOCK);
+	struct uffd_msg m;
+	struct toucher t;
+	char *memory;
+
+	begin(fd, 0);
+	memory = registered(fd, missing);
+	start(&t, memory, 6, false);
+	if (read)
+		NEED(told_of(fd, memory, 6, 0));
+	else
+		check_sleep_ms(300);
+	checkpoint_here();
+	CHECK(!t.done);
+	if (!read)
+		CHECK(told_of(fd, memory, 6, 0));
+	CHECK(give(fd, memory, 6));
+	pthread_join(t.thread, NULL);
+	CHECK(has(memory, 6));
+	/* It may have been told once more, and nothing else. */
+	while (told(fd, 0, &m))
+		CHECK((m.arg.pagefault.address & ~(PAGE - 1)) == (uintptr_t)memory + 6 * PAGE);
+	check_absent(fd, memory, 7);
+}
+
+static void waiting(void)
+{
+	wait_for_page(false);
+}
+
+static void waiting_told(void)
+{
+	wait_for_page(true);
+}
+
+static void protected(void)
+{
+	int fd = ready(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+	char *memory = map(NR);
+
+	check_fill(memory, NR * PAGE, 1);
+	enlist(fd, memory, NR, protection);
+	NEED(protect(fd, memory, 1, 2, true) && protect(fd, memory, 5, 1, true) &&
+	     protect(fd, memory, NR - 1, 1, true));
+	checkpoint_here();
+	CHECK(check_filled(memory, NR * PAGE, 1));
+	memory[0] = memory[3 * PAGE] = memory[4 * PAGE] = memory[6 * PAGE] = 1;
+	check_protected(fd, memory, 1);
+	check_protected(fd, memory, 2);
+	check_protected(fd, memory, 5);
+	check_protected(fd, memory, NR - 1);
+	memory[5 * PAGE] = 2;		/* not any more */
+}
+
+/* From the first page on, and absent pages among them. */
+static void both(void)
+{
+	int fd = ready(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+	char *memory = registered(fd, missing | protection);
+
+	NEED(give(fd, memory, 0) && give(fd, memory, 1) && give(fd, memory, 3));
+	NEED(protect(fd, memory, 0, 1, true));
+	checkpoint_here();
+	CHECK(has(memory, 0) && has(memory, 1) && has(memory, 3));
+	check_protected(fd, memory, 0);
+	memory[PAGE] = 1;
+	check_absent(fd, memory, 2);
+	check_absent(fd, memory, 4);
+}
+
+/* Absent pages that are write-protected (Linux 6.4). */
+static void unpopulated(void)
+{
+	int fd = ready(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED);
+	char *memory = registered(fd, protection);
+
+	NEED(protect(fd, memory, 2, 3, true));
+	checkpoint_here();
+	memory[PAGE] = 1;
+	check_protected(fd, memory, 2);
+	check_protected(fd, memory, 4);
+	memory[5 * PAGE] = 1;
+}
+
+static void fresh(void)
+{
+	int fd = make(0), other = make(0);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_range range = { .start = PAGE * 16, .len = PAGE };
+
+	begin(other, 0);
+	checkpoint_here();
+	CHECK(ioctl(fd, UFFDIO_WAKE, &range) && errno == EINVAL);
+	CHECK(!ioctl(fd, UFFDIO_API, &api));
+	CHECK(ioctl(other, UFFDIO_API, &api) && !ioctl(other, UFFDIO_WAKE, &range));
+	check_absent(fd, registered(fd, missing), 1);
+	check_absent(other, registered(other, missing), 1);
+}
+
+static void several(void)
+{
+	int first = ready(0), second = ready(0);
+	char *memory = map(2 * NR), *half = memory + NR * PAGE;
+
+	enlist(first, memory, NR, missing);
+	enlist(second, half, NR, missing);
+	NEED(give(first, memory, 0) && give(second, half, 1));
+	checkpoint_here();
+	CHECK(has(memory, 0) && has(half, 1));
+	check_absent(second, half, 0);
+	check_absent(first, memory, NR - 1);
+}
+
+static void watched(void)
+{
+	int fd = make(O_NONBLOCK), copy = dup(fd), epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 42 }, got;
+	struct toucher t;
+	char *memory;
+
+	begin(fd, 0);
+	memory = registered(copy, missing);
+	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	close(fd);			/* the epoll watches the copy, too */
+	checkpoint_here();
+	start(&t, memory, 3, false);
+	CHECK(epoll_wait(epoll, &got, 1, 20000) == 1 && got.data.u64 == 42);
+	CHECK(told_of(copy, memory, 3, 0) && give(copy, memory, 3));
+	pthread_join(t.thread, NULL);
+	CHECK(has(memory, 3));
+}
+
+/* A child handles the faults of its parent, which has no descriptor any more. */
+static void monitored(void)
+{
+	int fd = ready(0), status;
+	char *memory = registered(fd, missing);
+	pid_t child = fork();
+
+	NEED(child >= 0);
+	if (!child) {
+		for (int i = 0; i < 3; i++) {
+			struct uffd_msg m;
+
+			if (!told(fd, 0, &m))
+				_exit(1);
+			if (!give(fd, memory, (m.arg.pagefault.address - (uintptr_t)memory) / PAGE))
+				_exit(2);
+		}
+		_exit(0);
+	}
+	close(fd);
+	CHECK(has(memory, 4));
+	checkpoint_here();
+	CHECK(has(memory, 4) && has(memory, 5) && has(memory, 0));
+	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
+/* A grandchild and a sibling share it, too. */
+static void shared(void)
+{
+	int fd = ready(0), status;
+	char *memory = registered(fd, missing);
+	pid_t first = fork(), second;
+
+	NEED(first >= 0);
+	if (!first) {
+		pid_t third = fork();
+
+		check_wait();
+		if (!third)
+			_exit(!give(fd, memory, 3));
+		_exit(waitpid(third, &status, 0) != third || status || !give(fd, memory, 1));
+	}
+	second = fork();
+	if (!second) {
+		check_wait();
+		_exit(!give(fd, memory, 2));
+	}
+	checkpoint_here();
+	CHECK(waitpid(first, &status, 0) == first && !status);
+	CHECK(waitpid(second, &status, 0) == second && !status);
+	CHECK(has(memory, 1) && has(memory, 2) && has(memory, 3));
+	check_absent(fd, memory, 0);
+}
+
+/* The fork waits until its event was read. */
+static void *fork_child(void *memory)
+{
+	static pid_t child;
+
+	child = fork();
+	if (!child) {
+		check_wait();
+		_exit(!has(memory, 0) || !has(memory, 2));
+	}
+	return &child;
+}
+
+/* The program gets a userfaultfd of its child's memory, by the event of the fork. */
+static void fork_event(void)
+{
+	int fd = ready(UFFD_FEATURE_EVENT_FORK), childs, status;
+	char *memory = registered(fd, missing);
+	pthread_t thread;
+	struct uffd_msg m;
+	void *child;
+
+	NEED(give(fd, memory, 0));
+	NEED(!pthread_create(&thread, NULL, fork_child, memory));
+	NEED(told(fd, 0, &m) && m.event == UFFD_EVENT_FORK);
+	childs = (int)m.arg.fork.ufd;
+	pthread_join(thread, &child);
+	checkpoint_here();
+	CHECK(told_of(childs, memory, 2, 0) && give(childs, memory, 2));
+	CHECK(waitpid(*(pid_t *)child, &status, 0) == *(pid_t *)child && !status);
+	check_absent(fd, memory, 2);
+}
+
+static sigjmp_buf jump;
+
+static void on_bus(int signal)
+{
+	(void)signal;
+	siglongjmp(jump, 1);
+}
+
+static void bus(void)
+{
+	int fd = ready(UFFD_FEATURE_SIGBUS);
+	char *memory = registered(fd, missing);
+
+	NEED(give(fd, memory, 0));
+	signal(SIGBUS, on_bus);
+	checkpoint_here();
+	CHECK(has(memory, 0));
+	if (!sigsetjmp(jump, 1)) {
+		(void)*(volatile char *)(memory + PAGE);
+		CHECK(!"a signal");
+	}
+	CHECK(give(fd, memory, 1) && has(memory, 1));
+}
+
+static void user_mode(void)
+{
+	int fd = make(UFFD_USER_MODE_ONLY), zeros = open("/dev/zero", O_RDONLY);
+	char *memory;
+
+	begin(fd, 0);
+	memory = registered(fd, missing);
+	NEED(read(zeros, memory + PAGE, 1) < 0 && errno == EFAULT);
+	check_pages(fd, memory);
+	CHECK(read(zeros, memory + 6 * PAGE, 1) < 0 && errno == EFAULT);
+}
+
+/* Huge pages come only where all of their pages may. */
+static void huge(void)
+{
+	const size_t size = 2 << 20, pages = size / PAGE;
+	char *memory = map(3 * pages);
+	int fd = ready(0);
+
+	memory = (char *)(((uintptr_t)memory + size - 1) & ~(size - 1));
+	NEED(!madvise(memory, 2 * size, MADV_HUGEPAGE));
+	enlist(fd, memory, 2 * pages, missing);
+	NEED(give(fd, memory, 5) && give(fd, memory, pages + 9));
+	checkpoint_here();
+	CHECK(has(memory, 5) && has(memory, pages + 9));
+	check_absent(fd, memory, 6);
+	check_absent(fd, memory, pages - 1);
+	check_absent(fd, memory, pages);
+}
+
+/* ---- what cannot be saved ------------------------------------------------------------------ */
+
+static void refuse_shared(void)
+{
+	int fd = ready(UFFD_FEATURE_MISSING_SHMEM);
+	char *memory = mmap(NULL, NR * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	enlist(fd, memory, NR, missing);
+	checkpoint_here();
+	check_absent(fd, memory, 1);
+}
+
+static void refuse_locked(void)
+{
+	int fd = ready(0);
+	char *memory = map(NR);
+
+	NEED(!mlock(memory, NR * PAGE));
+	enlist(fd, memory, NR, missing);
+	checkpoint_here();
+	CHECK(!memory[0]);
+}
+
+static void refuse_poison(void)
+{
+	int fd = ready(0);
+	char *memory = registered(fd, missing);
+	struct uffdio_poison p = { .range = { (uintptr_t)memory, PAGE } };
+
+	if (ioctl(fd, UFFDIO_POISON, &p))
+		check_skip("this kernel has no UFFDIO_POISON");
+	checkpoint_here();
+	check_absent(fd, memory, 1);
+}
+
+/* In flight between sockets. */
+static void refuse_passed(void)
+{
+	int fd = ready(0), pair[2];
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	NEED(sendmsg(pair[0], &message, 0) == 1);
+	close(fd);
+	checkpoint_here();
+	CHECK(recvmsg(pair[1], &message, 0) == 1);
+	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+	check_absent(fd, registered(fd, missing), 1);
+}
+
+/* Of a process that has ended. */
+static void refuse_ended(void)
+{
+	int pair[2], fd, status;
+	pid_t child;
+
+	/* vfork() would share the memory. */
+	NEED(!pipe(pair));
+	child = fork();
+	if (!child) {
+		fd = ready(0);
+		NEED(write(pair[1], &fd, sizeof(fd)) == sizeof(fd));
+		pause();
+	}
+	NEED(read(pair[0], &fd, sizeof(fd)) == sizeof(fd));
+	fd = (int)syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, child, 0), fd, 0);
+	NEED(fd >= 0 && !kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+	checkpoint_here();
+	CHECK(fcntl(fd, F_GETFD) >= 0);
+}
+
+static void *read_into(void *memory)
+{
+	int zeros = open("/dev/zero", O_RDONLY);
+
+	CHECK(read(zeros, memory, 1) == 1);
+	return NULL;
+}
+
+/* A system call waits for a page. */
+static void refuse_kernel(void)
+{
+	int fd = ready(0);
+	char *memory = registered(fd, missing);
+	pthread_t thread;
+
+	NEED(!pthread_create(&thread, NULL, read_into, memory));
+	NEED(told_of(fd, memory, 0, 0));
+	checkpoint_here();
+	CHECK(give(fd, memory, 0));
+	pthread_join(thread, NULL);
+	CHECK(!memory[0]);
+}
+
+static void refused(void)
+{
+	static const struct check kinds[] = {
+		{ "shared", refuse_shared }, { "locked", refuse_locked },
+		{ "poison", refuse_poison }, { "passed", refuse_passed },
+		{ "ended", refuse_ended }, { "kernel", refuse_kernel },
+		{ NULL, NULL }
+	};
+	const struct check *kind = kinds;
+
+	while (kind->name && strcmp(kind->name, check_argument))
+		kind++;
+	NEED(kind->name);
+	kind->run();
+}
+
+static const struct check checks[] = {
+	{ "both", both },
+	{ "bus", bus },
+	{ "dropped", dropped },
+	{ "fork_event", fork_event },
+	{ "fresh", fresh },
+	{ "huge", huge },
+	{ "monitored", monitored },
+	{ "nonblocking", nonblocking },
+	{ "pages", pages },
+	{ "protected", protected },
+	{ "refused", refused },
+	{ "several", several },
+	{ "shared", shared },
+	{ "unpopulated", unpopulated },
+	{ "user_mode", user_mode },
+	{ "waiting", waiting },
+	{ "waiting_told", waiting_told },
+	{ "watched", watched },
+	{ NULL, NULL }
+};
+
+int main(int argc, char **argv)
+{
+	struct utsname name;
+	int major, minor;
+
+	NEED(!uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2);
+	if (argc > 3 && strcmp(argv[3], "refused") && major * 1000 + minor < 5016)
+		check_skip("before Linux 5.16 nothing of it is saved");
+	return check_one(argc, argv, checks);
+}
