@@ -57,8 +57,8 @@ static int make_snapshot(struct checkpoint *c)
 		return err;
 	report_clear();
 	report_warn("no snapshot is possible (%s): the processes stand still until all is written",
-		    err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped or has private "
-		    "huge pages" : "a limit of processes or of memory is reached");
+		    err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped, has private "
+		    "huge pages or uses userfaultfd" : "a limit of processes or of memory is reached");
 	c->attempt.snapshot = false;
 	return 0;
 }

@@ -516,6 +516,43 @@ static void huge(void)
 	check_absent(fd, memory, pages);
 }
 
+/* What changes between two images: a file `next` says when, `changed` that it has. */
+static void stepped(void)
+{
+	int fd = ready(0);
+	char *memory = registered(fd, missing);
+
+	for (int page = 0; page < 8; page++)
+		NEED(give(fd, memory, page));
+	check_ready();
+	while (access("next", F_OK))
+		check_sleep_ms(20);
+	NEED(!madvise(memory + 2 * PAGE, 2 * PAGE, MADV_DONTNEED));
+	NEED(zero(fd, memory, 3) && give(fd, memory, 9));
+	memory[4 * PAGE] ^= 1;
+	close(open("changed", O_CREAT | O_WRONLY, 0666));
+	check_wait();
+	CHECK(has(memory, 0) && has(memory, 1) && has(memory, 5) && has(memory, 9));
+	CHECK(!memory[3 * PAGE]);
+	memory[4 * PAGE] ^= 1;
+	CHECK(has(memory, 4));
+	check_absent(fd, memory, 2);
+	check_absent(fd, memory, 8);
+	check_absent(fd, memory, 10);
+}
+
+/* Beside memory that a lazy restart loads later. */
+static void beside(void)
+{
+	const size_t size = 64 << 20;
+	char *large = map(size / PAGE);
+	int fd = ready(0);
+
+	check_fill(large, size, 3);
+	check_pages(fd, registered(fd, missing));
+	CHECK(check_filled(large, size, 3));
+}
+
 /* ---- what cannot be saved ------------------------------------------------------------------ */
 
 static void refuse_shared(void)
@@ -636,6 +673,7 @@ static void refused(void)
 }
 
 static const struct check checks[] = {
+	{ "beside", beside },
 	{ "both", both },
 	{ "bus", bus },
 	{ "dropped", dropped },
@@ -649,6 +687,7 @@ static const struct check checks[] = {
 	{ "refused", refused },
 	{ "several", several },
 	{ "shared", shared },
+	{ "stepped", stepped },
 	{ "unpopulated", unpopulated },
 	{ "user_mode", user_mode },
 	{ "waiting", waiting },
