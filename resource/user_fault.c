@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/proc.h"
 #include "report/report.h"
 #include "resource/file_table.h"
 
@@ -141,6 +142,15 @@ static int give(int socket, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Nothing else is used, whoever may have put it there. */
+static bool is_one(int fd)
+{
+	static const char name[] = "anon_inode:[userfaultfd]";
+	char link[sizeof(name) + 1];
+
+	return proc_fd_link(fd, link, sizeof(link)) == sizeof(name) - 1 && !strcmp(link, name);
+}
+
 /* Waits until it is there, and leaves it there for others. */
 static int look(int socket)
 {
@@ -158,7 +168,10 @@ static int look(int socket)
 	if (message.msg_controllen < CMSG_LEN(sizeof(fd)) || control.head.cmsg_type != SCM_RIGHTS)
 		return -EMFILE;		/* there was no room for the descriptor */
 	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-	return fd;
+	if (is_one(fd))
+		return fd;
+	close(fd);
+	return -EBADF;
 }
 
 /* Takes over fd, in the place of the socket. */

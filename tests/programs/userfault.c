@@ -445,7 +445,7 @@ static void *fork_child(void *memory)
 /* The program gets a userfaultfd of its child's memory, by the event of the fork. */
 static void fork_event(void)
 {
-	int fd = ready(UFFD_FEATURE_EVENT_FORK), childs, status;
+	int fd = ready(UFFD_FEATURE_EVENT_FORK), other, status;
 	char *memory = registered(fd, missing);
 	pthread_t thread;
 	struct uffd_msg m;
@@ -454,10 +454,10 @@ static void fork_event(void)
 	NEED(give(fd, memory, 0));
 	NEED(!pthread_create(&thread, NULL, fork_child, memory));
 	NEED(told(fd, 0, &m) && m.event == UFFD_EVENT_FORK);
-	childs = (int)m.arg.fork.ufd;
+	other = (int)m.arg.fork.ufd;
 	pthread_join(thread, &child);
 	checkpoint_here();
-	CHECK(told_of(childs, memory, 2, 0) && give(childs, memory, 2));
+	CHECK(told_of(other, memory, 2, 0) && give(other, memory, 2));
 	CHECK(waitpid(*(pid_t *)child, &status, 0) == *(pid_t *)child && !status);
 	check_absent(fd, memory, 2);
 }
