@@ -212,9 +212,11 @@ int user_faults_make(struct rebuild *r, const Kcr__Process *process)
 		if (fd < 0)
 			return fd;
 		err = give(r->giver_fd[i], fd);
-		if (err)
-			rebuild_error(file, err, "its descriptor");
-		err = put(r, file, fd) ?: err;
+		if (err) {
+			close(fd);
+			return rebuild_error(file, err, "its descriptor");
+		}
+		err = put(r, file, fd);
 	}
 	return err;
 }
