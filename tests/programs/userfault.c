@@ -228,6 +228,21 @@ static void nonblocking(void)
 	CHECK(read(fd, &m, sizeof(m)) < 0 && errno == EAGAIN);
 }
 
+/* Memory that the program itself may not use meanwhile. */
+static void closed(void)
+{
+	int fd = ready(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+	char *memory = registered(fd, missing | protection);
+
+	NEED(give(fd, memory, 0) && give(fd, memory, 2) && protect(fd, memory, 2, 1, true));
+	NEED(!mprotect(memory, NR * PAGE, PROT_NONE));
+	checkpoint_here();
+	NEED(!mprotect(memory, NR * PAGE, PROT_READ | PROT_WRITE));
+	CHECK(has(memory, 0) && has(memory, 2));
+	check_absent(fd, memory, 1);
+	check_protected(fd, memory, 2);
+}
+
 static void dropped(void)
 {
 	int fd = ready(0);
@@ -676,6 +691,7 @@ static const struct check checks[] = {
 	{ "beside", beside },
 	{ "both", both },
 	{ "bus", bus },
+	{ "closed", closed },
 	{ "dropped", dropped },
 	{ "fork_event", fork_event },
 	{ "fresh", fresh },

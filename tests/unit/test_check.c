@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,48 @@ static void files(void **state)
 	s.file[0].regular->deleted = 1;
 	REFUSED(s.file[0].regular->has_deleted, 1, "without its contents");
 	s.file[0].regular->deleted = 0;
+}
+
+static void user_faults(void **state)
+{
+	Kcr__UserFaultRange range = KCR__USER_FAULT_RANGE__INIT, *ranges = &range;
+	Kcr__UserFault fault = KCR__USER_FAULT__INIT;
+	Kcr__File saved = s.file[2];
+	uint64_t protect[3] = { 0, 10, 6 };
+	Kcr__Mm *mm = s.process[0].mm;
+	Kcr__Vma *heap = mm->vma[1];
+
+	(void)state;
+	s.file[2].kind_case = KCR__FILE__KIND_USER_FAULT;
+	s.file[2].user_fault = &fault;
+	fault.pid = SAMPLE_PID;
+	heap->flags |= KCR_VMA_UFFD;
+	mm->user_fault = &ranges;
+	mm->n_user_fault = 1;
+	range.start = heap->start;
+	range.end = heap->end;
+	range.file_id = 3;
+	range.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
+	range.protect = protect;
+	range.n_protect = 3;
+	expect(NULL);
+	REFUSED(fault.pid, SAMPLE_SHARING_PID, "without its process");
+	REFUSED(fault.pid, 12345, "without its process");
+	REFUSED(range.file_id, 1, "without its userfaultfd");
+	REFUSED(range.file_id, SAMPLE_FILES + 1, "without its userfaultfd");
+	REFUSED(range.start, heap->start + CONTEXT_PAGE, "wrong memory area");
+	REFUSED(range.end, heap->end - CONTEXT_PAGE, "wrong memory area");
+	REFUSED(heap->flags, heap->flags & ~KCR_VMA_UFFD, "wrong memory area");
+	REFUSED(heap->flags, heap->flags | KCR_VMA_SHARED, "wrong memory area");
+	REFUSED(range.mode, 0, "unknown mode");
+	REFUSED(range.mode, 7, "unknown mode");
+	REFUSED(range.mode, UFFDIO_REGISTER_MODE_MISSING, "that it does not do");
+	REFUSED(protect[2], 7, "beyond its memory area");
+	REFUSED(protect[0], UINT64_MAX, "beyond its memory area");
+	mm->n_user_fault = 0;
+	mm->user_fault = NULL;
+	heap->flags &= ~KCR_VMA_UFFD;
+	s.file[2] = saved;
 }
 
 static void packets(void **state)
@@ -401,7 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
 		cmocka_unit_test(files),
-		cmocka_unit_test(packets),
+		cmocka_unit_test(packets), cmocka_unit_test(user_faults),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(zombies),
