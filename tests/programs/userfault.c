@@ -1,200 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * userfaultfd(2): memory whose faults the program handles itself.  A thread touches a page, the
- * main thread is told and gives it.  The argument of `refused` is what is in the way.
- */
-#include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
+/* userfaultfd(2): what was registered, given and protected is so, and what was absent is absent. */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
-#include "check.h"
+#include "userfault.h"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY	1
 #endif
-#ifndef UFFDIO_POISON
-struct uffdio_poison { struct uffdio_range range; __u64 mode; __s64 updated; };
-#define UFFDIO_POISON		_IOWR(UFFDIO, 0x08, struct uffdio_poison)
-#endif
 #ifndef UFFD_FEATURE_WP_UNPOPULATED
 #define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
 #endif
-
-#define PAGE	4096ul
-#define NR	16		/* pages of memory */
-#define SEED	7
-
-static const uint64_t missing = UFFDIO_REGISTER_MODE_MISSING, protection = UFFDIO_REGISTER_MODE_WP;
-
-static int make(int flags)
-{
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | flags);
-
-	if (fd < 0 && errno == ENOSYS)
-		check_skip("this kernel has no userfaultfd");
-	NEED(fd >= 0);
-	return fd;
-}
-
-static void begin(int fd, uint64_t features)
-{
-	struct uffdio_api api = { .api = UFFD_API, .features = features };
-
-	if (ioctl(fd, UFFDIO_API, &api))
-		check_skip("this kernel's userfaultfd has no such feature");
-}
-
-static int ready(uint64_t features)
-{
-	int fd = make(0);
-
-	begin(fd, features);
-	return fd;
-}
-
-static char *map(size_t pages)
-{
-	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
-
-	NEED(memory != MAP_FAILED);
-	return memory;
-}
-
-static void enlist(int fd, char *memory, size_t pages, uint64_t mode)
-{
-	struct uffdio_register r = {
-		.range = { (uintptr_t)memory, pages * PAGE }, .mode = mode,
-	};
-
-	NEED(!ioctl(fd, UFFDIO_REGISTER, &r));
-}
-
-static char *registered(int fd, uint64_t mode)
-{
-	char *memory = map(NR);
-
-	enlist(fd, memory, NR, mode);
-	return memory;
-}
-
-/* Gives a page, which tells its number. */
-static bool give(int fd, char *memory, size_t page)
-{
-	uint64_t content[PAGE / 8];
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)memory + page * PAGE, .src = (uintptr_t)content, .len = PAGE,
-	};
-
-	check_fill(content, PAGE, SEED + page);
-	return !ioctl(fd, UFFDIO_COPY, &copy);
-}
-
-static bool zero(int fd, char *memory, size_t page)
-{
-	struct uffdio_zeropage z = { .range = { (uintptr_t)memory + page * PAGE, PAGE } };
-
-	return !ioctl(fd, UFFDIO_ZEROPAGE, &z);
-}
-
-static bool has(const char *memory, size_t page)
-{
-	return check_filled(memory + page * PAGE, PAGE, SEED + page);
-}
-
-static bool protect(int fd, char *memory, size_t page, size_t pages, bool on)
-{
-	struct uffdio_writeprotect p = {
-		.range = { (uintptr_t)memory + page * PAGE, pages * PAGE },
-		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
-	};
-
-	return !ioctl(fd, UFFDIO_WRITEPROTECT, &p);
-}
-
-/* The next message; false: there is none within the time. */
-static bool told(int fd, int ms, struct uffd_msg *message)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	/* One that blocks cannot be polled. */
-	if (fcntl(fd, F_GETFL) & O_NONBLOCK && poll(&p, 1, ms) <= 0)
-		return false;
-	return read(fd, message, sizeof(*message)) == sizeof(*message);
-}
-
-static bool told_of(int fd, const char *memory, size_t page, uint64_t flags)
-{
-	struct uffd_msg m;
-
-	return told(fd, 20000, &m) && m.event == UFFD_EVENT_PAGEFAULT &&
-	       (m.arg.pagefault.address & ~(PAGE - 1)) == (uintptr_t)memory + page * PAGE &&
-	       (m.arg.pagefault.flags & flags) == flags;
-}
-
-/* ---- who touches memory ---------------------------------------------------------------- */
-
-struct toucher {
-	pthread_t thread;
-	volatile char *at;
-	bool writes;
-	volatile int tid, done;
-};
-
-static void *touch(void *arg)
-{
-	struct toucher *t = arg;
-
-	t->tid = (int)syscall(SYS_gettid);
-	if (t->writes)
-		*t->at = 1;
-	else
-		(void)*t->at;
-	t->done = true;
-	return NULL;
-}
-
-static void start(struct toucher *t, char *memory, size_t page, bool writes)
-{
-	*t = (struct toucher){ .at = memory + page * PAGE, .writes = writes };
-	NEED(!pthread_create(&t->thread, NULL, touch, t));
-}
-
-/* Does touching this page now wait until it is given? */
-static void check_absent(int fd, char *memory, size_t page)
-{
-	struct toucher t;
-
-	start(&t, memory, page, false);
-	CHECK(told_of(fd, memory, page, 0));
-	CHECK(!t.done);
-	CHECK(give(fd, memory, page));
-	pthread_join(t.thread, NULL);
-	CHECK(has(memory, page));
-}
-
-static void check_protected(int fd, char *memory, size_t page)
-{
-	struct toucher t;
-
-	start(&t, memory, page, true);
-	CHECK(told_of(fd, memory, page, UFFD_PAGEFAULT_FLAG_WP));
-	CHECK(!t.done);
-	CHECK(protect(fd, memory, page, 1, false));
-	pthread_join(t.thread, NULL);
-	CHECK(memory[page * PAGE] == 1);
-}
-
-/* ---- checks -------------------------------------------------------------------------------- */
 
 /* Pages that were given, zero pages and absent ones. */
 static void check_pages(int fd, char *memory)
@@ -568,125 +387,6 @@ static void beside(void)
 	CHECK(check_filled(large, size, 3));
 }
 
-/* ---- what cannot be saved ------------------------------------------------------------------ */
-
-static void refuse_shared(void)
-{
-	int fd = ready(UFFD_FEATURE_MISSING_SHMEM);
-	char *memory = mmap(NULL, NR * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	enlist(fd, memory, NR, missing);
-	checkpoint_here();
-	check_absent(fd, memory, 1);
-}
-
-static void refuse_locked(void)
-{
-	int fd = ready(0);
-	char *memory = map(NR);
-
-	NEED(!mlock(memory, NR * PAGE));
-	enlist(fd, memory, NR, missing);
-	checkpoint_here();
-	CHECK(!memory[0]);
-}
-
-static void refuse_poison(void)
-{
-	int fd = ready(0);
-	char *memory = registered(fd, missing);
-	struct uffdio_poison p = { .range = { (uintptr_t)memory, PAGE } };
-
-	if (ioctl(fd, UFFDIO_POISON, &p))
-		check_skip("this kernel has no UFFDIO_POISON");
-	checkpoint_here();
-	check_absent(fd, memory, 1);
-}
-
-/* In flight between sockets. */
-static void refuse_passed(void)
-{
-	int fd = ready(0), pair[2];
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS } };
-	char byte = 0;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-
-	NEED(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	NEED(sendmsg(pair[0], &message, 0) == 1);
-	close(fd);
-	checkpoint_here();
-	CHECK(recvmsg(pair[1], &message, 0) == 1);
-	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-	check_absent(fd, registered(fd, missing), 1);
-}
-
-/* Of a process that has ended. */
-static void refuse_ended(void)
-{
-	int pair[2], fd, status;
-	pid_t child;
-
-	/* vfork() would share the memory. */
-	NEED(!pipe(pair));
-	child = fork();
-	if (!child) {
-		fd = ready(0);
-		NEED(write(pair[1], &fd, sizeof(fd)) == sizeof(fd));
-		pause();
-	}
-	NEED(read(pair[0], &fd, sizeof(fd)) == sizeof(fd));
-	fd = (int)syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, child, 0), fd, 0);
-	NEED(fd >= 0 && !kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
-	checkpoint_here();
-	CHECK(fcntl(fd, F_GETFD) >= 0);
-}
-
-static void *read_into(void *memory)
-{
-	int zeros = open("/dev/zero", O_RDONLY);
-
-	CHECK(read(zeros, memory, 1) == 1);
-	return NULL;
-}
-
-/* A system call waits for a page. */
-static void refuse_kernel(void)
-{
-	int fd = ready(0);
-	char *memory = registered(fd, missing);
-	pthread_t thread;
-
-	NEED(!pthread_create(&thread, NULL, read_into, memory));
-	NEED(told_of(fd, memory, 0, 0));
-	checkpoint_here();
-	CHECK(give(fd, memory, 0));
-	pthread_join(thread, NULL);
-	CHECK(!memory[0]);
-}
-
-static void refused(void)
-{
-	static const struct check kinds[] = {
-		{ "shared", refuse_shared }, { "locked", refuse_locked },
-		{ "poison", refuse_poison }, { "passed", refuse_passed },
-		{ "ended", refuse_ended }, { "kernel", refuse_kernel },
-		{ NULL, NULL }
-	};
-	const struct check *kind = kinds;
-
-	while (kind->name && strcmp(kind->name, check_argument))
-		kind++;
-	NEED(kind->name);
-	kind->run();
-}
-
 static const struct check checks[] = {
 	{ "beside", beside },
 	{ "both", both },
@@ -700,7 +400,6 @@ static const struct check checks[] = {
 	{ "nonblocking", nonblocking },
 	{ "pages", pages },
 	{ "protected", protected },
-	{ "refused", refused },
 	{ "several", several },
 	{ "shared", shared },
 	{ "stepped", stepped },
@@ -718,7 +417,7 @@ int main(int argc, char **argv)
 	int major, minor;
 
 	NEED(!uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2);
-	if (argc > 3 && strcmp(argv[3], "refused") && major * 1000 + minor < 5016)
+	if (argc > 3 && major * 1000 + minor < 5016)
 		check_skip("before Linux 5.16 nothing of it is saved");
 	return check_one(argc, argv, checks);
 }
