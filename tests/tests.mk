@@ -106,7 +106,7 @@ NATIVE_SRC := $(filter-out util/cr_% batch/cr_% launch/cr_%,\
 	$(foreach r,$(ROOMS) $(JOB_ROOMS) util batch launch,$(call room_src,$r)))
 UNIT_OBJ := $(NATIVE_SRC:%.c=$(T)/asan/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/asan/gen/%.o)
 FUZZ_SRC := $(foreach r,arch/$(KCR_ARCH) proc image report job $(JOB_ROOMS),$(call room_src,$r)) \
-	tests/unit/lone_rank.c
+	restart/loading.c tests/unit/lone_rank.c
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(T)/cov/%.o) $(PROTO_GEN:$(B)/gen/%.c=$(T)/cov/gen/%.o)
 UNIT_CC = $(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
 FUZZ_CC = $(CLANG) $(filter-out -Werror,$(KCR_CFLAGS)) -w $(PKG_CFLAGS) -O1 -g $(SANITIZE) -MMD -MP
