@@ -224,14 +224,15 @@ static int check_program(const struct scope_process *p)
 	return err;
 }
 
-static bool differs(pid_t thread, pid_t tid, int what)
+/* > 0: they have different ones; < 0: not known, as one of them has ended. */
+static long compare(pid_t thread, pid_t tid, int what)
 {
-	return syscall(SYS_kcmp, thread, tid, what, 0, 0) > 0;
+	return syscall(SYS_kcmp, thread, tid, what, 0, 0);
 }
 
 /*
  * Threads can unshare file descriptors (unshare(2)).  An exiting thread has none, but drops
- * its mm before them, so the mm is compared last.
+ * its mm before them, so the mm is compared last; by then it may have ended.
  */
 static int check_threads(const struct scope_process *p)
 {
@@ -241,7 +242,7 @@ static int check_threads(const struct scope_process *p)
 
 	while (!err && (tid = proc_next(threads)) >= 0)
 		if (tid != p->pid && tid != p->thread &&
-		    differs(p->thread, tid, KCMP_FILES) && !differs(p->thread, tid, KCMP_VM))
+		    compare(p->thread, tid, KCMP_FILES) > 0 && !compare(p->thread, tid, KCMP_VM))
 			err = report_fail(-EOPNOTSUPP, "process %d: thread %d has descriptors of its "
 					  "own, which cannot be saved", p->pid, tid);
 	if (threads)
@@ -262,8 +263,8 @@ static int check_table(const struct checkpoint *c, const struct scope_process *p
 	const struct scope_process *parent = scope_find(&c->attempt.scope, p->ppid);
 
 	if (!parent || parent->zombie || is_excluded(c, parent->pid) ||
-	    !differs(parent->thread, p->thread, KCMP_VM) ||
-	    syscall(SYS_kcmp, parent->thread, p->thread, KCMP_FILES, 0, 0))
+	    compare(parent->thread, p->thread, KCMP_VM) <= 0 ||
+	    compare(parent->thread, p->thread, KCMP_FILES))
 		return 0;
 	return refuse_shared_table(p->pid, parent->pid);
 }
