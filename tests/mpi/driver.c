@@ -220,10 +220,14 @@ static void *rounds(void *unused)
 		}
 		meet();
 		if (!meeting->kind)
-			return unused;
+			break;
 		go_through();
 		meet();
 	}
+	/* Another rank has finished; this one's program may be inside yet, and ask. */
+	while (!end)
+		sleep_and_tell(&(struct timespec){ 0, 200000 });
+	return unused;
 }
 
 int driver_start(int rank, int size)
