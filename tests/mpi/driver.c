@@ -19,6 +19,7 @@
 
 #define RANKS 64
 #define PATIENCE 20000		/* ms, for each step */
+#define AWAY 1200		/* ms, of peers out of reach: more than a btl_cr_connect_timeout of 1 */
 #define STEP 10			/* ms, until threads of the program are served that ask */
 
 struct meeting {
@@ -149,7 +150,7 @@ static void go_where_they_were(void)
 {
 	for (int i = 0; i < ranks; i++)
 		tell(i);
-	check(control->reconnect(20), "reconnect to where the peers were");
+	check(control->reconnect(AWAY), "reconnect to where the peers were");
 	meet();
 }
 
