@@ -341,8 +341,8 @@ long kcr_ioc_scan(struct kcr_job *job, void *request)
 	s.max_pages = req->max_pages;
 	s.next = req->end;
 	s.anon_only = req->flags & KCR_SCAN_PRIVATE;
-	/* A copied page that is zero differs from the file all the same. */
 	s.markers = req->flags & KCR_SCAN_MARKERS;
+	/* A copied page that is zero differs from the file all the same. */
 	s.drop_zero = !(req->flags & (KCR_SCAN_KEEP_ZERO | KCR_SCAN_PRIVATE));
 	s.mm = kcr_job_mm(job, req->pid, req->flags & KCR_SCAN_SNAPSHOT);
 	if (IS_ERR(s.mm))
