@@ -11,8 +11,8 @@ export KCR_PATIENCE=${KCR_PATIENCE:-90}	# mpirun takes its time to get everywher
 export OMPI_MCA_mpi_yield_when_idle=1	# there are more ranks than processors
 export OMPI_MCA_plm_rsh_agent=$KCR_TOP/tests/mpi/agent OMPI_MCA_plm_rsh_no_tree_spawn=1
 export PRTE_MCA_plm_ssh_agent=$KCR_TOP/tests/mpi/agent PRTE_MCA_plm_ssh_no_tree_spawn=1
-# Every node is given its slots, which Open MPI 5 would ignore, and binds no more ranks than it
-# has cores unless told to.
+# Every node is given its slots, which Open MPI 5 would ignore; and it starts no more ranks on a
+# node than it can bind to cores, unless told to.
 unset PRTE_MCA_rmaps_default_mapping_policy
 export PRTE_MCA_hwloc_default_binding_policy=core:overload-allowed
 
