@@ -25,6 +25,7 @@
 #include "restart/inherited.h"
 #include "restart/keys.h"
 #include "restart/lazy.h"
+#include "restart/user_faults.h"
 
 #ifndef SYS_mseal
 #define SYS_mseal	462		/* Linux 6.10 */
@@ -288,7 +289,7 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 	for (size_t i = 0; i < mm->n_vma; i++)
 		lock(mm->vma[i], s);
 	set_fields(mm, s);
-	return 0;
+	return user_faults_script(r, p, s);
 }
 
 uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm)
@@ -300,5 +301,6 @@ uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, cons
 	uint64_t size = mm->n_vma * (10 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op);
 
-	return size + inherited_script_size(r->inherited, p) + mm->vdso_text.len + mm->auxv.len + 4096;
+	return size + inherited_script_size(r->inherited, p) + user_faults_script_size(r->context, p) +
+	       mm->vdso_text.len + mm->auxv.len + 4096;
 }

@@ -6,7 +6,7 @@
  * Only private memory without a file qualifies, in mappings of some size.  That the kernel
  * remembers where a mapping has been when the program moves it takes a page that has been there
  * once: one is written to and dropped when the mapping is made, or, where it cannot be written to,
- * its first chunk is loaded at once.
+ * its first chunk is loaded at once.  So are the chunks with pages that there are before.
  */
 #include "restart/lazy.h"
 
@@ -20,6 +20,7 @@
 
 #include "arch/address.h"
 #include "report/report.h"
+#include "restart/early_pages.h"
 #include "restart/lazy_present.h"
 #include "restart/lazy_serve.h"
 #include "restart/process.h"
@@ -47,6 +48,7 @@ struct lazy {
 	size_t nr_ranges;
 	struct reach *reach;
 	size_t nr_reaches;
+	struct early_pages early;
 	int socket[2];			/* ours and the processes' end; -1: closed */
 	bool no_memory;			/* when chunks were noted */
 };
@@ -194,12 +196,25 @@ static void note_reach(struct lazy *l, int32_t pid, const struct kcr_run *run)
 			  end < range->end ? end : range->end);
 }
 
+static bool is_early(const struct lazy *l, const struct context_chunk *chunk)
+{
+	for (size_t i = 0; i < chunk->nr_runs; i++) {
+		const struct kcr_run *run = &chunk->runs[i];
+
+		if (early_pages_next(&l->early, chunk->pid, run->address) - run->address <
+		    run->nr_pages * CONTEXT_PAGE)
+			return true;
+	}
+	return false;
+}
+
 bool lazy_defer(void *lazy, const struct context_chunk *chunk)
 {
 	struct lazy *l = lazy;
 	bool begun = true;
 
-	if (!l->no_memory && for_ranges(l, chunk, note_begun, &begun) && begun) {
+	if (!l->no_memory && !is_early(l, chunk) && for_ranges(l, chunk, note_begun, &begun) &&
+	    begun) {
 		l->no_memory = deferred_add(l->deferred, chunk);
 		for_ranges(l, chunk, defer, NULL);
 		return true;
@@ -245,6 +260,7 @@ static void lazy_free(struct lazy *l)
 	deferred_free(l->deferred);
 	free(l->range);
 	free(l->reach);
+	early_pages_free(&l->early);
 	free(l);
 }
 
@@ -262,7 +278,9 @@ static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *rea
 		err = -errno;
 	if (err)
 		return report_errno(err, "--lazy");
-	err = deferred_new(&l->deferred, reader, r->source, chain);
+	err = early_pages_find(&l->early, r->context, NULL);
+	if (!err)
+		err = deferred_new(&l->deferred, reader, r->source, chain);
 	return err ? err : lazy_server_new(&l->server, r->job, l->deferred);
 }
 

@@ -1,21 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See user_faults.h.  The memory is registered before it is filled, and filled by UFFDIO_COPY:
- * that gives exactly the pages that it is told to, while a page that is written to as the program
- * would do it may become a huge one, with all pages around it.
+ * See user_faults.h.  The memory is registered before anything writes to it or near to it, and
+ * filled by UFFDIO_COPY: that gives exactly the pages that it is told to, while a page that is
+ * written to as the program would do it may become a huge one, with all pages around it.
+ *
+ * What the kernel writes to while threads enter must be there, or they would wait.  It is given as
+ * a zero page, and is there already when its contents come.
  */
 #include "restart/user_faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/device.h"
 #include "report/report.h"
+#include "rebuild/restorer.h"
 #include "resource/file.h"
+#include "resource/redirect.h"
+#include "restart/early_pages.h"
 #include "restart/userfault.h"
+
+/* ---- registering --------------------------------------------------------------------------- */
+
+/* A zero page for each one in the range that the kernel writes to before it is filled. */
+static void give_early(const struct early_pages *e, const Kcr__Mm *mm,
+		       const Kcr__UserFaultRange *range, int fd, struct script *s)
+{
+	uint64_t at = early_pages_next(e, mm->pid, range->start);
+
+	for (; at < range->end; at = early_pages_next(e, mm->pid, at + 1)) {
+		struct uffdio_zeropage zero = { .range = { at, CONTEXT_PAGE } };
+
+		script_call_try(s, "UFFDIO_ZEROPAGE", SYS_ioctl, fd, UFFDIO_ZEROPAGE,
+				script_data(s, &zero, sizeof(zero)), 0, 0, 0);
+	}
+}
+
+int user_faults_script(const struct rebuild *r, const Kcr__Process *p, struct script *s)
+{
+	const Kcr__Mm *mm = p->mm;
+	struct early_pages early;
+	int err = mm->n_user_fault ? early_pages_find(&early, r->context, p) : 0;
+
+	if (err || !mm->n_user_fault)
+		return err;
+	for (size_t i = 0; i < mm->n_user_fault; i++) {
+		const Kcr__UserFaultRange *range = mm->user_fault[i];
+		struct uffdio_register request = {
+			.range = { range->start, range->end - range->start }, .mode = range->mode,
+		};
+		char label[RESTORER_LABEL];
+		int fd = r->file_fd[range->file_id - 1];
+
+		if (redirect_has(r, range->file_id))
+			continue;
+		snprintf(label, sizeof(label), "registering the memory at %" PRIx64
+			 " with its userfaultfd", range->start);
+		script_call(s, label, SYS_ioctl, fd, UFFDIO_REGISTER,
+			    script_data(s, &request, sizeof(request)), 0, 0, 0);
+		if (range->mode & UFFDIO_REGISTER_MODE_MISSING)
+			give_early(&early, mm, range, fd, s);
+	}
+	early_pages_free(&early);
+	return 0;
+}
+
+uint64_t user_faults_script_size(const struct context *c, const Kcr__Process *p)
+{
+	uint64_t calls = p->mm->n_user_fault;
+
+	for (size_t i = 0; i < c->nr_processes && p->mm->n_user_fault; i++)
+		if (c->process[i] == p || c->process[i]->mm_id == p->mm_id)
+			calls += c->process[i]->n_thread;
+	return calls * (sizeof(struct restorer_op) + 2 * sizeof(struct uffdio_register)) +
+	       p->mm->n_user_fault * RESTORER_LABEL;
+}
+
+/* ---- once they have entered ------------------------------------------------------------------ */
 
 struct user_faults {
 	const struct rebuild *rebuild;
@@ -75,13 +142,6 @@ static int each(const struct user_faults *u,
 	return err;
 }
 
-static int enlist(const Kcr__Mm *mm, const Kcr__UserFaultRange *range, int fd)
-{
-	int err = userfault_register(fd, range->start, range->end, range->mode);
-
-	return err ? failed(mm, range, err, "registering") : 0;
-}
-
 int user_faults_take(struct user_faults **out, struct rebuild *r)
 {
 	size_t count = r->context->nr_files;
@@ -98,8 +158,6 @@ int user_faults_take(struct user_faults **out, struct rebuild *r)
 	for (size_t i = 0; i < count; i++)
 		u->fd[i] = -1;
 	err = take(u, r);
-	if (!err)
-		err = each(u, enlist);
 	if (err)
 		user_faults_free(u);
 	else
@@ -125,12 +183,28 @@ static const Kcr__UserFaultRange *find(const struct user_faults *u, const Kcr__M
 	return NULL;
 }
 
-static int copy(const Kcr__Mm *mm, const Kcr__UserFaultRange *range, int fd, uint64_t address,
-		const char *data, uint64_t length)
+/* As the program would write to them. */
+static int write_pages(const struct user_faults *u, const Kcr__Mm *mm, struct kcr_run run,
+		       const char *data)
 {
-	for (uint64_t done = 0; done < length;) {
-		int64_t n = userfault_copy(fd, address + done, data + done, length - done);
+	uint64_t sum;
 
+	return device_store(u->rebuild->job, rebuild_pid(u->rebuild, mm->pid), data, &run, 1, &sum);
+}
+
+static int copy(const struct user_faults *u, const Kcr__Mm *mm, const Kcr__UserFaultRange *range,
+		struct kcr_run run, const char *data)
+{
+	uint64_t length = run.nr_pages * CONTEXT_PAGE;
+
+	for (uint64_t done = 0; done < length;) {
+		int64_t n = userfault_copy(u->fd[range->file_id - 1], run.address + done, data + done,
+					   length - done);
+
+		/* The kernel has written to it already. */
+		if (n == -EEXIST)
+			n = write_pages(u, mm, (struct kcr_run){ run.address + done, 1 }, data + done) ?:
+			    (int64_t)CONTEXT_PAGE;
 		if (n < 0)
 			return failed(mm, range, (int)n, "filling");
 		done += n;
@@ -142,7 +216,7 @@ static int store_run(const struct user_faults *u, const Kcr__Process *p, struct 
 		     const char *data)
 {
 	while (run.nr_pages) {
-		uint64_t end, sum;
+		uint64_t end;
 		const Kcr__UserFaultRange *range = find(u, p->mm, run.address, &end);
 		struct kcr_run part = { run.address, (end - run.address) / CONTEXT_PAGE };
 		int err;
@@ -150,11 +224,9 @@ static int store_run(const struct user_faults *u, const Kcr__Process *p, struct 
 		if (part.nr_pages > run.nr_pages)
 			part.nr_pages = run.nr_pages;
 		if (range)
-			err = copy(p->mm, range, u->fd[range->file_id - 1], part.address, data,
-				   part.nr_pages * CONTEXT_PAGE);
+			err = copy(u, p->mm, range, part, data);
 		else
-			err = device_store(u->rebuild->job, rebuild_pid(u->rebuild, p->pid), data, &part,
-					   1, &sum);
+			err = write_pages(u, p->mm, part, data);
 		if (err)
 			return err;
 		data += part.nr_pages * CONTEXT_PAGE;

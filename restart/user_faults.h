@@ -6,13 +6,21 @@
 #ifndef KCR_RESTART_USER_FAULTS_H
 #define KCR_RESTART_USER_FAULTS_H
 
+#include "rebuild/script.h"
 #include "resource/resource.h"
 
 struct user_faults;
 
 /*
+ * In the process that is being made, which has its userfaultfds: when its memory is mapped, and
+ * before it has threads, that is registered.  0 or -errno, reported.
+ */
+int user_faults_script(const struct rebuild *r, const Kcr__Process *p, struct script *s);
+/* Bytes of operations and data that this needs, at most. */
+uint64_t user_faults_script_size(const struct context *c, const Kcr__Process *p);
+/*
  * Once all processes have entered, and before their memory is filled: takes the userfaultfds from
- * r->file_fd and registers the memory.  *out: NULL: there are none.
+ * r->file_fd.  *out: NULL: there are none.
  */
 int user_faults_take(struct user_faults **out, struct rebuild *r);
 /* As device_store(), for a chunk that may have pages of such memory. */

@@ -280,6 +280,38 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
+static __thread uint64_t own[512];
+
+static void *keep(void *arg)
+{
+	bool good = true;
+
+	for (int i = 0; i < 512; i++)
+		own[i] = (uint64_t)arg * 1000 + i;
+	check_wait();
+	for (int i = 0; i < 512; i++)
+		good &= own[i] == (uint64_t)arg * 1000 + i;
+	CHECK(good);
+	return NULL;
+}
+
+/* Threads that there are before, whose large stacks are loaded lazily. */
+static void stacks(void)
+{
+	pthread_t thread[4];
+	pthread_attr_t attributes;
+
+	NEED(!pthread_attr_init(&attributes) &&
+	     !pthread_attr_setstacksize(&attributes, 16 << 20));
+	for (uint64_t i = 0; i < 4; i++)
+		NEED(!pthread_create(&thread[i], &attributes, keep, (void *)(i + 1)));
+	check_sleep_ms(300);
+	setup();
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	look_at_all();
+}
+
 /* System calls get what is not loaded yet. */
 static void calls(void)
 {
@@ -364,7 +396,7 @@ static const struct check checks[] = {
 	{ "grows", grows },		{ "dontunmap", dontunmap },
 	{ "fork_moves", fork_moves },	{ "moves_early", moves_early },
 	{ "read_only", read_only },	{ "neighbours", neighbours },
-	{ "threads", threads },
+	{ "threads", threads },		{ "stacks", stacks },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },

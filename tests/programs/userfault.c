@@ -350,6 +350,61 @@ static void huge(void)
 	check_absent(fd, memory, pages);
 }
 
+static void *wait_to_go(void *arg)
+{
+	(void)arg;
+	check_wait();
+	return NULL;
+}
+
+/*
+ * The kernel writes to the end of a thread's stack while that enters (restartable sequences), and
+ * may make a huge page there, which must not reach into memory next to it.
+ */
+static void near_stack(void)
+{
+	const size_t size = 2 << 20, below = 4, pages = size / PAGE;
+	char *all = map(3 * pages), *end, *memory;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int fd = ready(0);
+
+	end = (char *)(((uintptr_t)all + 2 * size) & ~(size - 1));	/* of a huge page */
+	memory = end - below * PAGE;
+	NEED(!madvise(all, 3 * size, MADV_HUGEPAGE));
+	enlist(fd, memory, NR, missing);
+	NEED(give(fd, memory, 0));
+	NEED(!pthread_attr_init(&attributes) &&
+	     !pthread_attr_setstack(&attributes, end - size, size - below * PAGE) &&
+	     !pthread_create(&thread, &attributes, wait_to_go, NULL));
+	checkpoint_here();
+	pthread_join(thread, NULL);
+	CHECK(has(memory, 0));
+	check_absent(fd, memory, 1);
+	check_absent(fd, memory, below - 1);
+	check_absent(fd, memory, below);
+}
+
+/* The thread's stack itself, to whose pages the kernel writes while the thread enters. */
+static void of_stack(void)
+{
+	const size_t pages = 64;
+	char *memory = map(pages);
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int fd = ready(0);
+
+	NEED(!pthread_attr_init(&attributes) &&
+	     !pthread_attr_setstack(&attributes, memory, pages * PAGE) &&
+	     !pthread_create(&thread, &attributes, wait_to_go, NULL));
+	check_sleep_ms(300);		/* it has used what it will use */
+	enlist(fd, memory, pages, missing);
+	checkpoint_here();
+	pthread_join(thread, NULL);
+	check_absent(fd, memory, 0);
+	check_absent(fd, memory, 1);
+}
+
 /* What changes between two images: a file `next` says when, `changed` that it has. */
 static void stepped(void)
 {
@@ -397,7 +452,9 @@ static const struct check checks[] = {
 	{ "fresh", fresh },
 	{ "huge", huge },
 	{ "monitored", monitored },
+	{ "near_stack", near_stack },
 	{ "nonblocking", nonblocking },
+	{ "of_stack", of_stack },
 	{ "pages", pages },
 	{ "protected", protected },
 	{ "several", several },
