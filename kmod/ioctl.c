@@ -79,7 +79,8 @@ static const struct command {
 	{ { KCR_IOC_RELEASE, 24, KCR_RELEASE_HOLD }, OWNER, kcr_ioc_release },
 	{ { KCR_IOC_NOTIFY, 64, 0 }, CHECKPOINT, kcr_ioc_notify },
 	{ { KCR_IOC_CANCEL, 16, KCR_CANCEL_KILL }, CHECKPOINT, kcr_ioc_cancel },
-	{ { KCR_IOC_FINISH, 24, 0 }, OWNER, kcr_ioc_finish },
+	/* The owner's, too, but without the lock: callbacks may wait for what takes it. */
+	{ { KCR_IOC_FINISH, 24, 0 }, SHARED, kcr_ioc_finish },
 	{ { KCR_IOC_CLIENT, 16, KCR_CLIENT_RESTARTED }, SHARED, kcr_ioc_client },
 	{ { KCR_IOC_CLONE, 32, 0 }, SHARED, kcr_ioc_clone },
 	{ { KCR_IOC_ENTER, 312, ENTER_FLAGS }, SHARED, kcr_ioc_enter },

@@ -370,12 +370,15 @@ static pid_t first_late(struct kcr_job *job)
 	return pid;
 }
 
+/* Without the lock: a callback may wait for memory that another thread of the owner loads. */
 long kcr_ioc_finish(struct kcr_job *job, void *request)
 {
 	struct kcr_finish *finish = request;
 	unsigned long timeout;
 	long ret;
 
+	if (task_tgid(current) != job->owner)
+		return -EPERM;
 	timeout = finish->timeout_ms ? msecs_to_jiffies(finish->timeout_ms) : MAX_SCHEDULE_TIMEOUT;
 	ret = wait_event_interruptible_timeout(job->arrived, all_done(job), timeout);
 	if (READ_ONCE(job->dead))
