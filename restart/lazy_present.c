@@ -2,6 +2,7 @@
 /* See lazy_present.h. */
 #include "restart/lazy_present.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,6 +59,19 @@ static int fill_page(struct filling *f, uint64_t address)
 					page_in(f, address), &run, 1, &sum);
 }
 
+/* Of any thread but the first one, which may have ended and have no memory any more. */
+static int open_page_map(pid_t pid)
+{
+	DIR *list = proc_list(pid, "task");
+	pid_t thread = pid;
+
+	for (int tid; (tid = proc_next(list)) >= 0;)
+		thread = tid == pid ? thread : tid;
+	if (list)
+		closedir(list);
+	return proc_open(thread, "pagemap", O_RDONLY);
+}
+
 static int fill_range(struct filling *f, int pagemap, uint64_t at, uint64_t end)
 {
 	while (at < end) {
@@ -93,7 +107,7 @@ int lazy_fill_present(const struct rebuild *r, const struct deferred *d, int32_t
 		f->reader = reader;
 		f->pid = pid;
 		f->pages = pages;
-		err = pagemap = proc_open(rebuild_pid(r, pid), "pagemap", O_RDONLY);
+		err = pagemap = open_page_map(rebuild_pid(r, pid));
 		if (pagemap >= 0) {
 			err = fill_range(f, pagemap, start, end);
 			close(pagemap);

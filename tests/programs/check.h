@@ -187,4 +187,13 @@ static inline long long check_status(const char *key, int base)
 	return -1;
 }
 
+/* The state of the first thread: 'Z': it has ended. */
+static inline char check_leader_state(void)
+{
+	char text[512];
+	const char *end = strrchr(check_slurp("/proc/self/stat", text, sizeof(text)), ')');
+
+	return end ? end[2] : '?';
+}
+
 #endif /* KCR_TESTS_CHECK_H */

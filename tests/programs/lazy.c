@@ -312,6 +312,31 @@ static void stacks(void)
 	look_at_all();
 }
 
+static void *work_alone(void *arg)
+{
+	(void)arg;
+	while (check_leader_state() != 'Z')
+		check_sleep_ms(20);
+	own[0] = 1;
+	setup();
+	CHECK(own[0] == 1);
+	look_at_all();
+	exit(check_end());
+}
+
+/* The first thread has ended. */
+static void leaderless(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	NEED(!pthread_attr_init(&attributes) &&
+	     !pthread_attr_setstacksize(&attributes, 16 << 20) &&
+	     !pthread_create(&thread, &attributes, work_alone, NULL));
+	for (;;)
+		syscall(SYS_exit, 0);
+}
+
 /* System calls get what is not loaded yet. */
 static void calls(void)
 {
@@ -397,6 +422,7 @@ static const struct check checks[] = {
 	{ "fork_moves", fork_moves },	{ "moves_early", moves_early },
 	{ "read_only", read_only },	{ "neighbours", neighbours },
 	{ "threads", threads },		{ "stacks", stacks },
+	{ "leaderless", leaderless },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },

@@ -28,14 +28,6 @@ static int started, finished, file, line[2], to_child[2];
 static volatile sig_atomic_t told;
 static __thread uint64_t own[64];
 
-static char leader_state(void)
-{
-	char text[512];
-	const char *end = strrchr(check_slurp("/proc/self/stat", text, sizeof(text)), ')');
-
-	return end ? end[2] : '?';
-}
-
 /* Ends the calling thread, and no other. */
 static void end_thread(int code)
 {
@@ -103,7 +95,7 @@ static void check_process(void)
 	char text[64], path[64];
 	int status;
 
-	CHECK(leader_state() == 'Z');
+	CHECK(check_leader_state() == 'Z');
 	CHECK(!same_numbers || getpid() == own_pid);
 	snprintf(path, sizeof(path), "/proc/%d/comm", getpid());
 	CHECK(!strcmp(check_slurp(path, text, sizeof(text)), "first thread\n"));
@@ -117,7 +109,7 @@ static void *run_on(void *argument)
 {
 	pthread_t *thread = argument, fresh;
 
-	while (leader_state() != 'Z')
+	while (check_leader_state() != 'Z')
 		check_sleep_ms(1);
 	for (int all = 0; !all; check_sleep_ms(1)) {
 		pthread_mutex_lock(&mutex);
