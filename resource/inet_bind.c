@@ -95,6 +95,23 @@ static bool shares_port(const struct rebuild *r, const Kcr__File *file)
 	return false;
 }
 
+int inet_bind_address(int fd, const union inet_address *a, socklen_t length)
+{
+	int before = socket_value(fd, SO_REUSEADDR), on = 1, err;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	err = bind(fd, &a->any, length) ? -errno : 0;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &before, sizeof(before));
+	return err;
+}
+
+void inet_bind_device(int fd, const Kcr__InetSocket *s)
+{
+	for (size_t i = 0; i < s->n_option; i++)
+		if (s->option[i]->level == SOL_SOCKET && s->option[i]->name == SO_BINDTODEVICE)
+			socket_options_set(fd, &s->option[i], 1);
+}
+
 void inet_bind_begin(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	const int on = 1;

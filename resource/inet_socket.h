@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The parts of internet sockets: inet_socket.c, inet_bind.c, inet_diag.c, tcp_queue.c,
- * tcp_waiting.c, inet_rebuild.c.
+ * tcp_waiting.c; for a restart inet_rebuild.c, inet_connect.c, inet_waiting.c,
+ * inet_address.c.
  */
 #ifndef KCR_RESOURCE_INET_SOCKET_H
 #define KCR_RESOURCE_INET_SOCKET_H
@@ -48,8 +49,18 @@ void inet_bind_save(const struct file_probe *probe, Kcr__InetSocket *s);
 /* Before a socket is bound, and when all are. */
 void inet_bind_begin(const struct rebuild *r, const Kcr__File *file, int fd);
 void inet_bind_end(const struct rebuild *r, const Kcr__File *file);
+/* Binds it though lingering connections have the port.  -errno. */
+int inet_bind_address(int fd, const union inet_address *a, socklen_t length);
+/* To the device that this one had: both ends of a connection in a VRF belong to it. */
+void inet_bind_device(int fd, const Kcr__InetSocket *s);
 
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
+/* One whose peer is lost. */
+int inet_open_hung_up(struct rebuild *r, const Kcr__File *file);
+/* Ends a connection without data as its program had. */
+void inet_end_again(int fd, const Kcr__InetSocket *s);
+/* Reports `what` has failed, and why; returns err. */
+int inet_connect_error(const Kcr__File *file, int err, const char *what);
 int inet_socket_complete(struct rebuild *r, const Kcr__File *file);
 int inet_socket_deliver(struct rebuild *r, const Kcr__File *file);
 

@@ -177,6 +177,8 @@ static bool applies(const struct option *o, int family, int type, int protocol, 
 	if (o->level == IPPROTO_TCP || o->level == IPPROTO_UDP)
 		return type == (o->level == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM) &&
 		       protocol == o->level && (family == AF_INET || family == AF_INET6);
+	if (o->level == IPPROTO_IPV6 && o->name == IPV6_MULTICAST_IF && type == SOCK_STREAM)
+		return false;		/* the kernel itself sets it, and lets nobody else */
 	if (o->level == IPPROTO_IP)	/* for IPv4 over a socket of AF_INET6 as well */
 		return family == AF_INET || family == AF_INET6;
 	return !o->family || o->family == family;
