@@ -60,6 +60,7 @@ enum context_section {
 #define CONTEXT_HAS_SHARED	(1ull << 8)	/* SHARED sections */
 #define CONTEXT_HAS_ASYNC	(1ull << 9)	/* contexts of io_setup(2), io_urings */
 #define CONTEXT_HAS_USERFAULT	(1ull << 10)	/* userfaultfds */
+#define CONTEXT_HAS_RAW		(1ull << 11)	/* ping and raw sockets */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

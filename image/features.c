@@ -3,7 +3,9 @@
  * What an image's description demands of its reader.  A reader that ignored one of these
  * fields would restart a program that differs from the saved one, and say nothing.
  */
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "context.h"
 
@@ -58,9 +60,17 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 	return features;
 }
 
+/* The first readers know streams, and datagrams of UDP. */
+static uint64_t needs_of_inet(const Kcr__InetSocket *s)
+{
+	return s->type == SOCK_STREAM || s->protocol == IPPROTO_UDP ? 0 : CONTEXT_HAS_RAW;
+}
+
 uint64_t context_file_needs(const Kcr__File *file)
 {
 	switch (file->kind_case) {
+	case KCR__FILE__KIND_INET_SOCKET:
+		return needs_of_inet(file->inet_socket);
 	case KCR__FILE__KIND_PACKET_SOCKET:
 		return CONTEXT_HAS_PACKETS;
 	case KCR__FILE__KIND_IO_URING:

@@ -17,6 +17,7 @@
 #include "resource/file.h"
 #include "resource/inet_address.h"
 #include "resource/inet_connect.h"
+#include "resource/inet_raw.h"
 #include "resource/socket.h"
 
 static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file)
@@ -88,13 +89,14 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 	int fd = inet_new(s), err;
 
 	if (fd < 0)
-		return rebuild_error(file, fd, "socket");
+		return inet_raw_is(s) ? inet_raw_error(file, fd) : rebuild_error(file, fd, "socket");
+	inet_raw_shut_out(s, fd);
 	inet_bind_begin(r, file, fd);
 	err = bind_local(r, file, fd);
 	if (!err && s->listening && listen(fd, s->backlog))
 		err = rebuild_error(file, -errno, "it cannot listen");
 	length = inet_address_get(&s->remote, &remote);
-	if (!err && s->type == SOCK_DGRAM && length && connect(fd, &remote.any, length))
+	if (!err && s->type != SOCK_STREAM && length && connect(fd, &remote.any, length))
 		report_warn("a datagram socket could not be connected again: %s", strerror(errno));
 	/* Done even where it says ENOTCONN. */
 	if (!err && s->has_shut)
@@ -238,10 +240,13 @@ int inet_open_hung_up(struct rebuild *r, const Kcr__File *file)
 /* All are connected and filled. */
 int inet_socket_deliver(struct rebuild *r, const Kcr__File *file)
 {
+	const Kcr__InetSocket *s = file->inet_socket;
 	int fd = r->file_fd[file->id - 1];
 
-	if (fd >= 0)
-		socket_options_finish(fd, file->inet_socket->option, file->inet_socket->n_option);
+	if (fd < 0)
+		return 0;
+	socket_options_finish(fd, s->option, s->n_option);
+	inet_raw_let_in(s, fd);
 	return 0;
 }
 
@@ -255,13 +260,21 @@ static int open_unconnected(struct rebuild *r, const Kcr__File *file)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
+int inet_socket_check(struct rebuild *r, const Kcr__File *file)
+{
+	int err = inet_raw_is(file->inet_socket) ? inet_raw_try(file->inet_socket) : 0;
+
+	(void)r;
+	return err ? inet_raw_error(file, err) : 0;
+}
+
 int inet_socket_open(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__InetSocket *s = file->inet_socket;
 	const Kcr__File *peer = find_peer(r, file);
 
 	if ((s->family != AF_INET && s->family != AF_INET6) ||
-	    (s->type != SOCK_STREAM && s->type != SOCK_DGRAM))
+	    (s->type != SOCK_STREAM && s->type != SOCK_DGRAM && s->type != SOCK_RAW))
 		return rebuild_error(file, -EINVAL, "no such type of socket");
 	if (s->type == SOCK_STREAM && peer)
 		return open_connected(r, file, peer);

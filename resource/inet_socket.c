@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP and UDP.  Listening and unconnected sockets are restored with their
+ * TCP, UDP, ping and raw sockets.  Listening and unconnected sockets are restored with their
  * address.  A TCP connection inside the tree is established again with the contents
  * of its queues; one to the outside is restored reset, with what was unread.
  * Datagrams not yet read are lost, as datagrams may be.  This file saves;
@@ -18,6 +18,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/inet_diag.h"
+#include "resource/inet_raw.h"
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
@@ -211,11 +212,12 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 }
 
 /* Unread datagrams have addresses that a restart could not send from. */
-static void save_udp(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+static void save_datagrams(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLRDHUP };
 	bool dry = file_table_is_dry(t);
-	uint8_t shut = dry ? 0 : inet_diag_udp_shutdown(t, probe, s->family);
+	uint8_t shut = dry || s->protocol != IPPROTO_UDP ? 0 :
+		       inet_diag_udp_shutdown(t, probe, s->family);
 
 	if (poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP)	/* without sock_diag */
 		shut |= p.revents & POLLHUP ? ENDED_READ | ENDED_WRITE : ENDED_READ;
@@ -250,8 +252,8 @@ static int save_sending(struct file_table *t, const struct file_probe *probe,
 	struct pollfd p = { .fd = probe->fd };
 	int err = socket_count_check(t, probe);
 
-	if (!err && s->protocol == IPPROTO_UDP)
-		err = udp_kept_back_check(t, probe);
+	if (!err && s->type != SOCK_STREAM)
+		err = datagrams_kept_back_check(t, probe);
 	if (!err && !file_table_is_dry(t) && poll(&p, 1, 0) > 0 && p.revents & POLLERR)
 		report_warn("process %d: errors and time stamps that it has not read "
 			    "(MSG_ERRQUEUE) are not saved (%s)", probe->pid, probe->link);
@@ -269,18 +271,20 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
 	if (!(s->type == SOCK_STREAM && s->protocol == IPPROTO_TCP) &&
-	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP))
+	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP) && !inet_raw_is(s))
 		return socket_refuse_protocol(t, s->type, s->protocol);
 	err = socket_namespace_check(t, probe) ?: inet_unsaved_check(t, probe, s);
 	if (!err)
 		err = save_address(probe, false, &s->local, &s->has_local);
 	if (!err)
 		err = save_address(probe, true, &s->remote, &s->has_remote);
-	if (!err && s->protocol == IPPROTO_TCP)
+	if (!err && s->type == SOCK_STREAM)
 		err = save_tcp(t, probe, s);
 	else if (!err)
-		save_udp(t, probe, s);
-	if (!err && (s->protocol == IPPROTO_UDP || s->peer_file_id || s->pending))
+		save_datagrams(t, probe, s);
+	if (!err && inet_raw_is(s))
+		err = inet_raw_save(t, probe, s);
+	if (!err && (s->type != SOCK_STREAM || s->peer_file_id || s->pending))
 		err = save_sending(t, probe, s);
 	if (!err)
 		inet_bind_save(probe, s);
@@ -289,7 +293,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 					  &s->n_option);
 	if (!err && s->protocol == IPPROTO_UDP)
 		forget_peeked(probe, s);
-	if (!err && s->protocol == IPPROTO_UDP)
+	if (!err && s->type != SOCK_STREAM)
 		err = multicast_save(probe, s->family, &s->option, &s->n_option);
 	return err;
 }
@@ -314,6 +318,7 @@ const struct file_kind file_kind_inet_socket = {
 	.save = save,
 	.leave_out = leave_out,
 	.open = inet_socket_open,
+	.check = inet_socket_check,
 	.complete = inet_socket_complete,
 	.deliver = inet_socket_deliver,
 };

@@ -54,6 +54,7 @@ int inet_bind_address(int fd, const union inet_address *a, socklen_t length);
 /* To the device that this one had: both ends of a connection in a VRF belong to it. */
 void inet_bind_device(int fd, const Kcr__InetSocket *s);
 
+int inet_socket_check(struct rebuild *r, const Kcr__File *file);
 int inet_socket_open(struct rebuild *r, const Kcr__File *file);
 /* One whose peer is lost. */
 int inet_open_hung_up(struct rebuild *r, const Kcr__File *file);

@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "resource/attribute.h"
 #include "resource/file.h"
+#include "resource/inet_raw.h"
 
 #define PORT_START	"sys/net/ipv4/ip_unprivileged_port_start"
 #define FIRST_FREE_PORT	1024		/* without that */
@@ -119,9 +120,12 @@ static unsigned int port_of(const Kcr__InetSocket *socket)
 	return ntohs(address.sin6_port);
 }
 
-static int check_port(const Kcr__InetSocket *socket)
+static int check_inet(const Kcr__InetSocket *socket)
 {
 	unsigned int port = port_of(socket);
+
+	if (inet_raw_is(socket))
+		return inet_raw_try(socket);
 
 	return port && port < first_free_port() && !have_capability(CAP_NET_BIND_SERVICE) ?
 	       -EACCES : 0;
@@ -182,7 +186,7 @@ static int check_file(const struct file_probe *probe, const Kcr__File *file)
 	case KCR__FILE__KIND_UNIX_SOCKET:
 		return check_name(file);
 	case KCR__FILE__KIND_INET_SOCKET:
-		return check_port(file->inet_socket);
+		return check_inet(file->inet_socket);
 	case KCR__FILE__KIND_REGULAR:
 		return check_object(probe, file->regular);
 	case KCR__FILE__KIND_DEVICE:
@@ -217,6 +221,10 @@ static void describe(const struct file_probe *probe, const Kcr__File *file, char
 	if (file->kind_case == KCR__FILE__KIND_UNIX_SOCKET)
 		snprintf(text + length, size - length, " (Unix socket %.*s)",
 			 (int)file->unix_socket->name.len, (char *)file->unix_socket->name.data);
+	else if (file->kind_case == KCR__FILE__KIND_INET_SOCKET && inet_raw_is(file->inet_socket))
+		snprintf(text + length, size - length, file->inet_socket->type == SOCK_RAW ?
+			 " (raw socket, which needs CAP_NET_RAW)" :
+			 " (ping socket, which needs net.ipv4.ping_group_range)");
 	else if (file->kind_case == KCR__FILE__KIND_INET_SOCKET)
 		snprintf(text + length, size - length, " (port %u)", port_of(file->inet_socket));
 	else if (file->kind_case == KCR__FILE__KIND_PACKET_SOCKET)

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/icmp.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
+#include <netinet/icmp6.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -75,6 +77,10 @@ static const struct option {
 	O(-1, IPPROTO_IP, IP_RECVFRAGSIZE, EARLY), O(-1, IPPROTO_IP, IP_OPTIONS, LATE),
 	O(-1, IPPROTO_IP, IP_PASSSEC, EARLY), O(-1, IPPROTO_IP, IP_RECVERR_RFC4884, EARLY),
 	O(-1, IPPROTO_IP, IP_LOCAL_PORT_RANGE, EARLY), O(-1, IPPROTO_IP, IP_CHECKSUM, EARLY),
+	O(-1, IPPROTO_IP, IP_HDRINCL, EARLY), O(-1, IPPROTO_IP, IP_NODEFRAG, EARLY),
+	O(AF_INET, SOL_RAW, ICMP_FILTER, EARLY), O(AF_INET6, SOL_RAW, IPV6_CHECKSUM, EARLY),
+	O(AF_INET6, IPPROTO_ICMPV6, ICMP6_FILTER, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_HDRINCL, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_V6ONLY, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_UNICAST_HOPS, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_TCLASS, EARLY),
@@ -221,6 +227,8 @@ static void learn_usual(int family, int type, int protocol)
 	usual.type = type;
 	usual.protocol = protocol;
 	fresh = socket(family, type | SOCK_CLOEXEC, protocol);
+	if (fresh < 0 && (family == AF_INET || family == AF_INET6))	/* not for everybody */
+		fresh = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
 	for (size_t i = 0; i < NR_OPTIONS && fresh >= 0; i++) {
 		usual.length[i] = OPTION_MAX;
 		if (!applies(&options[i], family, type, protocol, ~0) ||

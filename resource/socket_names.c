@@ -54,12 +54,7 @@ int socket_refuse_family(struct file_table *t, int family)
 
 int socket_refuse_protocol(struct file_table *t, int type, int protocol)
 {
-	if (type == SOCK_RAW)
-		return file_unsupported(t, "a raw internet socket (protocol %d)", protocol);
 	switch (protocol) {
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-		return file_unsupported(t, "an ICMP socket, as of ping");
 	case IPPROTO_DCCP:
 		return file_unsupported(t, "a DCCP socket");
 	case IPPROTO_L2TP:
@@ -74,7 +69,7 @@ int socket_refuse_protocol(struct file_table *t, int type, int protocol)
 		return file_unsupported(t, "a socket of Multipath TCP (a program in Go has plain TCP "
 					"with GODEBUG=multipathtcp=0)");
 	default:
-		return file_unsupported(t, "an internet socket that is neither TCP nor UDP "
+		return file_unsupported(t, "an internet socket of another kind than TCP or UDP "
 					"(type %d, protocol %d)", type, protocol);
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a TCP, UDP or packet socket may have that the kernel gives to nobody, or takes from
+ * What an internet or packet socket may have that the kernel gives to nobody, or takes from
  * nobody: protocols on top of TCP, keys, counts of what has been sent, data kept back.
  */
 #include "resource/socket_unsaved.h"
@@ -144,7 +144,7 @@ static bool wait_for_sent(struct file_table *t, bool corked, int looks)
 }
 
 /* Half of a datagram must not come back as a whole one.  What is on its way out counts, too. */
-int udp_kept_back_check(struct file_table *t, const struct file_probe *probe)
+int datagrams_kept_back_check(struct file_table *t, const struct file_probe *probe)
 {
 	bool corked = value_of(probe->fd, IPPROTO_UDP, UDP_CORK);
 
@@ -156,8 +156,8 @@ int udp_kept_back_check(struct file_table *t, const struct file_probe *probe)
 		return 0;
 	if (corked)
 		return file_unsupported(t, "a UDP socket that keeps data back (UDP_CORK)");
-	report_warn("process %d: what a UDP socket has yet to send is not saved (%s)", probe->pid,
-		    probe->link);
+	report_warn("process %d: what a %s socket has yet to send is not saved (%s)", probe->pid,
+		    socket_value(probe->fd, SO_TYPE) == SOCK_RAW ? "raw" : "UDP", probe->link);
 	return 0;
 }
 
@@ -192,5 +192,5 @@ int inet_unsaved_check(struct file_table *t, const struct file_probe *probe,
 {
 	if (s->family == AF_INET6 && has_flow_label(probe->fd, s))
 		return file_unsupported(t, "a socket with a flow label (IPV6_FLOWLABEL_MGR)");
-	return s->protocol == IPPROTO_TCP ? check_tcp(t, probe, s->family) : check_udp(t, probe);
+	return s->type == SOCK_STREAM ? check_tcp(t, probe, s->family) : check_udp(t, probe);
 }

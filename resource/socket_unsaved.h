@@ -16,6 +16,6 @@ int socket_count_check(struct file_table *t, const struct file_probe *probe);
 int inet_unsaved_check(struct file_table *t, const struct file_probe *probe,
 		       const Kcr__InetSocket *s);
 /* A UDP socket keeps data back. */
-int udp_kept_back_check(struct file_table *t, const struct file_probe *probe);
+int datagrams_kept_back_check(struct file_table *t, const struct file_probe *probe);
 
 #endif /* KCR_RESOURCE_SOCKET_UNSAVED_H */

@@ -126,6 +126,8 @@ static int keep_back(int fd)
 	       sendto(fd, "half", 4, 0, (struct sockaddr *)&a, sizeof(a)) != 4;
 }
 
+static int route(int fd) { return set(fd, IPPROTO_IP, 200, 1); }	/* MRT_INIT */
+
 static int flow_label(int fd)
 {
 	struct {
@@ -256,11 +258,6 @@ static const struct kind refused[] = {
 	FAMILY(AF_SMC, SOCK_STREAM, 0, "shared memory communications"),
 	FAMILY(AF_XDP, SOCK_RAW, 0, "express data path"),
 	FAMILY(AF_MCTP, SOCK_DGRAM, 0, "management components"),
-	INET("raw", SOCK_RAW, IPPROTO_ICMP, "a raw internet socket (protocol 1)"),
-	IN("raw, IPv6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, NULL, "a raw internet socket (protocol 58)"),
-	INET("raw, of TCP", SOCK_RAW, IPPROTO_TCP, "a raw internet socket (protocol 6)"),
-	INET("ping", SOCK_DGRAM, IPPROTO_ICMP, "an ICMP socket, as of ping"),
-	IN("ping, IPv6", AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6, NULL, "an ICMP socket, as of ping"),
 	INET("UDP-Lite", SOCK_DGRAM, IPPROTO_UDPLITE, "a UDP-Lite socket"),
 	INET("SCTP", SOCK_STREAM, IPPROTO_SCTP, "an SCTP socket"),
 	INET("SCTP, one to many", SOCK_SEQPACKET, IPPROTO_SCTP, "an SCTP socket"),
@@ -284,6 +281,12 @@ static const struct kind refused[] = {
 	   "a socket that sends without copying (SO_ZEROCOPY) and numbers what it has sent"),
 	IN("OPT_ID, UDP", AF_INET, SOCK_DGRAM, 0, number_stamps,
 	   "a socket that numbers the time stamps of what it sends (SOF_TIMESTAMPING_OPT_ID)"),
+	IN("OPT_ID, raw", AF_INET, SOCK_RAW, IPPROTO_ICMP, number_stamps,
+	   "a socket that numbers the time stamps of what it sends (SOF_TIMESTAMPING_OPT_ID)"),
+	IN("MRT_INIT", AF_INET, SOCK_RAW, IPPROTO_IGMP, route,
+	   "a raw socket of protocol 2 while multicast packets are routed (MRT_INIT)"),
+	IN("elsewhere, raw", AF_INET, SOCK_RAW, IPPROTO_ICMP, elsewhere,
+	   "a socket of another network namespace than its process"),
 	IN("OPT_ID, packet", AF_PACKET, SOCK_RAW, 0, number_stamps,
 	   "a socket that numbers the time stamps of what it sends (SOF_TIMESTAMPING_OPT_ID)"),
 	IN("UDP_ENCAP, L2TP", AF_INET, SOCK_DGRAM, 0, l2tp_port,
@@ -327,6 +330,12 @@ static const struct kind saved[] = {
 	PLAIN(AF_INET, SOCK_DGRAM, 0), PLAIN(AF_INET6, SOCK_STREAM, 0),
 	PLAIN(AF_INET6, SOCK_DGRAM, 0), PLAIN(AF_PACKET, SOCK_RAW, 0),
 	PLAIN(AF_PACKET, SOCK_DGRAM, 0), PLAIN(AF_PACKET, SOCK_PACKET, 0),
+	INET("ping", SOCK_DGRAM, IPPROTO_ICMP, NULL),
+	IN("ping, IPv6", AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6, NULL, NULL),
+	INET("raw", SOCK_RAW, IPPROTO_ICMP, NULL),
+	IN("raw, IPv6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, NULL, NULL),
+	INET("raw, of TCP", SOCK_RAW, IPPROTO_TCP, NULL),
+	INET("raw, to send", SOCK_RAW, IPPROTO_RAW, NULL),
 	PLAIN(AF_NETLINK, SOCK_DGRAM, 0), NETLINK(NETLINK_ROUTE), NETLINK(NETLINK_USERSOCK),
 	NETLINK(NETLINK_SOCK_DIAG), NETLINK(NETLINK_XFRM), NETLINK(NETLINK_SELINUX),
 	NETLINK(NETLINK_ISCSI), NETLINK(NETLINK_AUDIT), NETLINK(NETLINK_FIB_LOOKUP),

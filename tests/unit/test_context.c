@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +248,7 @@ static void required_features(void **state)
 	Kcr__File file = KCR__FILE__INIT;
 	struct context_writer *w;
 	struct context_reader *r;
+	Kcr__InetSocket ping = KCR__INET_SOCKET__INIT;
 	char *root = p->root;
 	int fd = memory_file();
 
@@ -259,6 +261,13 @@ static void required_features(void **state)
 	assert_int_equal(context_file_needs(&file), 0);
 	file.kind_case = KCR__FILE__KIND_PACKET_SOCKET;
 	assert_int_equal(context_file_needs(&file), CONTEXT_HAS_PACKETS);
+	file.kind_case = KCR__FILE__KIND_INET_SOCKET;
+	file.inet_socket = &ping;
+	ping.type = SOCK_DGRAM;
+	ping.protocol = IPPROTO_ICMP;
+	assert_int_equal(context_file_needs(&file), CONTEXT_HAS_RAW);
+	ping.protocol = IPPROTO_UDP;
+	assert_int_equal(context_file_needs(&file), 0);
 	assert_int_equal(context_writer_new(&w, fd, CONTEXT_HAS_TABLES), 0);
 	context_writer_require(w, context_needs(list, 1));
 	assert_int_equal(context_writer_finish(w), 0);
