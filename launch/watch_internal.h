@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of cr_mpirun's main loop (watch.h) share: watch.c, watch_signals.c. */
+/* What the files of cr_mpirun's main loop (watch.h) share. */
 #ifndef LAUNCH_WATCH_INTERNAL_H
 #define LAUNCH_WATCH_INTERNAL_H
 
@@ -15,7 +15,8 @@
 #include "launch/recovery.h"
 #include "launch/show.h"
 
-#define MS	1000000ull		/* ns */
+#define MS		1000000ull	/* ns */
+#define WATCH_DOUBT_NS	(200 * MS)	/* the launcher's own death is known by then */
 
 struct watch {
 	struct launcher launcher;
@@ -30,6 +31,9 @@ struct watch {
 	bool ends;			/* the job is to end, whatever happens */
 	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
+	bool told;			/* why the job ends */
+	char untold[160];		/* the first failure of which the launcher is to tell */
+	uint64_t untold_ns;		/* when that was; 0: there was none */
 	bool ready;			/* all ranks have been through MPI_Init */
 	uint64_t alone_ns;		/* since when the launcher is known to be dead */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
@@ -46,11 +50,45 @@ struct watch {
 
 /* To the keepers, for each of their ranks. */
 void watch_tell_all(struct watch *w, enum rank_message_type type, int value);
+
+/* ---- watch_messages.c ---- */
+
+/* Those that have arrived. */
+void watch_hear_all(struct watch *w);
+/* What the launcher wants to be done to ranks is done, unless it may be dead. */
+void watch_allow_asked(struct watch *w, uint64_t time);
+
+/* ---- watch_failures.c ---- */
+
+/* Why the job ends: `text`, then `end`.  Only the first time. */
+void watch_say(struct watch *w, const char *text, const char *end);
+/* Of this failure the launcher is to tell, if it lives. */
+void watch_leave_to_launcher(struct watch *w, const char *text);
+/* A rank, or the launcher, ends the job. */
+void watch_fail(struct watch *w);
 /* By us, as there is no launcher that would do it. */
 void watch_end_job(struct watch *w);
+/* All that is left, at once. */
+void watch_kill_rest(struct watch *w);
+/* Are ranks that were there before not back yet?  If they are to begin again, only their start counts. */
+bool watch_is_restarting(const struct watch *w);
+/* A failure that `text` names: is the job to go back to its newest snapshot? */
+bool watch_recover(struct watch *w, const char *text);
+/* A rank has ended with this status, not 0. */
+void watch_rank_failed(struct watch *w, struct rank *one, uint32_t number, int status);
+/* `part` of the launcher seems to have died; what ranks are to do then is known a moment later. */
+void watch_doubt(struct watch *w, const char *part);
+/* It has. */
+void watch_go_on_alone(struct watch *w, const char *part);
 void watch_launcher_ended(struct watch *w);
+/* The launcher, if it does not know that all ranks have ended. */
+void watch_end_launcher(struct watch *w);
 /* There is progress in starting ranks, or there could not be any until now. */
 void watch_expect_ranks(struct watch *w);
+/* At start_ns: the launcher hangs, perhaps because of another failure meanwhile. */
+void watch_give_up_start(struct watch *w);
+/* The job's status, once all is over; recovery->due: it goes on. */
+int watch_judge(struct watch *w);
 
 /* ---- watch_signals.c ---- */
 
