@@ -177,11 +177,13 @@ typedef struct mca_btl_base_endpoint_t {
 	bool blocked;			/* the socket is full; epoll reports when it is not */
 	bool lost;			/* the connection ended: nothing more can arrive */
 	unsigned int attempt;
+	unsigned int failures;		/* attempts since failing_since */
 	struct mca_btl_base_endpoint_t *next_waiting;
 } cr_endpoint;
 
 extern cr_endpoint **cr_endpoints;	/* in the order of creation */
 extern unsigned int cr_endpoints_count;
+extern bool cr_endpoints_failing;	/* some that have a queue could not be connected to */
 
 cr_endpoint *cr_endpoint_get(uint32_t rank);	/* creates it if needed; NULL: no memory */
 cr_endpoint *cr_endpoint_find(uint32_t rank);

@@ -47,7 +47,7 @@ static int register_params(void)
 		  MCA_BASE_VAR_TYPE_STRING, fixed, &cr_param.if_include);
 	add_param("seal", "Authenticate every frame sent by TCP; the same in all ranks",
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.seal);
-	add_param("connect_timeout", "Seconds until a peer that cannot be reached ends the job",
+	add_param("connect_timeout", "Seconds until a peer that cannot be reached, by ten attempts or more, ends the job",
 		  MCA_BASE_VAR_TYPE_INT, fixed, &cr_param.connect_timeout);
 	return OPAL_SUCCESS;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define RETRY_NS 500000
+#define TRIES 10	/* that fail in a row: a rank that calls MPI rarely makes few in any time */
 
 cr_endpoint **cr_endpoints;
 unsigned int cr_endpoints_count;
@@ -21,6 +22,7 @@ static cr_endpoint **by_rank;
 static uint32_t by_rank_room;
 
 static cr_endpoint *waiting;	/* have a queue */
+bool cr_endpoints_failing;
 
 int64_t cr_now(void)
 {
@@ -115,12 +117,16 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 {
 	int64_t now = cr_now();
 
-	if (!ep->failing_since)
+	if (!ep->failing_since) {
 		ep->failing_since = now;
+		ep->failures = 0;
+	}
 	ep->retry_at = now + RETRY_NS;
 	ep->attempt++;
+	ep->failures++;
 	/* No upcalls from the thread that closed the gate: the peer is tried again later. */
-	if (now - ep->failing_since > cr_param.connect_timeout * 1000000000LL && !cr_gate_mine())
+	if (ep->failures >= TRIES && !cr_gate_mine() &&
+	    now - ep->failing_since > cr_param.connect_timeout * 1000000000LL)
 		cr_fatal(ep, "cannot connect", error);
 }
 
@@ -218,9 +224,11 @@ int cr_endpoint_flush_waiting(void)
 	int count = 0;
 
 	waiting = NULL;		/* completions may post more */
+	cr_endpoints_failing = false;
 	while ((ep = list)) {
 		list = ep->next_waiting;
 		count += cr_endpoint_flush(ep);
+		cr_endpoints_failing |= ep->failing_since != 0;
 		if (cr_endpoint_idle(ep)) {
 			ep->waiting = false;
 		} else {

@@ -19,7 +19,10 @@
 #define EAGER_FAR (64 * 1024)
 #define MAX_FAR (128 * 1024)
 
-/* If there are rings, sockets are polled in every nth round only. */
+/*
+ * If there are rings, sockets are polled in every nth round only; but in each while a peer refuses:
+ * it may be the one that connects, and waits for this rank to answer.
+ */
 #define TCP_TURN 8
 #define LISTENER_TURN 256	/* no connection yet */
 
@@ -421,7 +424,8 @@ int cr_module_progress(void)
 {
 	static unsigned int round;
 	static bool busy;
-	unsigned int turn = !cr_ring_count ? 1 : cr_tcp_count ? TCP_TURN : LISTENER_TURN;
+	unsigned int turn = !cr_ring_count || cr_endpoints_failing ? 1 :
+			    cr_tcp_count ? TCP_TURN : LISTENER_TURN;
 	int count = 0;
 
 	if (!cr_gate_try())

@@ -25,6 +25,7 @@
 #define EVENTS 16
 #define READS 4				/* in a row from one peer */
 #define PATIENCE_NS 20000000LL		/* in one call, for insist() */
+#define ALIVE_S 5			/* between questions whether the peer is there */
 
 /* The connecting side of a handshake. */
 struct cr_tcp_hello {
@@ -55,6 +56,19 @@ void cr_tcp_no_delay(int fd)
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+/*
+ * While it connects: the peer, which answers when it looks into MPI, may have vanished meanwhile with
+ * an answer that got lost, and this side, which waits for that, sends nothing that would show it.
+ */
+static void watch_alive(int fd, int on)
+{
+	int pause = ALIVE_S;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &pause, sizeof(pause));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &pause, sizeof(pause));
 }
 
 int cr_tcp_open(void)
@@ -167,6 +181,7 @@ static void come_up(cr_endpoint *ep, const uint8_t *key, const struct cr_tcp_mee
 		cr_seal_begin(ep, key, meeting);
 	free(ep->hello);
 	ep->hello = NULL;
+	watch_alive(ep->fd, 0);
 	ep->tcp_state = CR_TCP_UP;
 	ep->retry_at = ep->failing_since = 0;
 }
@@ -256,6 +271,7 @@ int cr_tcp_connect(cr_endpoint *ep)
 		return ep->fd;
 	cr_tcp_count++;
 	cr_tcp_no_delay(ep->fd);
+	watch_alive(ep->fd, 1);
 	if (connect(ep->fd, (void *)&address, length) && errno != EINPROGRESS)
 		rc = -errno;
 	else
