@@ -30,6 +30,7 @@
 #include "report/report.h"
 
 #define START_S		300		/* srun may have to wait for Slurm */
+#define LOADING_S	600		/* for a node's disk or server that does not answer for a while */
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
 #define PROXY		"cr_rank"
 #define DAEMON		"cr_node"
@@ -60,6 +61,7 @@ static int begin_root(const struct command *c, const struct options *o, const ch
 		.path = o->path, .keep = o->keep,
 		.incremental = o->increments, .arguments = o->increments,
 		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns, .silence_s = o->silence_s,
+		.loading_s = LOADING_S,
 		.launch = job_socket,
 	};
 	struct snapshot *job;

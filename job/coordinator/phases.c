@@ -207,6 +207,7 @@ static void phase_done(struct root *root)
 	switch (root->phase) {
 	case PHASE_LOAD:
 		root->loads = false;
+		root->deadline_ns = request_deadline(root);
 		begin(root);
 		break;
 	case PHASE_CHECK:
@@ -484,6 +485,9 @@ int phases_begin_own(struct root *root, const char *path, unsigned int keep, con
 		err = job_request_add(&request, *each);
 	if (!err)
 		err = phases_begin(root, &request, why);
+	/* Nobody can end it who sees that it waits in vain, and it keeps others from being made. */
+	if (!err && root->phase == PHASE_LOAD && root->settings.loading_s)
+		root->deadline_ns = root->begun_ns + root->settings.loading_s * 1000000000ull;
 	job_request_free(&request);
 	return err;
 }
@@ -497,6 +501,18 @@ int phases_patience(const struct root *root)
 	return root->deadline_ns > now ? (int)((root->deadline_ns - now) / 1000000) + 1 : 0;
 }
 
+static void time_out(struct root *root)
+{
+	char text[80];
+
+	if (root->request.timeout_s)
+		snprintf(text, sizeof(text), "not done in the time given by --time");
+	else
+		snprintf(text, sizeof(text), "ranks have not had all of their memory loaded within %u s",
+			 root->settings.loading_s);
+	phases_abort(root, ETIMEDOUT, text);
+}
+
 void phases_timeout(struct root *root)
 {
 	if (!root->deadline_ns || now_ns() < root->deadline_ns)
@@ -506,5 +522,5 @@ void phases_timeout(struct root *root)
 	else if (root->phase == PHASE_RESUME)
 		phase_done(root);
 	else
-		phases_abort(root, ETIMEDOUT, "not done in the time given by --time");
+		time_out(root);
 }

@@ -26,6 +26,8 @@ struct root_settings {
 	unsigned int keep;		/* snapshots */
 	/* The job is saved so often, or as the mean time to failure demands; 0: neither. */
 	uint64_t interval_ns, mttf_ns;
+	/* So long these, and those of the program, wait for restarted ranks' memory; 0: for ever. */
+	unsigned int loading_s;
 	unsigned int silence_s;		/* of a node, until it is lost; 0: WIRE_SILENCE_S */
 	/*
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
