@@ -31,268 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/device.h"
-#include "proc/proc.h"
-#include "rebuild/script.h"
 #include "report/report.h"
 #include "resource/attribute.h"
-
-/* ---- what the module and the script do in a restart ------------------------------ */
-
-static siginfo_t canned_signal;
-static int nr_canned_signals;
-static struct kcr_timer canned_timer[2];
-static int nr_canned_timers;
-
-int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out)
-{
-	(void)job;
-	(void)pid;
-	if (tid || !nr_canned_signals)
-		return 0;
-	*out = malloc(sizeof(**out));
-	**out = canned_signal;
-	return 1;
-}
-
-int device_timers(int job, pid_t pid, struct kcr_timer **out)
-{
-	(void)job;
-	(void)pid;
-	*out = malloc(sizeof(canned_timer));
-	memcpy(*out, canned_timer, sizeof(canned_timer));
-	return nr_canned_timers;
-}
-
-/* Only a parked process is asked. */
-int device_aio(int job, pid_t pid, struct kcr_aio_context **out)
-{
-	(void)job;
-	(void)pid;
-	*out = NULL;
-	return 0;
-}
-
-int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,
-		size_t count, uint64_t *sum)
-{
-	(void)job;
-	(void)pid;
-	(void)flags;
-	(void)buffer;
-	(void)runs;
-	(void)count;
-	(void)sum;
-	return -EIO;
-}
-
-static long make_call(const char *label, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
-		      uint64_t a3, uint64_t a4, uint64_t a5)
-{
-	long result = syscall(nr, a0, a1, a2, a3, a4, a5);
-
-	if (result < 0)
-		fprintf(stderr, "# %s: %s\n", label, strerror(errno));
-	return result;
-}
-
-static bool script_failed;
-
-void script_call(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
-		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
-{
-	(void)s;
-	script_failed |= make_call(label, nr, a0, a1, a2, a3, a4, a5) < 0;
-}
-
-void script_call_expect(struct script *s, const char *label, uint64_t expected, long nr,
-			uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			uint64_t a5)
-{
-	(void)s;
-	script_failed |= (uint64_t)make_call(label, nr, a0, a1, a2, a3, a4, a5) != expected;
-}
-
-void script_call_try(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
-		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
-{
-	(void)s;
-	(void)label;
-	syscall(nr, a0, a1, a2, a3, a4, a5);
-}
-
-void script_timer_create(struct script *s, const char *label, int32_t clock, uint64_t event,
-			 int32_t id)
-{
-	int got = -1;
-
-	(void)s;
-	for (int i = 0; i <= id && got != id; i++)
-		script_failed |= make_call(label, SYS_timer_create, clock, event, (uintptr_t)&got,
-					   0, 0, 0) < 0;
-	script_failed |= got != id;
-}
-
-uint64_t script_data(struct script *s, const void *data, size_t length)
-{
-	void *copy = malloc(length);
-
-	(void)s;
-	memcpy(copy, data, length);
-	return (uintptr_t)copy;
-}
-
-/* ---- children ------------------------------------------------------------------- */
-
-struct child {
-	pid_t pid;
-	int release;
-};
-
-/* Forks a child that runs work(argument), says so, and stays until it is released. */
-static struct child start(void (*work)(void *), void *argument)
-{
-	struct child child;
-	int ready[2], release[2];
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(release), 0);
-	child.pid = fork();
-	assert_true(child.pid >= 0);
-	if (!child.pid) {
-		close(release[1]);
-		work(argument);
-		if (write(ready[1], "", 1) < 0)
-			_exit(2);
-		if (read(release[0], &byte, 1) < 0)
-			_exit(2);
-		_exit(0);
-	}
-	close(ready[1]);
-	close(release[0]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	child.release = release[1];
-	return child;
-}
-
-static void finish(struct child child)
-{
-	int status;
-
-	close(child.release);
-	assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
-	assert_int_equal(status, 0);
-}
-
-static int save_child(pid_t pid, Kcr__Process **out)
-{
-	static char status[1 << 16], stat[4096];
-	struct kcr_process info = { .pid = pid, .dumpable = 1 };
-	struct process_probe probe = { .job = -1, .pid = pid, .thread = pid, .info = &info, .status = status,
-				       .stat = stat };
-	Kcr__Process *p = malloc(sizeof(*p));
-	Kcr__Thread *t = malloc(sizeof(*t));
-	int err = 0;
-
-	assert_true(proc_read(pid, "status", status, sizeof(status)) > 0);
-	assert_true(proc_read(pid, "stat", stat, sizeof(stat)) > 0);
-	kcr__process__init(p);
-	kcr__thread__init(t);
-	t->tid = p->pid = pid;
-	p->thread = malloc(sizeof(t));
-	p->thread[0] = t;
-	p->n_thread = 1;
-	for (const struct attribute *const *a = attributes; *a && !err; a++) {
-		if ((*a)->save)
-			err = (*a)->save(&probe, p);
-		if (!err && (*a)->save_thread)
-			err = (*a)->save_thread(&probe, t);
-	}
-	*out = p;
-	return err;
-}
-
-struct remake {
-	Kcr__Process *p;
-	int err;
-};
-
-static void rebuild_child(void *argument)
-{
-	struct remake *m = argument;
-	struct context context = { .process = &m->p, .nr_processes = 1 };
-	struct rebuild r = { .context = &context, .restore_ids = false };
-	int32_t pid = getpid();
-	sigset_t all;
-
-	r.new_pid = &pid;
-	m->err = 0;
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
-		if ((*a)->rebuild)
-			m->err = (*a)->rebuild(&r, m->p);
-	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
-		if ((*a)->script)
-			m->err = (*a)->script(&r, m->p, NULL);
-	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
-		if ((*a)->script_thread)
-			m->err = (*a)->script_thread(&r, m->p, m->p->thread[0], NULL);
-	for (const struct attribute *const *a = attributes; *a && !m->err; a++)
-		if ((*a)->script_last)
-			m->err = (*a)->script_last(&r, m->p, NULL);
-	if (m->err || script_failed) {
-		fprintf(stderr, "# rebuild: %d %s\n", m->err,
-			report_message() ? report_message() : "");
-		_exit(1);
-	}
-}
-
-static void assert_same(Kcr__Process *a, Kcr__Process *b)
-{
-	size_t length = kcr__process__get_packed_size(a);
-	uint8_t *x = malloc(length), *y;
-
-	b->pid = a->pid;
-	b->thread[0]->tid = a->thread[0]->tid;
-	assert_int_equal(kcr__process__get_packed_size(b), length);
-	y = malloc(length);
-	kcr__process__pack(a, x);
-	kcr__process__pack(b, y);
-	assert_memory_equal(x, y, length);
-	free(x);
-	free(y);
-}
-
-/* Whatever work() sets must be found again after save and rebuild. */
-static void round_trip(void (*work)(void *))
-{
-	struct child first, second;
-	struct remake remake;
-	Kcr__Process *again;
-
-	first = start(work, NULL);
-	assert_int_equal(save_child(first.pid, &remake.p), 0);
-	finish(first);
-	second = start(rebuild_child, &remake);
-	assert_int_equal(save_child(second.pid, &again), 0);
-	finish(second);
-	assert_same(remake.p, again);
-	kcr__process__free_unpacked(remake.p, NULL);
-	kcr__process__free_unpacked(again, NULL);
-}
-
-static void need(bool ok)
-{
-	if (!ok) {
-		perror("# setting up");
-		_exit(2);
-	}
-}
-
-/* ---- tests ---------------------------------------------------------------------- */
+#include "saved_child.h"
 
 static void nothing(void *argument)
 {
@@ -302,7 +43,7 @@ static void nothing(void *argument)
 static void plain(void **state)
 {
 	(void)state;
-	round_trip(nothing);
+	child_round_trip(nothing);
 }
 
 static void set_simple(void *argument)
@@ -310,27 +51,27 @@ static void set_simple(void *argument)
 	struct rlimit limit = { 100, 200 };
 
 	(void)argument;
-	need(prctl(PR_SET_NAME, ") a\\b\n") == 0);
-	need(personality(ADDR_NO_RANDOMIZE) >= 0);
-	need(chdir("/usr") == 0);
+	child_need(prctl(PR_SET_NAME, ") a\\b\n") == 0);
+	child_need(personality(ADDR_NO_RANDOMIZE) >= 0);
+	child_need(chdir("/usr") == 0);
 	umask(0137);
-	need(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	child_need(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	limit.rlim_cur = limit.rlim_max = 7;
-	need(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
-	need(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
-	need(prctl(PR_SET_TIMERSLACK, 77777, 0, 0, 0) == 0);
-	need(attribute_write_self("coredump_filter", "0x11") == 0);
-	need(attribute_write_self("oom_score_adj", "500") == 0);
+	child_need(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
+	child_need(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
+	child_need(prctl(PR_SET_TIMERSLACK, 77777, 0, 0, 0) == 0);
+	child_need(attribute_write_self("coredump_filter", "0x11") == 0);
+	child_need(attribute_write_self("oom_score_adj", "500") == 0);
 }
 
 static void simple(void **state)
 {
-	struct child child = start(set_simple, NULL);
+	struct child child = child_start(set_simple, NULL);
 	Kcr__Process *p;
 
 	(void)state;
-	assert_int_equal(save_child(child.pid, &p), 0);
-	finish(child);
+	assert_int_equal(child_save(child.pid, &p), 0);
+	child_finish(child);
 	assert_string_equal(p->name, ") a\\b\n");
 	assert_string_equal(p->thread[0]->name, ") a\\b\n");
 	assert_string_equal(p->cwd, "/usr");
@@ -342,7 +83,7 @@ static void simple(void **state)
 	assert_int_equal(p->coredump_filter, 0x11);
 	assert_int_equal(p->oom_score_adj, 500);
 	kcr__process__free_unpacked(p, NULL);
-	round_trip(set_simple);
+	child_round_trip(set_simple);
 }
 
 static void set_sched(void *argument)
@@ -353,17 +94,17 @@ static void set_sched(void *argument)
 	(void)argument;
 	CPU_ZERO(&cpus);
 	CPU_SET(0, &cpus);
-	need(sched_setaffinity(0, sizeof(cpus), &cpus) == 0);
-	need(setpriority(PRIO_PROCESS, 0, 7) == 0);
-	need(sched_setscheduler(0, SCHED_BATCH, &parameter) == 0);
-	need(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+	child_need(sched_setaffinity(0, sizeof(cpus), &cpus) == 0);
+	child_need(setpriority(PRIO_PROCESS, 0, 7) == 0);
+	child_need(sched_setscheduler(0, SCHED_BATCH, &parameter) == 0);
+	child_need(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
 		     IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 6)) == 0);
 }
 
 static void scheduling(void **state)
 {
 	(void)state;
-	round_trip(set_sched);
+	child_round_trip(set_sched);
 }
 
 static void set_realtime(void *argument)
@@ -371,7 +112,7 @@ static void set_realtime(void *argument)
 	struct sched_param parameter = { .sched_priority = 3 };
 
 	(void)argument;
-	need(sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0);
+	child_need(sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0);
 }
 
 static void realtime(void **state)
@@ -379,7 +120,7 @@ static void realtime(void **state)
 	(void)state;
 	if (!have_capability(CAP_SYS_NICE))
 		skip();
-	round_trip(set_realtime);
+	child_round_trip(set_realtime);
 }
 
 static void set_user(void *argument)
@@ -387,10 +128,10 @@ static void set_user(void *argument)
 	const gid_t groups[] = { 3, 4, 5000 };
 
 	(void)argument;
-	need(setgroups(3, groups) == 0);
-	need(setresgid(1001, 1002, 1003) == 0);
-	need(setresuid(2001, 2002, 2003) == 0);
-	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+	child_need(setgroups(3, groups) == 0);
+	child_need(setresgid(1001, 1002, 1003) == 0);
+	child_need(setresuid(2001, 2002, 2003) == 0);
+	child_need(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
 static void set_capabilities(void *argument)
@@ -401,14 +142,14 @@ static void set_capabilities(void *argument)
 	};
 
 	(void)argument;
-	need(prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT) == 0);
-	need(prctl(PR_SET_KEEPCAPS, 1) == 0);
-	need(setgroups(0, NULL) == 0);
-	need(setresuid(2001, 2001, 2001) == 0);
-	need(syscall(SYS_capset, &header, data) == 0);
-	need(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0) == 0);
-	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+	child_need(prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT) == 0);
+	child_need(prctl(PR_SET_KEEPCAPS, 1) == 0);
+	child_need(setgroups(0, NULL) == 0);
+	child_need(setresuid(2001, 2001, 2001) == 0);
+	child_need(syscall(SYS_capset, &header, data) == 0);
+	child_need(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0) == 0);
+	child_need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	child_need(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
 static void privileged_credentials(void **state)
@@ -416,8 +157,8 @@ static void privileged_credentials(void **state)
 	(void)state;
 	if (geteuid() || !have_capability(CAP_SETPCAP))
 		skip();
-	round_trip(set_user);
-	round_trip(set_capabilities);
+	child_round_trip(set_user);
+	child_round_trip(set_capabilities);
 }
 
 /* Saved as root, restarted by an ordinary user: refused before anything happens. */
@@ -442,10 +183,10 @@ static void no_raise(void **state)
 	(void)state;
 	if (geteuid())
 		skip();
-	child = start(nothing, NULL);
-	assert_int_equal(save_child(child.pid, &remake.p), 0);
-	finish(child);
-	finish(start(become_user, &remake));
+	child = child_start(nothing, NULL);
+	assert_int_equal(child_save(child.pid, &remake.p), 0);
+	child_finish(child);
+	child_finish(child_start(become_user, &remake));
 	kcr__process__free_unpacked(remake.p, NULL);
 }
 
@@ -462,10 +203,10 @@ static void become_member(void *argument)
 {
 	const struct groups *groups = argument;
 
-	need(!getgrgid(MARK) && !getgrgid(MARK + 1) && getgrgid(3) && getgrgid(4));
-	need(setgroups(groups->count, groups->id) == 0);
-	need(setresgid(2001, 2001, 2001) == 0 && setresuid(2001, 2001, 2001) == 0);
-	need(prctl(PR_SET_DUMPABLE, 1) == 0);
+	child_need(!getgrgid(MARK) && !getgrgid(MARK + 1) && getgrgid(3) && getgrgid(4));
+	child_need(setgroups(groups->count, groups->id) == 0);
+	child_need(setresgid(2001, 2001, 2001) == 0 && setresuid(2001, 2001, 2001) == 0);
+	child_need(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
 struct remake_as {
@@ -488,7 +229,7 @@ static void remake_as_member(void *argument)
 		_exit(1);
 	if (as->expected)
 		return;
-	if (attribute_credentials.script_thread(&r, p, p->thread[0], NULL) || script_failed)
+	if (attribute_credentials.script_thread(&r, p, p->thread[0], NULL) || child_script_failed)
 		_exit(1);
 	if (getgroups(8, now) != (int)as->groups.count ||
 	    memcmp(now, as->groups.id, as->groups.count * sizeof(*now)))
@@ -515,11 +256,11 @@ static void marks_of_jobs(void **state)
 		skip();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct remake_as as = { .groups = rows[i].caller, .expected = rows[i].expected };
-		struct child child = start(become_member, (void *)&rows[i].saved);
+		struct child child = child_start(become_member, (void *)&rows[i].saved);
 
-		assert_int_equal(save_child(child.pid, &as.remake.p), 0);
-		finish(child);
-		finish(start(remake_as_member, &as));
+		assert_int_equal(child_save(child.pid, &as.remake.p), 0);
+		child_finish(child);
+		child_finish(child_start(remake_as_member, &as));
 		kcr__process__free_unpacked(as.remake.p, NULL);
 	}
 }
@@ -529,13 +270,13 @@ static void go_to_lost_folder(void *argument)
 	char path[] = "/tmp/kcr-attribute.XXXXXX";
 
 	(void)argument;
-	need(mkdtemp(path) && chdir(path) == 0 && rmdir(path) == 0);
+	child_need(mkdtemp(path) && chdir(path) == 0 && rmdir(path) == 0);
 }
 
 static void lost_folder(void **state)
 {
 	(void)state;
-	round_trip(go_to_lost_folder);
+	child_round_trip(go_to_lost_folder);
 }
 
 /* Rebuilds, then looks at itself. */
@@ -549,19 +290,19 @@ static void rebuild_and_look(void *argument)
 	siginfo_t info;
 	sigset_t set;
 
-	rebuild_child(m);
-	need(sigaction(SIGUSR1, NULL, &action) == 0);
-	need(action.sa_handler == SIG_IGN);
+	child_rebuild(m);
+	child_need(sigaction(SIGUSR1, NULL, &action) == 0);
+	child_need(action.sa_handler == SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 3);
-	need(sigtimedwait(&set, &info, &now) == SIGRTMIN + 3);
-	need(info.si_code == SI_QUEUE && info.si_pid == 4711 && info.si_uid == 12 &&
+	child_need(sigtimedwait(&set, &info, &now) == SIGRTMIN + 3);
+	child_need(info.si_code == SI_QUEUE && info.si_pid == 4711 && info.si_uid == 12 &&
 	     info.si_value.sival_int == 815);
-	need(getitimer(ITIMER_REAL, &real) == 0);
-	need(real.it_interval.tv_sec == 3 && real.it_value.tv_sec >= 900 &&
+	child_need(getitimer(ITIMER_REAL, &real) == 0);
+	child_need(real.it_interval.tv_sec == 3 && real.it_value.tv_sec >= 900 &&
 	     real.it_value.tv_sec <= 1000);
-	need(syscall(SYS_timer_gettime, 2, &posix) == 0);
-	need(posix.it_interval.tv_nsec == 500 && posix.it_value.tv_sec >= 1900 &&
+	child_need(syscall(SYS_timer_gettime, 2, &posix) == 0);
+	child_need(posix.it_interval.tv_nsec == 500 && posix.it_value.tv_sec >= 1900 &&
 	     posix.it_value.tv_sec <= 2000);
 }
 
@@ -584,9 +325,9 @@ static void signals_and_timers(void **state)
 		.remaining_ns = 2000000000000, .interval_ns = 500 };
 	nr_canned_signals = 1;
 	nr_canned_timers = 2;
-	child = start(nothing, NULL);
-	assert_int_equal(save_child(child.pid, &remake.p), 0);
-	finish(child);
+	child = child_start(nothing, NULL);
+	assert_int_equal(child_save(child.pid, &remake.p), 0);
+	child_finish(child);
 	assert_int_equal(remake.p->n_pending, 1);
 	assert_int_equal(remake.p->n_timer, 2);
 	remake.p->n_action = SIGUSR1;
@@ -596,7 +337,7 @@ static void signals_and_timers(void **state)
 		kcr__sig_action__init(remake.p->action[i]);
 	}
 	remake.p->action[SIGUSR1 - 1]->handler = (uintptr_t)SIG_IGN;
-	finish(start(rebuild_and_look, &remake));
+	child_finish(child_start(rebuild_and_look, &remake));
 	kcr__process__free_unpacked(remake.p, NULL);
 	nr_canned_signals = nr_canned_timers = 0;
 }
