@@ -98,7 +98,7 @@ static void set_sched(void *argument)
 	child_need(setpriority(PRIO_PROCESS, 0, 7) == 0);
 	child_need(sched_setscheduler(0, SCHED_BATCH, &parameter) == 0);
 	child_need(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-		     IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 6)) == 0);
+			   IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 6)) == 0);
 }
 
 static void scheduling(void **state)
@@ -297,13 +297,13 @@ static void rebuild_and_look(void *argument)
 	sigaddset(&set, SIGRTMIN + 3);
 	child_need(sigtimedwait(&set, &info, &now) == SIGRTMIN + 3);
 	child_need(info.si_code == SI_QUEUE && info.si_pid == 4711 && info.si_uid == 12 &&
-	     info.si_value.sival_int == 815);
+		   info.si_value.sival_int == 815);
 	child_need(getitimer(ITIMER_REAL, &real) == 0);
 	child_need(real.it_interval.tv_sec == 3 && real.it_value.tv_sec >= 900 &&
-	     real.it_value.tv_sec <= 1000);
+		   real.it_value.tv_sec <= 1000);
 	child_need(syscall(SYS_timer_gettime, 2, &posix) == 0);
 	child_need(posix.it_interval.tv_nsec == 500 && posix.it_value.tv_sec >= 1900 &&
-	     posix.it_value.tv_sec <= 2000);
+		   posix.it_value.tv_sec <= 2000);
 }
 
 static void signals_and_timers(void **state)
