@@ -15,6 +15,7 @@
 #define CASUALTY_NS	(10000 * MS)		/* for ranks in MPI_Init after their launcher's death */
 #define LOST		205			/* status of mpirun 4.1 that has lost a daemon */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
+#define INIT_NS		(1000 * MS)		/* in which such an error may end a rank that has just been there */
 #define BEFORE_NS	(2000 * MS)		/* in which a launcher's death is heard of after its effects */
 
 /* ---- what the user is told ----------------------------------------------------------------- */
@@ -34,10 +35,16 @@ void watch_leave_to_launcher(struct watch *w, const char *text)
 	w->untold_ns = now_ns();
 }
 
+/* Does a rank need the launcher, or did it a moment ago?  It ends by an error of its own without it. */
+static bool is_in_init(const struct watch *w)
+{
+	return !w->ready_ns || now_ns() < w->ready_ns + INIT_NS;
+}
+
 /* Has a rank in MPI_Init ended because of the launcher's death, which was heard of later? */
 static bool was_casualty(const struct watch *w)
 {
-	return w->untold_ns && !w->ready && now_ns() < w->untold_ns + BEFORE_NS;
+	return w->untold_ns && is_in_init(w) && now_ns() < w->untold_ns + BEFORE_NS;
 }
 
 /* ---- the ways on ---------------------------------------------------------------------------- */
@@ -79,7 +86,7 @@ void watch_kill_rest(struct watch *w)
 
 bool watch_is_restarting(const struct watch *w)
 {
-	return w->recovery->used && (recovery_snapshot(w->recovery) ? !w->ready :
+	return w->recovery->used && (recovery_snapshot(w->recovery) ? !w->ready_ns :
 				     !ranks_all_started(&w->ranks));
 }
 
@@ -191,13 +198,13 @@ static bool is_failure(const struct watch *w, const struct rank *one, int number
 	return !one->allowed && !w->kills && !(w->kill_ns && number == SIGTERM);
 }
 
-/* In MPI_Init a rank needs the launcher, and ends by an error of its own without it. */
+/* Is it a rank in MPI_Init whose launcher is dead? */
 static bool is_casualty(const struct watch *w, const struct rank *one)
 {
 	bool dead = w->doubt_ns || (w->alone && (watch_is_restarting(w) ||
 						 now_ns() < w->alone_ns + CASUALTY_NS));
 
-	return dead && !w->ready && !one->allowed && !w->kills && !w->kill_ns;
+	return dead && is_in_init(w) && !one->allowed && !w->kills && !w->kill_ns;
 }
 
 /* Not the program's own end, nor that which somebody has wanted. */

@@ -34,7 +34,7 @@ struct watch {
 	bool told;			/* why the job ends */
 	char untold[160];		/* the first failure of which the launcher is to tell */
 	uint64_t untold_ns;		/* when that was; 0: there was none */
-	bool ready;			/* all ranks have been through MPI_Init */
+	uint64_t ready_ns;		/* since when all ranks have been through MPI_Init; 0: not yet */
 	uint64_t alone_ns;		/* since when the launcher is known to be dead */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
 	const char *doubted;		/* what has died then */

@@ -210,7 +210,7 @@ void watch_hear_all(struct watch *w)
 		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_HELLO)
-			w->ready = true;
+			w->ready_ns = now_ns();
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else
