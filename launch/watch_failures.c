@@ -47,6 +47,15 @@ static bool was_casualty(const struct watch *w)
 	return w->untold_ns && is_in_init(w) && now_ns() < w->untold_ns + BEFORE_NS;
 }
 
+/*
+ * Has the launcher ended ranks because it has lost a daemon of its own, which was heard of later?  No
+ * rank has failed, and that daemon has not ended its ranks.
+ */
+static bool was_given_up(const struct watch *w)
+{
+	return w->deserted && w->allowed_ns && !w->untold_ns && now_ns() < w->allowed_ns + LATE_NS;
+}
+
 /* ---- the ways on ---------------------------------------------------------------------------- */
 
 void watch_fail(struct watch *w)
@@ -114,7 +123,7 @@ static void begin_alone(struct watch *w, const char *part)
 
 void watch_go_on_alone(struct watch *w, const char *part)
 {
-	bool all = ranks_all_started(&w->ranks), casualty = was_casualty(w);
+	bool all = ranks_all_started(&w->ranks), casualty = was_casualty(w) || was_given_up(w);
 	char text[80];
 
 	w->doubt_ns = 0;

@@ -34,9 +34,11 @@ struct watch {
 	bool told;			/* why the job ends */
 	char untold[160];		/* the first failure of which the launcher is to tell */
 	uint64_t untold_ns;		/* when that was; 0: there was none */
+	uint64_t allowed_ns;		/* since when ranks are ended as the launcher wants it; 0: not */
 	uint64_t ready_ns;		/* since when all ranks have been through MPI_Init; 0: not yet */
 	uint64_t alone_ns;		/* since when the launcher is known to be dead */
 	uint64_t doubt_ns;		/* when a report of such a death is believed; 0: there is none */
+	bool deserted;			/* by a daemon of the launcher, ranks that had not ended */
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
 	unsigned int kills;		/* how often that was done */

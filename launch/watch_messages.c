@@ -15,6 +15,7 @@ static void allow(struct watch *w, struct rank *one, uint32_t number)
 	if (!watch_is_restarting(w))
 		watch_fail(w);
 	one->allowed = true;
+	w->allowed_ns = w->allowed_ns ?: now_ns();
 	ranks_set_asking(&w->ranks, one, false);
 	rank_message_queue(&w->wire, RANK_ALLOWED, number, one->node, one->wants, NULL, 0);
 }
@@ -73,18 +74,19 @@ void watch_allow_asked(struct watch *w, uint64_t time)
  */
 static void orphaned(struct watch *w, uint32_t node)
 {
-	bool runs = !w->launcher.by_slurm;
+	bool runs = !w->launcher.by_slurm, deserts = false;
 
 	for (uint32_t i = 0; i < w->ranks.count; i++) {
 		const struct rank *one = &w->ranks.rank[i];
 
 		if (one->node != node)
 			continue;
-		if (one->asks && !is_withheld(w, one))
+		if (one->allowed || (one->asks && !is_withheld(w, one)))
 			return;
-		runs |= !one->ended;
+		deserts |= !one->ended;
 	}
-	if (runs)
+	w->deserted |= deserts;
+	if (runs || deserts)
 		watch_doubt(w, "a daemon of ");
 }
 
