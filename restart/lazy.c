@@ -6,7 +6,7 @@
  * Only private memory without a file qualifies, in mappings of some size.  That the kernel
  * remembers where a mapping has been when the program moves it takes a page that has been there
  * once: one is written to and dropped when the mapping is made, or, where it cannot be written to,
- * its first chunk is loaded at once.  So are the chunks with pages that there are before.
+ * its first chunk is loaded at once.
  */
 #include "restart/lazy.h"
 
@@ -35,7 +35,7 @@ struct range {
 	bool deferred;			/* some of it was not loaded at once */
 };
 
-/* A part of a range to which a huge page may reach from what was loaded at once. */
+/* A part of a range to which a huge page may reach from what was loaded, or written to, at once. */
 struct reach {
 	int32_t pid;
 	uint64_t start, end;
@@ -48,7 +48,6 @@ struct lazy {
 	size_t nr_ranges;
 	struct reach *reach;
 	size_t nr_reaches;
-	struct early_pages early;
 	int socket[2];			/* ours and the processes' end; -1: closed */
 	bool no_memory;			/* when chunks were noted */
 };
@@ -196,16 +195,19 @@ static void note_reach(struct lazy *l, int32_t pid, const struct kcr_run *run)
 			  end < range->end ? end : range->end);
 }
 
-static bool is_early(const struct lazy *l, const struct context_chunk *chunk)
+/* What the kernel has written to by then. */
+static int note_early(struct lazy *l, const struct context *c)
 {
-	for (size_t i = 0; i < chunk->nr_runs; i++) {
-		const struct kcr_run *run = &chunk->runs[i];
+	struct early_pages early;
+	int err = early_pages_find(&early, c, NULL);
 
-		if (early_pages_next(&l->early, chunk->pid, run->address) - run->address <
-		    run->nr_pages * CONTEXT_PAGE)
-			return true;
+	for (size_t i = 0; i < early.count; i++) {
+		const struct kcr_run run = { .address = early.at[i].address, .nr_pages = 1 };
+
+		note_reach(l, early.at[i].pid, &run);
 	}
-	return false;
+	early_pages_free(&early);
+	return err;
 }
 
 bool lazy_defer(void *lazy, const struct context_chunk *chunk)
@@ -213,8 +215,7 @@ bool lazy_defer(void *lazy, const struct context_chunk *chunk)
 	struct lazy *l = lazy;
 	bool begun = true;
 
-	if (!l->no_memory && !is_early(l, chunk) && for_ranges(l, chunk, note_begun, &begun) &&
-	    begun) {
+	if (!l->no_memory && for_ranges(l, chunk, note_begun, &begun) && begun) {
 		l->no_memory = deferred_add(l->deferred, chunk);
 		for_ranges(l, chunk, defer, NULL);
 		return true;
@@ -260,7 +261,6 @@ static void lazy_free(struct lazy *l)
 	deferred_free(l->deferred);
 	free(l->range);
 	free(l->reach);
-	early_pages_free(&l->early);
 	free(l);
 }
 
@@ -274,13 +274,13 @@ static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *rea
 		err = add_ranges(l, r->context, i);
 	if (!err && l->nr_ranges)
 		qsort(l->range, l->nr_ranges, sizeof(*l->range), by_address);
+	if (!err)
+		err = note_early(l, r->context);
 	if (!err && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->socket))
 		err = -errno;
 	if (err)
 		return report_errno(err, "--lazy");
-	err = early_pages_find(&l->early, r->context, NULL);
-	if (!err)
-		err = deferred_new(&l->deferred, reader, r->source, chain);
+	err = deferred_new(&l->deferred, reader, r->source, chain);
 	return err ? err : lazy_server_new(&l->server, r->job, l->deferred);
 }
 

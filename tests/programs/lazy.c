@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -70,12 +71,17 @@ static void is_zero(const char *base, uint64_t from, uint64_t to)
 	CHECK(!bad);
 }
 
-static void setup(void)
+static void allocate(void)
 {
 	if (check_argument)
 		pages = strtoul(check_argument, NULL, 10);
 	memory = map(pages);
 	fill(memory, 0, pages);
+}
+
+static void setup(void)
+{
+	allocate();
 	checkpoint_here();
 }
 
@@ -415,6 +421,48 @@ static void looks_later(void)
 	look_at_all();
 }
 
+static atomic_bool over;
+
+/* Counts in each page of a half in turn, and knows what it has counted. */
+static void *count(void *arg)
+{
+	uint64_t half = pages / 2, first = (uint64_t)arg * half, rounds = 0, at, bad = 0;
+
+	for (at = 0; !over; at = (at + 1) % half) {
+		rounds += !at;
+		page_at(memory, first + at)[1]++;
+	}
+	for (uint64_t i = 0; i < half; i++)
+		bad += page_at(memory, first + i)[1] != rounds - (at && i >= at);
+	CHECK(!bad);
+	return NULL;
+}
+
+/* Two processes write to all of their memory all the time, each with two threads. */
+static void writers(void)
+{
+	pthread_t thread[2];
+	pid_t child;
+	int status;
+
+	allocate();
+	child = fork();
+	NEED(child >= 0);
+	for (uint64_t i = 0; i < 2; i++)
+		NEED(!pthread_create(&thread[i], NULL, count, (void *)i));
+	if (child)
+		checkpoint_here();
+	else
+		check_wait();
+	over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	look_at_all();
+	if (!child)
+		_exit(check_end());
+	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
 static const struct check checks[] = {
 	{ "backwards", backwards },	{ "forks", forks },
 	{ "dontneed", dontneed },	{ "moves", moves },
@@ -422,7 +470,7 @@ static const struct check checks[] = {
 	{ "fork_moves", fork_moves },	{ "moves_early", moves_early },
 	{ "read_only", read_only },	{ "neighbours", neighbours },
 	{ "threads", threads },		{ "stacks", stacks },
-	{ "leaderless", leaderless },
+	{ "leaderless", leaderless },	{ "writers", writers },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },
