@@ -463,5 +463,7 @@ int describe_mm(struct checkpoint *c, const struct kcr_process *member, Kcr__Mm 
 	free(vma);
 	if (!err)
 		err = guard_save(scope_thread(&c->attempt.scope, member->pid), mm);
+	if (!err)
+		postponed_choose(c, mm, space);
 	return err ? err : describe_exe(c, member->pid, mm);
 }

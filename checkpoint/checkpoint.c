@@ -52,13 +52,17 @@ static int check_reader(const struct checkpoint *c)
 static int make_snapshot(struct checkpoint *c)
 {
 	int err = device_snapshot(c->attempt.job, &c->result->snapshot_ns);
+	const char *why;
 
 	if (err != -EOPNOTSUPP && err != -EAGAIN && err != -ENOMEM)
 		return err;
 	report_clear();
-	report_warn("no snapshot is possible (%s): the processes stand still until all is written",
-		    err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped, has private "
-		    "huge pages or uses userfaultfd" : "a limit of processes or of memory is reached");
+	why = err == -EOPNOTSUPP ? "the kernel lacks it, a process is stopped, has private huge pages or "
+	      "uses userfaultfd" : "a limit of processes or of memory is reached";
+	if (c->options->postponed)
+		return report_fail(err, "--lazy needs a snapshot, which is not possible (%s): leave it out",
+				   why);
+	report_warn("no snapshot is possible (%s): the processes stand still until all is written", why);
 	c->attempt.snapshot = false;
 	return 0;
 }
@@ -122,6 +126,8 @@ static int save_running(struct checkpoint *c)
 		err = memory_write(c, MEMORY_SHARED, true);
 	if (!err)
 		err = memory_write(c, MEMORY_REST, true);
+	if (!err)
+		err = postponed_write(c);
 	c->result->write_ns += now_ns() - start;
 	return err;
 }
@@ -156,6 +162,7 @@ static int attempt_begin(struct checkpoint *c)
 	*r = (struct checkpoint_result){ .attempts = r->attempts + 1, .check_ns = r->check_ns };
 	increment_again(c->increment);
 	c->attempt.job = device_open(&c->attempt.info);
+	postponed_begin(c);
 	return c->attempt.job < 0 ? c->attempt.job : 0;
 }
 
@@ -164,7 +171,8 @@ static void attempt_end(struct checkpoint *c)
 {
 	if (c->attempt.job >= 0) {
 		clients_give_up(c);
-		close(c->attempt.job);
+		if (!postponed_end(c))
+			close(c->attempt.job);
 	}
 	describe_free(&c->attempt.description);
 	context_writer_free(c->attempt.writer);
@@ -200,7 +208,7 @@ static int attempt_run(struct checkpoint *c)
 		err = describe_host(c);
 	if (err)
 		return err;
-	c->attempt.snapshot = o->snapshot && !o->signal;
+	c->attempt.snapshot = (o->snapshot && !o->signal) || o->postponed;
 	err = stop_processes(c);
 	if (!err)
 		err = save_stopped(c);
@@ -277,7 +285,10 @@ static int commit(struct checkpoint *c)
 		return err;
 	if (c->options->committed)
 		c->options->committed(c->options->committed_arg);
-	return stop_release(c, c->options->signal);
+	err = stop_release(c, c->options->signal);
+	if (!err)
+		postponed_keep(c);
+	return err;
 }
 
 static void clean_up(struct checkpoint *c)

@@ -51,6 +51,7 @@ enum checkpoint_changes {
 #define CHECKPOINT_SAVE_SHARED	(1 << 2)	/* contents of shared mapped files */
 
 struct checkpoint_result;
+struct postponed;
 
 struct checkpoint_options {
 	enum checkpoint_scope scope;
@@ -91,6 +92,12 @@ struct checkpoint_options {
 	/* For precopy.h: each of these is complete, `number` from 1; or NULL. */
 	void (*round)(void *arg, unsigned int number, const struct checkpoint_result *result);
 	void *round_arg;
+
+	/*
+	 * With a signal that ends the processes, or a snapshot: large memory is left out, and is read
+	 * from copies afterwards (postponed.h); or NULL.
+	 */
+	struct postponed *postponed;
 
 	pid_t requester;		/* the requester that callbacks see; 0: the caller */
 	pid_t prohibited;		/* EDEADLK if a callback adds this one; 0: none */

@@ -453,6 +453,8 @@ int describe_write(struct checkpoint *c)
 
 	if (c->attempt.family)
 		features |= CONTEXT_HAS_SHARED;
+	if (c->options->postponed)
+		features |= CONTEXT_HAS_ELSEWHERE;
 	for (uint32_t id = 1; id <= file_table_count(d->files); id++)
 		features |= context_file_needs(file_table_get(d->files, id));
 	context_writer_require(w, features);

@@ -123,7 +123,8 @@ struct region {
 	enum save_pages how;
 	bool anonymous;		/* memory without a file */
 	bool early;		/* not in a snapshot: written before the release */
-	bool large;		/* a lazy restart may leave its pages in the file */
+	bool large;		/* a lazy restart may leave its pages in the file … */
+	bool elsewhere;		/* … and so do we: postponed.h */
 	bool common;		/* pages may be common with other processes … */
 	uint64_t kind;		/* … which have a mapping of this kind: CONTEXT_SHARING_KIND */
 };
@@ -328,6 +329,19 @@ int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot);
 bool memory_has_early(const struct checkpoint *c);
 /* Bytes/s that the destination has taken; 0: not measured. */
 double memory_target_rate(const struct checkpoint *c);
+
+/* ---- postponed.c: with options.postponed ---- */
+
+/* An attempt begins: nothing is left out yet. */
+void postponed_begin(const struct checkpoint *c);
+/* Marks the regions of an address space that are left out. */
+void postponed_choose(const struct checkpoint *c, const Kcr__Mm *mm, struct address_space *space);
+/* After the other memory: writes which pages these are, all of them in the snapshot. */
+int postponed_write(struct checkpoint *c);
+/* The processes have ended: what was left out is kept, and the job of the attempt with it. */
+void postponed_keep(const struct checkpoint *c);
+/* The attempt ends: is its job kept, so that it is not to be closed? */
+bool postponed_end(const struct checkpoint *c);
 
 /* ---- figures.c: what the result tells beside pages and bytes ---- */
 

@@ -126,7 +126,7 @@ static int scan_space(struct process_pages *s, const struct address_space *space
 	while (!full && s->region < space->nr_regions) {
 		const struct region *r = &space->region[s->region];
 
-		if (r->early != (s->part == MEMORY_EARLY)) {
+		if (r->early != (s->part == MEMORY_EARLY) || r->elsewhere) {
 			next_region(s);
 		} else if (s->found.nr_runs && s->large != r->large) {
 			full = 1;

@@ -38,7 +38,7 @@ static int run_one(const struct checkpoint_options *o, struct precopy_store *sto
 	struct checkpoint_options one = *o;
 	int err;
 
-	one.incremental = true;
+	one.incremental = !o->postponed;
 	/* What cannot be tracked is said once. */
 	if (o->changes == CHECKPOINT_AUTO && !number)
 		one.changes = CHECKPOINT_DIRTY;

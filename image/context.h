@@ -4,13 +4,17 @@
  * one pass, so that files, pipes, sockets and /dev/null all work.
  * The format is described in kcr-context(5); the messages in image/proto.
  *
- *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (SHARED+ MEMORY)*  (TABLE | MEMORY)*  TRAILER
+ *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (SHARED+ MEMORY)*  (TABLE | MEMORY | ELSEWHERE)*  TRAILER
  *
  * Pages that processes share since a fork, none having written to them, are stored once:
  * SHARED sections say whose pages those of the MEMORY section after them are, too.
  *
  * An increment holds only the pages that differ from those of older files, its
  * ancestors; its tables say which file has which page.
+ *
+ * A partial one, of a migration, lacks the pages that its ELSEWHERE sections name: somebody gives
+ * some of them when they are asked for by the section's number, among those of its kind, and theirs
+ * in it.
  *
  * Functions return 0 or -errno with a message recorded by report_fail().
  */
@@ -30,6 +34,7 @@
 #define CONTEXT_CHUNK_PAGES	1024u	/* most pages in one MEMORY section */
 #define CONTEXT_CHUNK_RUNS	1024u	/* most runs in one MEMORY section */
 #define CONTEXT_CHUNK_BYTES	((size_t)CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
+#define CONTEXT_FETCH_PAGES	64u	/* most pages of an ELSEWHERE section that are asked for at a time */
 #define CONTEXT_CONTENT_MAX	(4u << 20)	/* most bytes in one CONTENT section */
 #define CONTEXT_EXIT_STATUS	0xff00u	/* leader_exit_code of a thread that called exit(2) */
 #define CONTEXT_AIO_HEAD	32u	/* bytes of a ring of io_setup(2) before its events … */
@@ -46,6 +51,7 @@ enum context_section {
 	CONTEXT_TRAILER = 6,
 	CONTEXT_TABLE = 7,
 	CONTEXT_SHARED = 8,
+	CONTEXT_ELSEWHERE = 9,
 };
 
 /* Features that a reader must know, in the file head. */
@@ -61,6 +67,7 @@ enum context_section {
 #define CONTEXT_HAS_ASYNC	(1ull << 9)	/* contexts of io_setup(2), io_urings */
 #define CONTEXT_HAS_USERFAULT	(1ull << 10)	/* userfaultfds */
 #define CONTEXT_HAS_RAW		(1ull << 11)	/* ping and raw sockets */
+#define CONTEXT_HAS_ELSEWHERE	(1ull << 12)	/* ELSEWHERE sections: it is partial */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 
@@ -108,10 +115,19 @@ struct context_chunk {
 	size_t nr_sharers;
 	unsigned int member;		/* from a chain: the file's number in it */
 	bool unwritten;			/* the parent's pages: there are no data */
+	bool elsewhere;			/* the pages are not in the file … */
+	uint64_t number;		/* … but in the ELSEWHERE section of this number */
 	bool picked;			/* single pages of a section: not `sum`, but their hashes count */
 	uint64_t nr_needed;		/* from a file: of the pages, those that it has to give */
 	uint64_t nr_superseded;		/* of the pages: a later chunk replaces them */
 };
+
+/*
+ * The runs of `nr_pages` pages (fewer if there are no more) of these runs, without the first ones;
+ * `out` has room for as many as are cut.  Their number.
+ */
+size_t context_cut_runs(const struct kcr_run *runs, size_t nr_runs, uint64_t first,
+			uint64_t nr_pages, struct kcr_run *out);
 
 /* ---- writing ---------------------------------------------------------------- */
 
@@ -162,6 +178,10 @@ int context_write_sharer(struct context_writer *w, const struct context_sharer *
 /* Memory that is in a buffer, compressed or not, with its checksum. */
 int context_write_chunk(struct context_writer *w, const struct context_chunk *chunk);
 
+/* Pages that are left out, in a file that CONTEXT_HAS_ELSEWHERE. */
+int context_write_elsewhere(struct context_writer *w, int32_t pid, const struct kcr_run *runs,
+			    size_t nr_runs);
+
 /* What pages there are, in a file that CONTEXT_HAS_TABLES. */
 int context_write_table(struct context_writer *w, const struct context_table *table);
 
@@ -196,16 +216,21 @@ struct context_item {
 	uint64_t sequence;		/* sections before it */
 	const struct context_sharer *sharer;	/* valid likewise, by ascending PID */
 	size_t nr_sharers;
-	/* TABLE: pid, runs and pages as in MEMORY, and per page: */
+	/* ELSEWHERE: pid, runs and pages as in MEMORY.  TABLE: the same, and per page: */
 	const struct context_hash *hash;
 	const uint16_t *owner;
 };
 
-/* Checks magic, version and required feature bits.  `name` is for messages. */
+/*
+ * Checks magic, version and required feature bits.  `name` is for messages.  A partial file is
+ * refused.
+ */
 int context_reader_new(struct context_reader **out, int fd, const char *name);
+/* The same, for those who know where the other pages of a partial file are. */
+int context_reader_new_partial(struct context_reader **out, int fd, const char *name);
 /*
  * The same, of a regular file that begins at offset `base`: several readers may have one
- * descriptor.
+ * descriptor.  For chunks of a file that another reader has accepted.
  */
 int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name);
 void context_reader_free(struct context_reader *r);

@@ -28,6 +28,7 @@ struct span {
 };
 
 struct deferred {
+	struct elsewhere *elsewhere;	/* NULL: nothing is there */
 	size_t nr_files;
 	struct file file[CONTEXT_MAX_ANCESTORS + 1];
 	struct deferred_chunk *chunk;
@@ -61,13 +62,14 @@ static int add_file(struct deferred *d, int fd, uint64_t base, const char *name)
 }
 
 int deferred_new(struct deferred **out, const struct context_reader *last, const char *name,
-		 const struct chain *chain)
+		 const struct chain *chain, struct elsewhere *elsewhere)
 {
 	struct deferred *d = calloc(1, sizeof(*d));
 	int err = 0;
 
 	if (!d)
 		return report_errno(-ENOMEM, "%s", name);
+	d->elsewhere = elsewhere;
 	for (size_t i = 0; !err && chain && i < chain->count; i++)
 		err = add_file(d, chain->member[i].fd, 0, chain->member[i].path);
 	if (!err)
@@ -97,7 +99,8 @@ void deferred_free(struct deferred *d)
 
 /* ---- which there are ----------------------------------------------------------------- */
 
-int deferred_add(struct deferred *d, const struct context_chunk *chunk)
+static int add_chunk(struct deferred *d, const struct deferred_chunk *model,
+		     const struct kcr_run *runs, size_t nr_runs)
 {
 	struct deferred_chunk *one;
 
@@ -111,19 +114,36 @@ int deferred_add(struct deferred *d, const struct context_chunk *chunk)
 		d->capacity = capacity;
 	}
 	one = &d->chunk[d->count];
-	*one = (struct deferred_chunk){
-		.pid = chunk->pid, .member = chunk->member, .position = chunk->position,
-		.sequence = chunk->sequence, .nr_runs = chunk->nr_needed_runs,
-		.runs = calloc(chunk->nr_needed_runs, sizeof(*one->runs)),
-	};
+	*one = *model;
+	one->nr_runs = nr_runs;
+	one->runs = calloc(nr_runs, sizeof(*one->runs));
 	if (!one->runs)
 		return -ENOMEM;
-	memcpy(one->runs, chunk->needed, one->nr_runs * sizeof(*one->runs));
+	memcpy(one->runs, runs, nr_runs * sizeof(*one->runs));
 	for (size_t i = 0; i < one->nr_runs; i++)
 		one->nr_pages += one->runs[i].nr_pages;
 	d->nr_spans += one->nr_runs;
 	d->count++;
 	return 0;
+}
+
+int deferred_add(struct deferred *d, const struct context_chunk *chunk)
+{
+	struct deferred_chunk model = {
+		.pid = chunk->pid, .member = chunk->member, .position = chunk->position,
+		.sequence = chunk->sequence, .elsewhere = chunk->elsewhere, .number = chunk->number,
+	};
+	struct kcr_run run[CONTEXT_FETCH_PAGES];
+	int err = 0;
+
+	if (!chunk->elsewhere)
+		return add_chunk(d, &model, chunk->needed, chunk->nr_needed_runs);
+	for (uint64_t first = 0; !err && first < chunk->nr_pages; first += CONTEXT_FETCH_PAGES) {
+		model.first = (uint32_t)first;
+		err = add_chunk(d, &model, run, context_cut_runs(chunk->runs, chunk->nr_runs, first,
+								 CONTEXT_FETCH_PAGES, run));
+	}
+	return err;
 }
 
 static int compare(const void *a, const void *b)
@@ -153,6 +173,28 @@ int deferred_finish(struct deferred *d)
 		}
 	qsort(d->span, n, sizeof(*d->span), compare);
 	return 0;
+}
+
+bool deferred_is_partial(const struct deferred *d)
+{
+	return d->elsewhere;
+}
+
+int deferred_try(const struct deferred *d)
+{
+	char page[CONTEXT_PAGE];
+
+	for (size_t i = 0; i < d->count; i++)
+		if (d->chunk[i].elsewhere)
+			return d->elsewhere->fetch(d->elsewhere, d->chunk[i].number, d->chunk[i].first, 1,
+						   page);
+	return 0;
+}
+
+void deferred_end(const struct deferred *d, bool loaded)
+{
+	if (d->elsewhere)
+		d->elsewhere->end(d->elsewhere, loaded);
 }
 
 size_t deferred_count(const struct deferred *d)
@@ -244,8 +286,14 @@ static bool keep_needed(const struct deferred_chunk *chunk, const struct context
 
 int deferred_load(struct deferred_reader *r, const struct deferred_chunk *chunk, void *buffer)
 {
+	struct elsewhere *elsewhere = r->deferred->elsewhere;
 	struct context_item item;
-	int err = use_file(r, &r->deferred->file[chunk->member]);
+	int err;
+
+	if (chunk->elsewhere)
+		return elsewhere->fetch(elsewhere, chunk->number, chunk->first, (uint32_t)chunk->nr_pages,
+					buffer);
+	err = use_file(r, &r->deferred->file[chunk->member]);
 
 	if (!err)
 		err = context_reader_return(r->reader, chunk->position, chunk->sequence);

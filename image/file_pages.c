@@ -29,6 +29,15 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	}
 	if (more <= 0)
 		return more;
+	if (item.type == CONTEXT_ELSEWHERE) {
+		*chunk = (struct context_chunk) {
+			.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,
+			.nr_pages = item.nr_pages, .nr_needed = item.nr_pages, .needed = item.runs,
+			.nr_needed_runs = item.nr_runs, .elsewhere = true,
+			.number = ((struct context_page_source *)source)->nr_elsewhere++,
+		};
+		return 1;
+	}
 	if (item.type != CONTEXT_MEMORY)
 		return report_fail(-EINVAL,
 				   "the context file is damaged: its sections are out of order");

@@ -127,7 +127,7 @@ static int take(struct context_reader *r, struct context *c)
 	wrong = check_context(c);
 	if (!wrong && r->item.type == CONTEXT_CONTENT)
 		wrong = check_content(c, &r->item);
-	if (!wrong && (r->item.type == CONTEXT_MEMORY || r->item.type == CONTEXT_TABLE))
+	if (!wrong && r->item.nr_runs)
 		wrong = check_memory(c, &r->item) ?: check_sharers(c, &r->item);
 	for (uint64_t i = 0; !wrong && r->item.type == CONTEXT_TABLE && i < r->item.nr_pages; i++)
 		if (r->item.owner[i] > r->nr_ancestors)

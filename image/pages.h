@@ -133,6 +133,7 @@ struct context_page_source {
 	struct page_source source;
 	struct context_reader *reader;
 	struct page_map *map;		/* gets the tables, or NULL */
+	uint64_t nr_elsewhere;		/* sections so far */
 };
 
 struct context_page_sink {
@@ -141,8 +142,8 @@ struct context_page_sink {
 };
 
 /*
- * All MEMORY sections that follow; only tables may be among them, and the trailer come
- * after them.
+ * All MEMORY sections that follow, and ELSEWHERE ones, whose chunks must be deferred; only tables
+ * may be among them, and the trailer come after them.
  */
 void context_page_source(struct context_page_source *s, struct context_reader *reader);
 void context_page_sink(struct context_page_sink *s, struct context_writer *writer);

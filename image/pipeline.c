@@ -418,6 +418,8 @@ static int move_all(struct pipeline *p)
 			break;
 		if (flow->defer && flow->defer(flow->defer_arg, &chunk))
 			continue;
+		if (chunk.elsewhere)
+			return report_fail(-EINVAL, "pages are missing that are elsewhere");
 		if (flow->work == PAGES_DECODE)
 			err = move_in(p, &chunk);
 		else if (flow->chooser && !chunk.unwritten && !chunk.nr_sharers)

@@ -83,6 +83,28 @@ int reader_take_table(struct context_reader *r, struct context_item *item)
 	return 0;
 }
 
+size_t context_cut_runs(const struct kcr_run *runs, size_t nr_runs, uint64_t first,
+			uint64_t nr_pages, struct kcr_run *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; nr_pages && i < nr_runs; i++) {
+		uint64_t n = runs[i].nr_pages;
+
+		if (first >= n) {
+			first -= n;
+			continue;
+		}
+		n = n - first < nr_pages ? n - first : nr_pages;
+		out[count++] = (struct kcr_run) {
+			.address = runs[i].address + first * CONTEXT_PAGE, .nr_pages = n,
+		};
+		nr_pages -= n;
+		first = 0;
+	}
+	return count;
+}
+
 /* ---- taking the pages ---------------------------------------------------------- */
 
 void context_reader_skim(struct context_reader *r)

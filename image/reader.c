@@ -29,6 +29,7 @@ static const char *const section_names[] = {
 	[CONTEXT_TRAILER] = "trailer",
 	[CONTEXT_TABLE] = "table",
 	[CONTEXT_SHARED] = "shared",
+	[CONTEXT_ELSEWHERE] = "elsewhere",
 };
 
 int reader_damaged(struct context_reader *r, const char *what)
@@ -160,13 +161,18 @@ static int read_file_head(struct context_reader *r)
 		return reader_damaged(r, "reserved bytes in use");
 	if ((head.required & CONTEXT_HAS_ANCESTORS) && !(head.required & CONTEXT_HAS_TABLES))
 		return reader_damaged(r, "an increment without tables");
+	if ((head.required & CONTEXT_HAS_ELSEWHERE) && (head.required & CONTEXT_HAS_TABLES))
+		return reader_damaged(r, "pages of tables that are elsewhere");
+	if ((head.required & CONTEXT_HAS_ELSEWHERE) && !r->partial)
+		return report_fail(-EINVAL, "%s: context file of a migration (cr_migrate --lazy), without "
+				   "the memory that was sent later: it is of no use", r->name);
 	r->id = head.id;
 	r->features = head.required;
 	return 0;
 }
 
 static int new_reader(struct context_reader **out, int fd, uint64_t base, bool positioned,
-		      const char *name)
+		      bool partial, const char *name)
 {
 	struct context_reader *r = calloc(1, sizeof(*r));
 	int err = -ENOMEM;
@@ -176,6 +182,7 @@ static int new_reader(struct context_reader **out, int fd, uint64_t base, bool p
 	r->fd = fd;
 	r->base = base;
 	r->positioned = positioned;
+	r->partial = partial;
 	r->name = strdup(name);
 	r->codec = codec_new();
 	if (!r->name || !r->codec)
@@ -190,16 +197,26 @@ static int new_reader(struct context_reader **out, int fd, uint64_t base, bool p
 	return 0;
 }
 
-int context_reader_new(struct context_reader **out, int fd, const char *name)
+static uint64_t place_of(int fd)
 {
 	off_t base = lseek(fd, 0, SEEK_CUR);
 
-	return new_reader(out, fd, base < 0 ? 0 : (uint64_t)base, false, name);
+	return base < 0 ? 0 : (uint64_t)base;
+}
+
+int context_reader_new(struct context_reader **out, int fd, const char *name)
+{
+	return new_reader(out, fd, place_of(fd), false, false, name);
+}
+
+int context_reader_new_partial(struct context_reader **out, int fd, const char *name)
+{
+	return new_reader(out, fd, place_of(fd), false, true, name);
 }
 
 int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name)
 {
-	return new_reader(out, fd, base, true, name);
+	return new_reader(out, fd, base, true, true, name);
 }
 
 void context_reader_free(struct context_reader *r)
@@ -223,11 +240,12 @@ static unsigned int rank(const struct context_reader *r, uint32_t type)
 	static const unsigned int ranks[] = {
 		[CONTEXT_PREAMBLE] = 1, [CONTEXT_FILE] = 2, [CONTEXT_PROCESS] = 3,
 		[CONTEXT_CONTENT] = 4, [CONTEXT_MEMORY] = 4, [CONTEXT_TABLE] = 4,
-		[CONTEXT_SHARED] = 4, [CONTEXT_TRAILER] = 5,
+		[CONTEXT_SHARED] = 4, [CONTEXT_ELSEWHERE] = 4, [CONTEXT_TRAILER] = 5,
 	};
 
 	if ((type == CONTEXT_TABLE && !(r->features & CONTEXT_HAS_TABLES)) ||
-	    (type == CONTEXT_SHARED && !(r->features & CONTEXT_HAS_SHARED)))
+	    (type == CONTEXT_SHARED && !(r->features & CONTEXT_HAS_SHARED)) ||
+	    (type == CONTEXT_ELSEWHERE && !(r->features & CONTEXT_HAS_ELSEWHERE)))
 		return 0;
 	return type < sizeof(ranks) / sizeof(*ranks) ? ranks[type] : 0;
 }
@@ -258,6 +276,7 @@ static int check_lengths(struct context_reader *r)
 			return reader_damaged(r, "impossible length");
 		break;
 	case CONTEXT_SHARED:
+	case CONTEXT_ELSEWHERE:
 		if (h->meta_length <= sizeof(struct memory_meta) || h->data_length ||
 		    h->meta_length > sizeof(struct memory_meta) + runs_max)
 			return reader_damaged(r, "impossible length");
@@ -528,6 +547,8 @@ int reader_next(struct context_reader *r)
 		return reader_take_memory(r, &r->item) ?: reader_settle_sharers(r, &r->item) ?: 1;
 	case CONTEXT_TABLE:
 		return reader_take_table(r, &r->item) ?: 1;
+	case CONTEXT_ELSEWHERE:
+		return reader_take_runs(r, &r->item, 0) ?: 1;
 	case CONTEXT_TRAILER:
 		return take_trailer(r, &r->item);
 	default:

@@ -18,6 +18,7 @@ struct context_reader {
 	char *name;
 	uint64_t id;
 	uint64_t features;		/* CONTEXT_HAS_* */
+	bool partial;			/* pages may be elsewhere */
 	bool skim;			/* see context_reader_skim() */
 	uint64_t position;		/* bytes taken from fd */
 	uint64_t sections;		/* heads seen */

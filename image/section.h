@@ -4,7 +4,7 @@
  * Private to image/.
  *
  *	file head
- *	section:  head, meta               (PREAMBLE FILE PROCESS SHARED TABLE TRAILER)
+ *	section:  head, meta               (PREAMBLE FILE PROCESS SHARED TABLE ELSEWHERE TRAILER)
  *	section:  head, meta, padding, data, tail  (CONTENT MEMORY)
  *
  * The data start at a multiple of CONTEXT_PAGE from the start of the file.
@@ -31,7 +31,8 @@
 #define CONTEXT_REQUIRED_KNOWN	(CONTEXT_HAS_TABLES | CONTEXT_HAS_ANCESTORS | CONTEXT_HAS_ROOT | \
 				 CONTEXT_HAS_OWN_THREADS | CONTEXT_HAS_SECCOMP | CONTEXT_HAS_KEYS | \
 				 CONTEXT_HAS_SETTINGS | CONTEXT_HAS_PACKETS | CONTEXT_HAS_SHARED | \
-				 CONTEXT_HAS_ASYNC | CONTEXT_HAS_USERFAULT | CONTEXT_HAS_RAW)
+				 CONTEXT_HAS_ASYNC | CONTEXT_HAS_USERFAULT | CONTEXT_HAS_RAW | \
+				 CONTEXT_HAS_ELSEWHERE)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
@@ -74,7 +75,7 @@ struct content_meta {
 };
 
 /*
- * Meta of a MEMORY, SHARED or TABLE section; struct kcr_run[nr_runs] follows, and in a TABLE
+ * Meta of a MEMORY, SHARED, ELSEWHERE or TABLE section; struct kcr_run[nr_runs] follows, and in a TABLE
  * struct context_hash[nr_pages] and the owners, uint16_t[nr_pages].
  */
 struct memory_meta {
@@ -138,7 +139,7 @@ const char *check_clocks(const Kcr__Clocks *clocks);
 const char *check_references(const struct context *c);
 /* Relations between processes, and all of the above that spans sections. */
 const char *check_context(const struct context *c);
-/* Of MEMORY and CONTENT sections, and of what is said before a MEMORY section. */
+/* Of MEMORY (ELSEWHERE, TABLE) and CONTENT sections, and of what is said before a MEMORY section. */
 const char *check_memory(const struct context *c, const struct context_item *item);
 const char *check_content(const struct context *c, const struct context_item *item);
 const char *check_sharers(const struct context *c, const struct context_item *item);

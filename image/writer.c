@@ -301,17 +301,23 @@ static int begin_runs(struct context_writer *w, struct parts *p, enum context_se
 	return 0;
 }
 
-int context_write_sharer(struct context_writer *w, const struct context_sharer *sharer)
+/* A section that is nothing else. */
+static int write_runs(struct context_writer *w, enum context_section type, int32_t pid,
+		      const struct kcr_run *runs, size_t nr_runs)
 {
 	struct memory_meta meta;
 	struct parts p;
-	int err = begin_runs(w, &p, CONTEXT_SHARED, &meta, sharer->pid, sharer->runs,
-			     sharer->nr_runs);
+	int err = begin_runs(w, &p, type, &meta, pid, runs, nr_runs);
 
 	if (err)
 		return err;
 	end_meta(w, &p, 0);
 	return write_parts(w, &p);
+}
+
+int context_write_sharer(struct context_writer *w, const struct context_sharer *sharer)
+{
+	return write_runs(w, CONTEXT_SHARED, sharer->pid, sharer->runs, sharer->nr_runs);
 }
 
 static int begin_memory(struct context_writer *w, struct parts *p, struct memory_meta *meta,
@@ -367,6 +373,12 @@ int context_write_chunk(struct context_writer *w, const struct context_chunk *ch
 	add(&p, chunk->data, chunk->length);
 	end_data(w, chunk->sum);
 	return write_parts(w, &p);
+}
+
+int context_write_elsewhere(struct context_writer *w, int32_t pid, const struct kcr_run *runs,
+			    size_t nr_runs)
+{
+	return write_runs(w, CONTEXT_ELSEWHERE, pid, runs, nr_runs);
 }
 
 int context_write_table(struct context_writer *w, const struct context_table *table)

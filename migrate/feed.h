@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "migrate/link.h"
+#include "restart/link.h"
 
 struct feed {
 	pthread_t thread;

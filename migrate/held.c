@@ -15,10 +15,10 @@
 #include "report/report.h"
 
 /* --run-on-success makes it end when the program runs, which is then nobody's child. */
-static void become(const struct target_options *o, int fd, const char *file, bool check)
+static void become(const struct target_options *o, int fd, const char *file, int pages_fd, bool check)
 {
 	const char *argument[16 + 1];
-	char hold[32];
+	char hold[32], pages[32];
 	size_t n = 0, given = 0;
 	char **all;
 
@@ -29,6 +29,12 @@ static void become(const struct target_options *o, int fd, const char *file, boo
 	if (check)
 		argument[n++] = "--check";
 	argument[n++] = hold;
+	if (o->lazy) {
+		snprintf(pages, sizeof(pages), "--pages-fd=%d", pages_fd);
+		argument[n++] = "--lazy";
+		argument[n++] = pages;
+		fcntl(pages_fd, F_SETFD, 0);
+	}
 	argument[n++] = "-f";
 	argument[n++] = file;
 	while (o->arguments[given])
@@ -60,7 +66,8 @@ static void prepare(const struct target_options *o, bool check)
 		setsid();
 }
 
-int held_start(struct held *h, const struct target_options *o, const char *file, bool check)
+int held_start(struct held *h, const struct target_options *o, const char *file, int pages_fd,
+	       bool check)
 {
 	int ends[2];
 
@@ -69,7 +76,7 @@ int held_start(struct held *h, const struct target_options *o, const char *file,
 	h->pid = fork();
 	if (!h->pid) {
 		prepare(o, check);
-		become(o, ends[1], file, check);
+		become(o, ends[1], file, pages_fd, check);
 	}
 	close(ends[1]);
 	h->fd = ends[0];

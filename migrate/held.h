@@ -20,8 +20,12 @@ enum held_state {
 	HELD_ENDED,			/* nothing more, as with --check when it is possible */
 };
 
-/* Starts it with `file`; check: it only looks.  0 or -errno with a message. */
-int held_start(struct held *h, const struct target_options *o, const char *file, bool check);
+/*
+ * Starts it with `file`; check: it only looks.  pages_fd: with --lazy, to who has the pages that the
+ * file lacks.  0 or -errno with a message.
+ */
+int held_start(struct held *h, const struct target_options *o, const char *file, int pages_fd,
+	       bool check);
 /* Waits for what it says next. */
 enum held_state held_listen(struct held *h, struct link_failure *failure);
 /* Lets it go on.  What becomes of it says held_listen(). */

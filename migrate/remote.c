@@ -59,13 +59,16 @@ int remote_quote(char **line, const char *argument)
 
 /* It ends with us: whoever waits for a host that does not answer has nothing to wait for. */
 static void become(const int *input, const int *output, const char *script, const char *host,
-		   const char *command)
+		   const char *command, bool lasting)
 {
+	static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP };
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	for (size_t i = 0; lasting && i < sizeof(of_terminal) / sizeof(*of_terminal); i++)
+		signal(of_terminal[i], SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(input[0], STDIN_FILENO) < 0 || dup2(output[1], STDOUT_FILENO) < 0)
 		_exit(126);
@@ -88,7 +91,7 @@ static int start(struct remote *r, const char *script, const char *host, const c
 	}
 	r->pid = fork();
 	if (!r->pid)
-		become(input, output, script, host, command);
+		become(input, output, script, host, command, r->lasting);
 	close(input[0]);
 	close(output[1]);
 	r->link = (struct link){ .in = output[0], .out = input[1] };
@@ -120,8 +123,7 @@ static bool write_all(int fd, const char *data, ssize_t length)
 	return true;
 }
 
-/* Passes on what is there; false: this direction has ended. */
-static bool pass(int from, int to)
+bool remote_pass(int from, int to)
 {
 	char buffer[65536];
 	ssize_t n = read(from, buffer, sizeof(buffer));
@@ -140,9 +142,9 @@ void remote_relay(struct remote *r)
 	for (;;) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return;
-		if (p[0].revents && !pass(r->link.in, STDOUT_FILENO))
+		if (p[0].revents && !remote_pass(r->link.in, STDOUT_FILENO))
 			return;
-		if (p[1].revents && !pass(STDIN_FILENO, r->link.out)) {
+		if (p[1].revents && !remote_pass(STDIN_FILENO, r->link.out)) {
 			close(r->link.out);
 			r->link.out = -1;
 			p[1].fd = -1;
@@ -158,6 +160,7 @@ int remote_end(struct remote *r)
 		close(r->link.out);
 	if (r->link.in >= 0)
 		close(r->link.in);
+	r->link = (struct link){ .in = -1, .out = -1 };
 	while (r->pid > 0 && waitpid(r->pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;

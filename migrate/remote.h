@@ -3,13 +3,15 @@
 #ifndef KCR_MIGRATE_REMOTE_H
 #define KCR_MIGRATE_REMOTE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#include "migrate/link.h"
+#include "restart/link.h"
 
 struct remote {
 	pid_t pid;			/* of ssh; 0: none */
 	struct link link;		/* its standard output and input */
+	bool lasting;			/* set before: a terminal's signals do not end it */
 };
 
 /*
@@ -24,6 +26,8 @@ int remote_quote(char **line, const char *argument);
 int remote_start(struct remote *r, const char *rsh, const char *host, const char *command);
 /* Our standard input goes there, what comes from there to our standard output, to its end. */
 void remote_relay(struct remote *r);
+/* Passes on what is there; false: this direction has ended. */
+bool remote_pass(int from, int to);
 /* Closes the connection and waits for the end of ssh: its status, of waitpid(2). */
 int remote_end(struct remote *r);
 

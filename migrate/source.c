@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "checkpoint/postponed.h"
 #include "checkpoint/precopy.h"
 #include "device/device.h"
 #include "migrate/feed.h"
@@ -24,6 +25,7 @@ struct source {
 	struct precopy_store store;
 	const struct migrate_options *options;
 	const struct link *link;
+	struct pages *pages;		/* of a lazy migration; or NULL */
 	struct feed feed;
 	struct link_hello hello;
 	char parent[PATH_MAX + 16];
@@ -114,6 +116,9 @@ static int check_target(struct source *s)
 	if (job < 0)
 		return job;
 	close(job);
+	if (s->pages && !(info.features & KCR_FEATURE_SNAPSHOT))
+		return report_fail(-EOPNOTSUPP, "--lazy needs copies of memory (cr_checkpoint --snapshot), "
+				   "which this kernel does not allow: leave it out");
 	if (info.xstate_size > h->xstate_size)
 		report_warn("%s has fewer CPU registers (%u bytes of state, here %u): programs that use "
 			    "those will be refused", s->options->host, h->xstate_size, info.xstate_size);
@@ -146,10 +151,17 @@ static int ready(void *arg)
 
 	if (err)
 		return err;
+	/* To undo a huge page it may need a part of one. */
+	if (s->pages)
+		err = pages_serve(s->pages);
+	if (err)
+		return err;
 	err = link_send(s->link, LINK_RESTART, NULL, 0);
 	if (err)
 		return explain(s, err);
 	err = expect(s, LINK_HELD, NULL, 0);
+	if (!err && s->pages)
+		err = pages_check(s->pages);
 	if (err)
 		return err;
 	sigfillset(&all);
@@ -180,7 +192,7 @@ static int place(struct precopy_store *store, unsigned int number, bool last,
 		return err;
 	o->path = NULL;
 	o->fd = s->feed.pipe[1];
-	o->parent = number ? s->parent : NULL;
+	o->parent = number && !s->pages ? s->parent : NULL;
 	s->last = number;
 	if (last) {
 		o->ready = ready;
@@ -209,6 +221,17 @@ static int give_up(struct source *s, int err)
 	return err;
 }
 
+/* They have ended here, and do not run there, or it was the last what we heard of them. */
+static int explain_lazily(struct source *s, int err)
+{
+	int lost = pages_finish(s->pages);
+
+	report_clear();
+	return report_fail(err, lost ? "process %d has ended here, and was not started at %s: it is lost" :
+			   "process %d has ended here; the connection to it at %s is lost, but all of its "
+			   "memory was there before", s->options->checkpoint.target, s->options->host);
+}
+
 /* The processes have been killed here. */
 static int commit(struct source *s, struct migrate_result *result)
 {
@@ -218,15 +241,35 @@ static int commit(struct source *s, struct migrate_result *result)
 
 	err = err ? explain(s, err) : expect(s, LINK_RUNNING, NULL, 0);
 	result->downtime_ns = result->checkpoint.stopped_ns + now_ns() - start;
+	if (s->pages)
+		result->nr_postponed = postponed_pages(s->pages->postponed);
 	if (!err)
 		return 0;
 	why = report_message();
 	report_warn("%s", why ? why : strerror(-err));
 	report_clear();
+	if (s->pages)
+		return explain_lazily(s, err);
 	return report_fail(err, "process %d has ended here, but %s has not said that it runs there: if it "
 			   "does not, restart it there: cr_restart %.*s/image.%u",
 			   s->options->checkpoint.target, s->options->host, PATH_MAX,
 			   s->hello.spool, s->last);
+}
+
+/* One image is made to find out what is refused, while the processes run on; it has no more than the last. */
+static int prepare_pages(struct source *s, struct checkpoint_options *o)
+{
+	int err;
+
+	s->pages->remote.lasting = true;
+	s->pages->compression = o->compression;
+	/* Each connection would have to be measured anew. */
+	if (o->compression.adaptive)
+		s->pages->compression = (struct compression){ .kind = CONTEXT_LZ4 };
+	err = pages_connect(s->pages, s->options->rsh, s->options->host, s->hello.spool);
+	o->precopy = 1;
+	o->postponed = s->pages->postponed;
+	return err;
 }
 
 int migrate_from(const struct migrate_options *o, struct remote *r, struct migrate_result *result)
@@ -234,18 +277,43 @@ int migrate_from(const struct migrate_options *o, struct remote *r, struct migra
 	struct source s = {
 		.store = { .place = place, .placed = placed }, .options = o, .link = &r->link,
 	};
-	int err = remote_start(r, o->rsh, o->host, o->command);
+	struct checkpoint_options checkpoint = o->checkpoint;
+	int err;
 
+	r->lasting = o->lazy;
+	result->pages.remote.link = (struct link){ .in = -1, .out = -1 };
+	err = remote_start(r, o->rsh, o->host, o->command);
 	if (err)
 		return err;
+	if (o->lazy)
+		s.pages = &result->pages;
 	err = check_target(&s);
 	if (!err)
 		err = spool_make(NULL);
+	if (!err && o->lazy)
+		err = prepare_pages(&s, &checkpoint);
 	if (!err)
-		err = precopy_run(&o->checkpoint, &s.store, &result->checkpoint);
+		err = precopy_run(&checkpoint, &s.store, &result->checkpoint);
 	err = err ? give_up(&s, err) : commit(&s, result);
 	spool_remove();
+	result->lazy = o->lazy && !err;
+	result->mask = s.mask;
+	if (result->lazy)
+		return 0;
+	if (o->lazy)
+		pages_drop(&result->pages);
 	if (s.held)
 		sigprocmask(SIG_SETMASK, &s.mask, NULL);
+	return err;
+}
+
+int migrate_rest(struct migrate_result *result)
+{
+	int err;
+
+	if (!result->lazy)
+		return 0;
+	err = pages_finish(&result->pages);
+	sigprocmask(SIG_SETMASK, &result->mask, NULL);
 	return err;
 }

@@ -51,6 +51,11 @@ const char *spool_path(void)
 	return folder;
 }
 
+int spool_fd(void)
+{
+	return folder_fd;
+}
+
 int spool_create(unsigned int number)
 {
 	int fd;
@@ -79,6 +84,7 @@ void spool_remove(void)
 	folder_fd = -1;
 	for (unsigned int i = 0; i < nr_images; i++)
 		unlinkat(fd, image[i], 0);
+	unlinkat(fd, SPOOL_SOCKET, 0);
 	close(fd);
 	rmdir(folder);
 }

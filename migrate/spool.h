@@ -8,10 +8,14 @@
 
 #include <stddef.h>
 
+#define SPOOL_SOCKET	"pages"		/* of join.h, in the folder */
+
 /* Makes it in the folder `in` (NULL: TMPDIR, or /tmp).  0 or -errno with a message. */
 int spool_make(const char *in);
 /* Its path; "": there is none. */
 const char *spool_path(void);
+/* Its descriptor. */
+int spool_fd(void);
 /* A descriptor of the new file for an image (mode 0400), or -errno with a message. */
 int spool_create(unsigned int number);
 /* The path of an image, valid until the next call. */

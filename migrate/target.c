@@ -20,8 +20,10 @@
 #include "checkpoint/precopy.h"
 #include "device/device.h"
 #include "migrate/held.h"
+#include "migrate/join.h"
 #include "migrate/spool.h"
 #include "report/report.h"
+#include "restart/lazy.h"
 
 static const struct link source = { .in = STDIN_FILENO, .out = STDOUT_FILENO };
 
@@ -30,6 +32,7 @@ struct target {
 	unsigned int nr_images;
 	int file;			/* the image that is being received; -1: none */
 	struct held held;
+	int listener, pages;		/* of a lazy migration (join.h); -1: closed */
 	char data[LINK_DATA_MAX];
 };
 
@@ -44,16 +47,19 @@ static int say_failed(int err)
 	return err;
 }
 
-static int say_hello(void)
+static int say_hello(bool lazy)
 {
 	struct link_hello hello = { .protocol = LINK_PROTOCOL, .version = KCR_VERSION };
 	struct utsname here;
 	struct kcr_info info;
-	int job = device_open(&info);
+	int job = device_open(&info), err;
 
 	if (job < 0)
 		return job;
 	close(job);
+	err = lazy ? lazy_check_host(&info) : 0;
+	if (err)
+		return err;
 	uname(&here);
 	memcpy(hello.magic, LINK_MAGIC, sizeof(hello.magic));
 	hello.xstate_size = info.xstate_size;
@@ -92,14 +98,31 @@ static int store(struct target *t, size_t length)
 	return 0;
 }
 
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* The connection for pages has been made before the first image was. */
+static int take_joined(struct target *t)
+{
+	t->pages = join_take(t->listener);
+	close_one(&t->listener);
+	return t->pages < 0 ? t->pages : 0;
+}
+
 /* Could it be restarted here?  Better known before everything is stopped. */
 static int check_first(struct target *t)
 {
 	struct held check;
 	struct link_failure failure;
-	int err = held_start(&check, t->options, spool_image(0), true), status;
+	int err = t->options->lazy ? take_joined(t) : 0, status;
 	enum held_state state;
 
+	if (!err)
+		err = held_start(&check, t->options, spool_image(0), t->pages, true);
 	if (err)
 		return err;
 	state = held_listen(&check, &failure);
@@ -165,7 +188,10 @@ static int take_images(struct target *t)
 static int hold(struct target *t)
 {
 	struct link_failure failure;
-	int err = held_start(&t->held, t->options, spool_image(t->nr_images - 1), false);
+	int err = held_start(&t->held, t->options, spool_image(t->nr_images - 1), t->pages, false);
+
+	/* Whoever is at the other end is to hear when cr_restart has ended. */
+	close_one(&t->pages);
 
 	if (err)
 		return err;
@@ -173,14 +199,22 @@ static int hold(struct target *t)
 	case HELD_READY:
 		return 0;
 	case HELD_FAILED:
-		return report_fail(failure.code > 0 ? -failure.code : -EIO, "%s", failure.text);
+		/* It is not the connection to us that is lost (say_failed()). */
+		if (failure.code <= 0 || failure.code == ECONNRESET)
+			failure.code = EIO;
+		return report_fail(-failure.code, "%s", failure.text);
 	default:
 		return report_fail(-ECHILD, "cr_restart has ended before the processes were restored");
 	}
 }
 
+/* Images that lack pages are of no use. */
 static int keep_images(const struct target *t, const char *why)
 {
+	if (t->options->lazy) {
+		report_warn("%s: the processes were not started here", why);
+		return -ECONNRESET;
+	}
 	report_warn("%s: the processes were not started here.  Unless they run where they were, restart "
 		    "them: cr_restart %s; else remove %s", why, spool_image(t->nr_images - 1),
 		    spool_path());
@@ -196,7 +230,7 @@ static int await_go(const struct target *t)
 	struct link_head head;
 	int err;
 
-	spool_keep(true);
+	spool_keep(!t->options->lazy);
 	err = link_send(&source, LINK_HELD, NULL, 0);
 	if (!err)
 		err = link_receive(&source, &head);
@@ -235,9 +269,11 @@ int migrate_to(const struct target_options *o, int *status)
 	static struct target t;
 	int err = spool_make(o->spool);
 
-	t = (struct target){ .options = o, .file = -1, .held.fd = -1 };
-	if (!err)
-		err = say_hello();
+	t = (struct target){ .options = o, .file = -1, .held.fd = -1, .listener = -1, .pages = -1 };
+	if (!err && o->lazy)
+		err = t.listener = join_listen();
+	if (err >= 0)
+		err = say_hello(o->lazy);
 	if (!err)
 		err = take_images(&t);
 	if (!err)
@@ -249,6 +285,7 @@ int migrate_to(const struct target_options *o, int *status)
 	if (!err)
 		err = let_go(&t);
 	*status = held_end(&t.held);
+	close_one(&t.pages);
 	spool_remove();
 	return err;
 }

@@ -21,6 +21,7 @@
 #include "arch/address.h"
 #include "report/report.h"
 #include "restart/early_pages.h"
+#include "restart/elsewhere.h"
 #include "restart/lazy_present.h"
 #include "restart/lazy_serve.h"
 #include "restart/process.h"
@@ -44,12 +45,14 @@ struct reach {
 struct lazy {
 	struct lazy_server *server;
 	struct deferred *deferred;
+	struct elsewhere *elsewhere;	/* or NULL */
 	struct range *range;		/* by PID and address */
 	size_t nr_ranges;
 	struct reach *reach;
 	size_t nr_reaches;
 	int socket[2];			/* ours and the processes' end; -1: closed */
 	bool no_memory;			/* when chunks were noted */
+	bool misplaced;			/* a chunk is elsewhere that cannot be deferred */
 };
 
 /* ---- what is lazy ---------------------------------------------------------------------- */
@@ -220,6 +223,9 @@ bool lazy_defer(void *lazy, const struct context_chunk *chunk)
 		for_ranges(l, chunk, defer, NULL);
 		return true;
 	}
+	/* It cannot be filled now, and lazy_arm() refuses to go on. */
+	if (chunk->elsewhere)
+		return l->misplaced = true;
 	for_ranges(l, chunk, begin, NULL);
 	/* Of an older file, more may be filled than is needed. */
 	for (size_t i = 0; i < chunk->nr_runs; i++)
@@ -229,19 +235,24 @@ bool lazy_defer(void *lazy, const struct context_chunk *chunk)
 
 /* ---- preparations ----------------------------------------------------------------------- */
 
+int lazy_check_host(const struct kcr_info *info)
+{
+	if (!(info->features & KCR_FEATURE_GUARD))
+		return report_fail(-EOPNOTSUPP, "--lazy needs Linux 5.16 with userfaultfd(2): leave it out");
+	return userfault_check();
+}
+
 int lazy_check(struct context_reader *reader, const struct kcr_info *info)
 {
 	struct stat st;
 
-	if (!(info->features & KCR_FEATURE_GUARD))
-		return report_fail(-EOPNOTSUPP, "--lazy needs Linux 5.16 with userfaultfd(2): leave it out");
 	if (fstat(context_reader_fd(reader), &st) || !S_ISREG(st.st_mode))
 		return report_fail(-ESPIPE, "--lazy needs the context file in a file, not in a pipe: save "
 				   "it first, or leave --lazy out");
 	if (context_reader_features(reader) & CONTEXT_HAS_SHARED)
 		return report_fail(-EOPNOTSUPP, "--lazy: the context file has memory that processes have in "
 				   "common (cr_checkpoint --dedup), which is read first: leave --lazy out");
-	return userfault_check();
+	return lazy_check_host(info);
 }
 
 static void close_sockets(struct lazy *l)
@@ -259,16 +270,18 @@ static void lazy_free(struct lazy *l)
 	close_sockets(l);
 	lazy_server_free(l->server);
 	deferred_free(l->deferred);
+	elsewhere_free(l->elsewhere);
 	free(l->range);
 	free(l->reach);
 	free(l);
 }
 
 static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *reader,
-		   const struct chain *chain)
+		   const struct chain *chain, struct elsewhere *elsewhere)
 {
 	int err = 0;
 
+	l->elsewhere = elsewhere;
 	l->socket[0] = l->socket[1] = -1;
 	for (size_t i = 0; !err && i < r->context->nr_processes; i++)
 		err = add_ranges(l, r->context, i);
@@ -280,15 +293,15 @@ static int prepare(struct lazy *l, struct rebuild *r, struct context_reader *rea
 		err = -errno;
 	if (err)
 		return report_errno(err, "--lazy");
-	err = deferred_new(&l->deferred, reader, r->source, chain);
+	err = deferred_new(&l->deferred, reader, r->source, chain, elsewhere);
 	return err ? err : lazy_server_new(&l->server, r->job, l->deferred);
 }
 
 int lazy_new(struct lazy **out, struct rebuild *r, struct context_reader *reader,
-	     const struct chain *chain)
+	     const struct chain *chain, struct elsewhere *elsewhere)
 {
 	struct lazy *l = calloc(1, sizeof(*l));
-	int err = l ? prepare(l, r, reader, chain) : report_errno(-ENOMEM, "--lazy");
+	int err = l ? prepare(l, r, reader, chain, elsewhere) : report_errno(-ENOMEM, "--lazy");
 
 	if (err) {
 		lazy_free(l);
@@ -353,6 +366,11 @@ int lazy_arm(struct lazy *l, const struct rebuild *r)
 	close_sockets(l);
 	if (!err && (l->no_memory || deferred_finish(l->deferred)))
 		err = report_errno(-ENOMEM, "--lazy");
+	if (!err && l->misplaced)
+		err = report_fail(-EINVAL, "the context file leaves memory elsewhere that is needed at once");
+	/* Better known before it is too late to do without. */
+	if (!err)
+		err = deferred_try(l->deferred);
 	if (!err)
 		err = arm(l);
 	/* The kernel makes no more huge pages there of its own accord. */

@@ -12,13 +12,19 @@
 #include "resource/resource.h"
 
 struct kcr_info;
+struct elsewhere;
 
+/* Is it possible here?  0 or -errno with a message. */
+int lazy_check_host(const struct kcr_info *info);
 /* Before anything is made: is it possible, of this image, here?  0 or -errno with a message. */
 int lazy_check(struct context_reader *reader, const struct kcr_info *info);
 
-/* Before the processes are made; sets r->lazy_socket.  0 or -errno with a message. */
+/*
+ * Before the processes are made; sets r->lazy_socket.  elsewhere: for a partial image, else NULL;
+ * freed with all of it.  0 or -errno with a message.
+ */
 int lazy_new(struct lazy **out, struct rebuild *r, struct context_reader *reader,
-	     const struct chain *chain);
+	     const struct chain *chain, struct elsewhere *elsewhere);
 /*
  * While its script is written: is this mapping to get a page, which is dropped again, as soon as
  * it is made?

@@ -329,6 +329,9 @@ int loaders_start(struct lazy_server *s)
 	struct loaders *l = calloc(1, sizeof(*l));
 	int err = 0;
 
+	/* They rather wait for others than work. */
+	if (deferred_is_partial(s->deferred))
+		wanted = MAX_LOADERS - 1;
 	if (!l)
 		return -ENOMEM;
 	s->loaders = l;

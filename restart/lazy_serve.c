@@ -103,7 +103,12 @@ static void *serve(void *arg)
 		s->end_fd = -1;
 	}
 	s->error = err;
+	/* What they have asked for comes, unless it is no use to wait for it. */
+	if (err)
+		deferred_end(s->deferred, false);
 	loaders_end(s->loaders);
+	if (!err)
+		deferred_end(s->deferred, true);
 	/* If somebody else is ending the restart, the job goes first, too. */
 	if (err != -ECANCELED)
 		lazy_targets_free(s);

@@ -450,7 +450,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return err;
 	opened = now_ns();
 	if (options->lazy)
-		err = lazy_new(&r->lazy, r, reader, options->chain);
+		err = lazy_new(&r->lazy, r, reader, options->chain, options->elsewhere);
 	if (!err)
 		err = make_processes(r, options, module_clones, result);
 	clocks_end();
@@ -469,11 +469,12 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		return err;
 	report_relay();
 	result->leader = r->new_pid[leader];
-	if (options->commit)
+	/* What may fail comes first: the commit may be the end of the processes where they were. */
+	if (r->lazy)
+		err = lazy_arm(r->lazy, r);
+	if (!err && options->commit)
 		err = options->commit(result->leader,
 				      foreground_group(r, r->context->process[leader]));
-	if (!err && r->lazy)
-		err = lazy_arm(r->lazy, r);
 	if (!err)
 		err = let_go(r, handle, options->signal);
 	if (handle)

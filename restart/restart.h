@@ -16,6 +16,7 @@
 #include "image/compression.h"
 #include "image/context.h"
 
+struct elsewhere;
 struct redirect;
 struct lazy;
 
@@ -35,7 +36,9 @@ struct restart_options {
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
 	enum restart_clocks clocks;
-	bool lazy;		/* large memory is loaded while the programs run */
+	bool lazy;		/* large memory is loaded while the programs run … */
+	struct elsewhere *elsewhere;	/* … of a partial image, from there, which is
+					 * freed when it is; NULL: it is none */
 	bool check_only;	/* find out whether this is possible here, and make nothing */
 	struct redirect *redirect;	/* nr_redirects of them: resource/redirect.h */
 	size_t nr_redirects;

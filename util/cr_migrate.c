@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "checkpoint/precopy.h"
+#include "image/context.h"
+#include "migrate/join.h"
 #include "migrate/migrate.h"
 #include "migrate/spool.h"
 #include "proc/spawn.h"
@@ -32,11 +34,13 @@ struct arguments {
 	struct migrate_options migrate;
 	struct target_options target;
 	bool receive, quiet, verbose, json;
+	bool rounds;			/* something was said about them */
+	const char *receive_pages;	/* the other end's spool folder; NULL */
 };
 
 enum {
 	OPT_SPOOL = 256, OPT_DETACH, OPT_ROUNDS, OPT_CHANGES, OPT_COMPRESS, OPT_SKIP_UNSUPPORTED,
-	OPT_RECEIVE, OPT_JSON, OPT_VERSION,
+	OPT_LAZY, OPT_RECEIVE, OPT_RECEIVE_PAGES, OPT_JSON, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -48,7 +52,9 @@ static const struct option long_options[] = {
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "time", required_argument, NULL, 't' },
+	{ "lazy", no_argument, NULL, OPT_LAZY },
 	{ "receive", no_argument, NULL, OPT_RECEIVE },
+	{ "receive-pages", required_argument, NULL, OPT_RECEIVE_PAGES },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -64,12 +70,14 @@ static const char usage_text[] =
 	"      --spool=DIR          folder at HOST for the images (TMPDIR, or /tmp)\n"
 	"      --detach             end when they run there, do not stand for them\n"
 	"      --rounds=N           copy their memory up to N times while they run (5)\n"
+	"      --lazy               no rounds: fetch large memory while they run there\n"
 	"      --changes=HOW        find what has changed by dirty, hash or auto (default)\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"  -t, --time SEC           run on here if it takes longer\n"
 	"      --json               what was done as a JSON line on standard error\n"
-	"      --receive            the other end, which cr_migrate itself starts at HOST\n"
+	"      --receive, --receive-pages=DIR\n"
+	"                           the other end, which cr_migrate itself starts at HOST\n"
 	"  -q, --quiet              no messages\n"
 	"  -v, --verbose            more messages\n"
 	"  -?, -h, --help           this text\n"
@@ -100,8 +108,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		a->target.detach = true;
 		return 0;
 	case OPT_ROUNDS:
+		a->rounds = true;
 		return choice_rounds("--rounds", value, o);
 	case OPT_CHANGES:
+		a->rounds = true;
 		return choice_changes(value, o);
 	case OPT_COMPRESS:
 		return choice_compression(value, &o->compression);
@@ -113,8 +123,14 @@ static int parse_one(int option, const char *value, struct arguments *a)
 			return report_fail(-EINVAL, "-t needs a number of seconds, not \"%s\"", value);
 		o->timeout_s = choice_number(value, 0);
 		return 0;
+	case OPT_LAZY:
+		a->migrate.lazy = a->target.lazy = true;
+		return 0;
 	case OPT_RECEIVE:
 		a->receive = true;
+		return 0;
+	case OPT_RECEIVE_PAGES:
+		a->receive_pages = value;
 		return 0;
 	case OPT_JSON:
 		a->json = true;
@@ -138,6 +154,8 @@ static int make_command(struct arguments *a)
 		err = remote_quote(&line, "--receive");
 	if (!err && a->target.detach)
 		err = remote_quote(&line, "--detach");
+	if (!err && a->target.lazy)
+		err = remote_quote(&line, "--lazy");
 	if (!err && a->quiet)
 		err = remote_quote(&line, "--quiet");
 	if (!err && a->target.spool) {
@@ -158,6 +176,8 @@ static int parse_rest(int argc, char **argv, struct arguments *a)
 	struct checkpoint_options *o = &a->migrate.checkpoint;
 	int first = optind;
 
+	if (a->receive_pages)
+		return -1;
 	if (a->receive) {
 		a->target.arguments = argv + first;
 		return -1;
@@ -165,6 +185,10 @@ static int parse_rest(int argc, char **argv, struct arguments *a)
 	/* "--" ends the options, so that it may come only behind HOST. */
 	if (argc < first + 2 || (argc > first + 2 && strcmp(argv[first + 2], "--"))) {
 		report_fail(-EINVAL, "name a process by its ID, and a host");
+		return bad_usage();
+	}
+	if (a->migrate.lazy && a->rounds) {
+		report_fail(-EINVAL, "--lazy makes no rounds: leave --rounds and --changes out");
 		return bad_usage();
 	}
 	if (choice_number(argv[first], 1) < 0) {
@@ -218,6 +242,7 @@ static void print_result(const struct arguments *a, const struct migrate_result 
 		json_number(stderr, "rounds", last->nr_rounds);
 		json_number(stderr, "rounds_bytes", last->rounds_bytes);
 		json_number(stderr, "bytes", last->bytes);
+		json_number(stderr, "later_bytes", r->nr_postponed * CONTEXT_PAGE);
 		json_time(stderr, "stopped", last->stopped_ns);
 		json_time(stderr, "downtime", r->downtime_ns);
 		json_end(stderr);
@@ -235,7 +260,7 @@ static int migrate(struct arguments *a)
 {
 	struct remote remote = { .link = { .in = -1, .out = -1 } };
 	struct migrate_result result = {};
-	int err, status;
+	int err, status, code;
 
 	err = mpi_job_refuse(a->migrate.checkpoint.target);
 	if (!err)
@@ -248,7 +273,12 @@ static int migrate(struct arguments *a)
 	print_result(a, &result);
 	remote_relay(&remote);
 	status = remote_end(&remote);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	err = migrate_rest(&result);
+	/* Else cr_restart there has said so. */
+	if (err && code != report_exit_code(err))
+		report_print(err);
+	return err ? report_exit_code(err) : code;
 }
 
 /* At the target, likewise; the source has told its user why it fails. */
@@ -259,6 +289,17 @@ static int receive(const struct arguments *a)
 	if (err)
 		return report_exit_code(err);
 	follow_mimic(status);
+}
+
+/* At the target as well: the pages of a lazy migration. */
+static int receive_pages(const struct arguments *a)
+{
+	int err = join_pass_on(a->receive_pages);
+
+	if (!err)
+		return 0;
+	report_print(err);
+	return report_exit_code(err);
 }
 
 int main(int argc, char **argv)
@@ -286,7 +327,10 @@ int main(int argc, char **argv)
 		.quiet = a.quiet,
 	});
 	a.target.restart = restart ?: "cr_restart";
-	code = a.receive ? receive(&a) : migrate(&a);
+	if (a.receive_pages)
+		code = receive_pages(&a);
+	else
+		code = a.receive ? receive(&a) : migrate(&a);
 	free(restart);
 	return code;
 }

@@ -5,6 +5,7 @@
  * order of steps only; the work is done in restart/.  See cr_restart(1).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "proc/clock.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
+#include "restart/elsewhere.h"
 #include "restart/restart.h"
 #include "util/choices.h"
 #include "util/follow.h"
@@ -37,6 +39,7 @@
 struct arguments {
 	const char *file;
 	int fd;				/* -F, else -1 */
+	int pages_fd;			/* to who has the pages that a partial file lacks, else -1 */
 	bool json;
 	const char *chain_path;		/* NULL: none */
 	pid_t inside;			/* a process in the container; 0: none */
@@ -49,7 +52,7 @@ enum {
 	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_LAZY, OPT_INSIDE,
 	OPT_PID_NAMESPACE,
 	OPT_KEEP, OPT_KMSG, OPT_JSON,
-	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD,
+	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD, OPT_PAGES_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -93,6 +96,7 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
+	{ "pages-fd", required_argument, NULL, OPT_PAGES_FD },
 	{ "run-on-success", required_argument, NULL, OPT_HOOK + HOOK_SUCCESS },
 	{ "run-on-fail-args", required_argument, NULL, OPT_HOOK + HOOK_FAIL_ARGS },
 	{ "run-on-fail-temp", required_argument, NULL, OPT_HOOK + HOOK_FAIL_TEMP },
@@ -299,6 +303,11 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return status_open(value);
 	case OPT_HOLD_FD:
 		return restart_hold_open(value);
+	case OPT_PAGES_FD:
+		if (parse_number(value, &a->pages_fd) || fcntl(a->pages_fd, F_SETFD, FD_CLOEXEC))
+			return report_fail(-EINVAL, "--pages-fd needs an open file descriptor, not "
+					   "\"%s\"", value);
+		return 0;
 	default:			/* OPT_OMIT, OPT_KMSG */
 		return 0;
 	}
@@ -318,8 +327,8 @@ static int check_together(const struct arguments *a)
 	if (a->inside && has_command())
 		return report_fail(-EINVAL, "--run-on-* would be run in the container: leave it out with "
 				   "--inside");
-	if (a->restart.lazy && restart_hold_is_open())
-		return report_fail(-EINVAL, "--lazy does not go with --hold-fd");
+	if (a->pages_fd >= 0 && !a->restart.lazy)
+		return report_fail(-EINVAL, "--pages-fd is for --lazy");
 	if (!a->pid_namespace)
 		return 0;
 	if (a->inside)
@@ -386,7 +395,8 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	struct pid_namespace own;
 	const char *name = a->file ?: "the descriptor given";
 	uint64_t start = now_ns(), loaded;
-	int err = context_reader_new(&reader, fd, name);
+	int err = a->pages_fd < 0 ? context_reader_new(&reader, fd, name) :
+				    context_reader_new_partial(&reader, fd, name);
 
 	if (err)
 		return err;
@@ -509,7 +519,7 @@ static int stand_for(struct restart_result *result, bool outside)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = { .fd = -1, .restart.restore_pid = true };
+	struct arguments a = { .fd = -1, .pages_fd = -1, .restart.restore_pid = true };
 	struct restart_result result = {};
 	char source[4096], *rank_file = NULL;
 	uint64_t start = now_ns();
@@ -532,6 +542,8 @@ int main(int argc, char **argv)
 	restart_file_path(fd, source, sizeof(source));
 	a.restart.source = source;
 	a.restart.commit = rank_file ? commit_rank : commit;
+	if (a.pages_fd >= 0 && elsewhere_new(&a.restart.elsewhere, a.pages_fd))
+		return fail(HOOK_FAIL_TEMP, report_error());
 	follow_begin();
 	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
 	pid_namespace_finish(err, &result, a.restart.check_only);

@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		seal(image, size - 1);
 	report_clear();
 	if (write(fd, image, size - 1) == (ssize_t)(size - 1) && !lseek(fd, 0, SEEK_SET) &&
-	    !context_reader_new(&r, fd, "fuzz"))
+	    !context_reader_new_partial(&r, fd, "fuzz"))
 		read_all(r);
 	close(fd);
 	free(image);

@@ -421,6 +421,13 @@ static void looks_later(void)
 	look_at_all();
 }
 
+/* Ends before it can have all. */
+static void leaves(void)
+{
+	setup();
+	is_filled(memory, 0, 10, 0);
+}
+
 static atomic_bool over;
 
 /* Counts in each page of a half in turn, and knows what it has counted. */
@@ -471,6 +478,7 @@ static const struct check checks[] = {
 	{ "read_only", read_only },	{ "neighbours", neighbours },
 	{ "threads", threads },		{ "stacks", stacks },
 	{ "leaderless", leaderless },	{ "writers", writers },
+	{ "leaves", leaves },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },

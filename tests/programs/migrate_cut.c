@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * migrate_cut MESSAGE VICTIM COMMAND…: stands between the two ends of a migration, the
+ * migrate_cut MESSAGE[.COUNT] VICTIM COMMAND…: stands between the two ends of a migration, the
  * source at our standard input and output and the target, the command, and passes their
- * messages on (migrate/link.h).  Just before the first message of that type something
- * dies: "connection", "source" (its cr_migrate), "target" (the receiver) or "restart" (its
- * cr_restart).
+ * messages on (restart/link.h).  Just before the first (COUNT-th) message of that type something
+ * dies: "connection", "source" (its cr_migrate), "target" (the receiver), "restart" (its
+ * cr_restart) or, of a lazy migration, "pages" (the one that passes on pages to that).
  */
 #include <dirent.h>
 #include <poll.h>
@@ -16,10 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "migrate/link.h"
+#include "restart/link.h"
 
-static uint32_t wanted;
+static uint32_t wanted, count = 1;
 static const char *victim;
+static pid_t target;
+static int source_ended;
 
 static int is_named(const char *pid, const char *name, const char *argument)
 {
@@ -34,7 +36,9 @@ static int is_named(const char *pid, const char *name, const char *argument)
 		fclose(f);
 	if (!n || !strstr(text, name))
 		return 0;
-	return memmem(text, n, argument, strlen(argument)) && !strstr(text, "nsenter");
+	/* An argument that ends in '=' may go on. */
+	return memmem(text, n, argument, strlen(argument) + (argument[strlen(argument) - 1] != '=')) &&
+	       !strstr(text, "nsenter");
 }
 
 /* Wherever it is: our PID namespace has those of the hosts in it. */
@@ -59,9 +63,25 @@ static void strike(void)
 		kill_named("cr_migrate", "--rsh=");
 	else if (!strcmp(victim, "target"))
 		kill_named("cr_migrate", "--receive");
+	else if (!strcmp(victim, "pages"))
+		kill_named("cr_migrate", "--receive-pages");
 	else
-		kill_named("cr_restart", "--hold-fd");
+		kill_named("cr_restart", "--hold-fd=");
 	usleep(100000);			/* it is dead when the message arrives */
+}
+
+/* The end of one side; as the target ends we end. */
+static void side_ends(int from, int to)
+{
+	int status = 0;
+
+	close(to);
+	if (!from) {
+		source_ended = 1;
+		return;
+	}
+	waitpid(target, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 static void pass(int from, int to, size_t length)
@@ -88,13 +108,15 @@ static void pass_message(int from, int to)
 	while (done < sizeof(head)) {
 		ssize_t n = read(from, (char *)&head + done, sizeof(head) - done);
 
-		if (n <= 0)
-			_exit(0);
+		if (n <= 0) {
+			side_ends(from, to);
+			return;
+		}
 		done += n;
 	}
 	if (head.length > LINK_DATA_MAX)
 		_exit(1);
-	if (head.type == wanted)
+	if (head.type == wanted && !--count)
 		strike();
 	if (write(to, &head, sizeof(head)) != sizeof(head))
 		_exit(0);
@@ -108,9 +130,12 @@ int main(int argc, char **argv)
 	if (argc < 4 || pipe(there) || pipe(back))
 		return 2;
 	wanted = atoi(argv[1]);
+	if (strchr(argv[1], '.'))
+		count = atoi(strchr(argv[1], '.') + 1);
 	victim = argv[2];
 	signal(SIGPIPE, SIG_IGN);
-	if (!fork()) {
+	target = fork();
+	if (!target) {
 		dup2(there[0], 0);
 		dup2(back[1], 1);
 		close(there[1]);
@@ -122,7 +147,9 @@ int main(int argc, char **argv)
 	close(there[0]);
 	close(back[1]);
 	for (;;) {
-		struct pollfd p[] = { { .fd = 0, .events = POLLIN }, { .fd = back[0], .events = POLLIN } };
+		struct pollfd p[] = {
+			{ .fd = source_ended ? -1 : 0, .events = POLLIN }, { .fd = back[0], .events = POLLIN },
+		};
 
 		if (poll(p, 2, -1) < 0)
 			return 1;

@@ -58,7 +58,7 @@ static int setup(void **state)
 	while (item.type == CONTEXT_CONTENT);
 	context_unread(reader);
 	context_reader_skim(reader);
-	assert_int_equal(deferred_new(&deferred, reader, "sample", NULL), 0);
+	assert_int_equal(deferred_new(&deferred, reader, "sample", NULL, NULL), 0);
 	assert_int_equal(chain_move(&(struct pages_flow){ .work = PAGES_DECODE, .defer = add }, reader,
 				    NULL), 0);
 	assert_int_equal(deferred_finish(deferred), 0);

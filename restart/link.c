@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See link.h. */
-#include "migrate/link.h"
+#include "restart/link.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -60,7 +60,7 @@ int link_receive(const struct link *w, struct link_head *head)
 {
 	int err = link_read(w, head, sizeof(*head));
 
-	if (!err && (!head->type || head->type > LINK_ABORT || head->length > LINK_DATA_MAX))
+	if (!err && (!head->type || head->type > LINK_LOADED || head->length > LINK_DATA_MAX))
 		err = -EPROTO;
 	return err;
 }

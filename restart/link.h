@@ -14,10 +14,19 @@
  * not sent before, so there are never two that run.  The target may say FAILED instead of
  * each of its answers, and the source ABORT instead of each of its messages.
  *
+ * With --lazy the image lacks pages, and there is a second connection for these, to the target's
+ * cr_restart (elsewhere.h), through one more cr_migrate that only passes them on:
+ *
+ *	source				target
+ *					JOINED		(before the first image)
+ *					WANT		(at any time after RESTART)
+ *	PAGES						(for each)
+ *					LOADED		(the last one)
+ *
  * Functions return 0 or -errno without a message; -ECONNRESET: the other end has gone.
  */
-#ifndef KCR_MIGRATE_LINK_H
-#define KCR_MIGRATE_LINK_H
+#ifndef KCR_RESTART_LINK_H
+#define KCR_RESTART_LINK_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -39,6 +48,10 @@ enum link_type {
 	LINK_RUNNING = 9,
 	LINK_FAILED = 10,
 	LINK_ABORT = 11,
+	LINK_JOINED = 12,
+	LINK_WANT = 13,
+	LINK_PAGES = 14,
+	LINK_LOADED = 15,
 };
 
 struct link_head {
@@ -63,6 +76,20 @@ struct link_failure {
 	char text[1020];
 };
 
+/* WANT: some pages of an ELSEWHERE section of the image (image/context.h). */
+struct link_want {
+	uint64_t number;		/* of the section */
+	uint32_t first, nr_pages;	/* CONTEXT_FETCH_PAGES at most */
+};
+
+/* PAGES: they follow, one after the other. */
+struct link_pages {
+	struct link_want of;
+	uint64_t sum;			/* XXH64, seed 0, of what follows */
+	uint32_t compression;		/* enum context_compression */
+	uint32_t pad;			/* 0 */
+};
+
 /* The two directions of a connection. */
 struct link {
 	int in, out;
@@ -74,4 +101,4 @@ int link_receive(const struct link *w, struct link_head *head);
 /* Exactly `length` bytes of what follows. */
 int link_read(const struct link *w, void *data, size_t length);
 
-#endif /* KCR_MIGRATE_LINK_H */
+#endif /* KCR_RESTART_LINK_H */
