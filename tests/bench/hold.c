@@ -5,8 +5,9 @@
  * Prints "ready", then sleeps.  `hold MIB PERCENT` changes that share of its pages,
  * here and there, for every byte on its standard input, and prints "ready" again.
  * `hold MIB --forked COUNT` is so many processes, which have all of it in common.
- * `hold MIB --beat FILE` writes its PID and the time into the file each millisecond, and behind
- * them, once somebody has cleared it, the time when it found that.
+ * `hold MIB --beat FILE [KB]` writes its PID and the time into the file each millisecond, and behind
+ * them, once somebody has cleared it, the time when it found that, and the longest time between two;
+ * and to so many kB of its pages in a second, one after the other.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -59,11 +60,12 @@ static void say_ready(void)
 	fflush(stdout);
 }
 
-/* For whoever wants to know since when it runs: three numbers of 64 bits, the last two in ns. */
-static void beat(const char *path)
+/* For whoever wants to know when it runs: four numbers of 64 bits, all but the first in ns. */
+static void beat(const char *path, uint64_t *memory, size_t length, uint64_t bytes_per_s)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0600);
 	volatile uint64_t *text;
+	uint64_t owed = 0, page = 0;
 
 	if (fd < 0 || ftruncate(fd, 4096))
 		exit(1);
@@ -72,10 +74,18 @@ static void beat(const char *path)
 		exit(1);
 	text[0] = (uint64_t)getpid();
 	for (;;) {
+		uint64_t last = text[1];
 		struct timespec now;
 
 		clock_gettime(CLOCK_REALTIME, &now);
 		text[1] = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		last = last && text[2] ? text[1] - last : 0;
+		if (last > text[3])
+			text[3] = last;
+		/* What was missed while it did not run is not made up for. */
+		owed += bytes_per_s * (last < 10000000 ? last : 10000000) / 1000000000;
+		for (; owed >= 4096; owed -= 4096)
+			memory[page++ % (length / 4096) * 512]++;
 		if (!text[2])
 			text[2] = text[1];
 		usleep(1000);
@@ -92,11 +102,12 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < pages; i++)
 			at[length / pages * i] = 1;
 		say_ready();
-	} else if (argc == 4 && !strcmp(argv[2], "--beat")) {
+	} else if ((argc == 4 || argc == 5) && !strcmp(argv[2], "--beat")) {
 		size_t length = strtoul(argv[1], NULL, 10) << 20;
+		uint64_t *at = map(length);
 
-		fill(map(length), length);
-		beat(argv[3]);
+		fill(at, length);
+		beat(argv[3], at, length, argc == 5 ? strtoul(argv[4], NULL, 10) * 1000 : 0);
 	} else if (argc == 4 && !strcmp(argv[2], "--forked")) {
 		size_t length = strtoul(argv[1], NULL, 10) << 20;
 
