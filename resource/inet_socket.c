@@ -21,6 +21,7 @@
 #include "resource/inet_raw.h"
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
+#include "resource/option_names.h"
 #include "resource/socket.h"
 #include "resource/socket_names.h"
 #include "resource/socket_unsaved.h"
@@ -260,6 +261,22 @@ static int save_sending(struct file_table *t, const struct file_probe *probe,
 	return err;
 }
 
+/* A socket of Multipath TCP that listens, or has not been connected yet. */
+static bool is_unused_mptcp(const Kcr__InetSocket *s, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	struct tcp_info info = {};
+	socklen_t length = sizeof(info);
+	uint8_t end[INET_END];
+
+	if (s->type != SOCK_STREAM || s->protocol != IPPROTO_MPTCP || inet_end_get(fd, true, end) ||
+	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		return false;
+	return info.tcpi_state == TCP_LISTEN ||
+	       (info.tcpi_state == TCP_CLOSE && !tcp_was_connected(fd) &&
+		poll(&p, 1, 0) >= 0 && !(p.revents & POLLRDHUP));
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
@@ -271,7 +288,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = socket_value(probe->fd, SO_PROTOCOL);
 	if (!(s->type == SOCK_STREAM && s->protocol == IPPROTO_TCP) &&
-	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP) && !inet_raw_is(s))
+	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP) && !inet_raw_is(s) &&
+	    !is_unused_mptcp(s, probe->fd))
 		return socket_refuse_protocol(t, s->type, s->protocol);
 	err = socket_namespace_check(t, probe) ?: inet_unsaved_check(t, probe, s);
 	if (!err)

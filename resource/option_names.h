@@ -8,6 +8,9 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP	262
+#endif
 #ifndef SO_TXTIME
 #define SO_TXTIME		61
 #endif

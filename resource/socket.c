@@ -180,6 +180,8 @@ static bool applies(const struct option *o, int family, int type, int protocol, 
 		return locked < 0 ? family == AF_UNIX || family == AF_PACKET : locked & SEND_LOCKED;
 	if (o->level == SOL_SOCKET && o->name == SO_RCVBUF)
 		return locked < 0 ? family == AF_PACKET : locked & RECEIVE_LOCKED;
+	if (o->level == IPPROTO_TCP && protocol == IPPROTO_MPTCP)
+		return true;
 	if (o->level == IPPROTO_TCP || o->level == IPPROTO_UDP)
 		return type == (o->level == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM) &&
 		       protocol == o->level && (family == AF_INET || family == AF_INET6);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "resource/file.h"
+#include "resource/option_names.h"
 
 #ifndef AF_MCTP
 #define AF_MCTP		45
@@ -18,9 +19,6 @@
 #endif
 #ifndef IPPROTO_SMC
 #define IPPROTO_SMC	256
-#endif
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP	262
 #endif
 
 #define F(family, what)	{ family, #family " (" what ")" }
@@ -66,7 +64,7 @@ int socket_refuse_protocol(struct file_table *t, int type, int protocol)
 	case IPPROTO_SMC:
 		return file_unsupported(t, "an SMC socket (shared memory communications)");
 	case IPPROTO_MPTCP:
-		return file_unsupported(t, "a socket of Multipath TCP (a program in Go has plain TCP "
+		return file_unsupported(t, "a connection of Multipath TCP (a program in Go has plain TCP "
 					"with GODEBUG=multipathtcp=0)");
 	default:
 		return file_unsupported(t, "an internet socket of another kind than TCP or UDP "

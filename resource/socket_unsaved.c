@@ -100,7 +100,7 @@ static int check_tcp(struct file_table *t, const struct file_probe *probe, int f
 	socklen_t length = sizeof(protocol);
 
 	if (!getsockopt(probe->fd, IPPROTO_TCP, TCP_ULP, protocol, &length) && length &&
-	    protocol[0])
+	    protocol[0] && socket_value(probe->fd, SO_PROTOCOL) != IPPROTO_MPTCP)
 		return file_unsupported(t, "a TCP connection with %s in the kernel (TCP_ULP)",
 					strcmp(protocol, "tls") ? protocol : "TLS");
 	if (value_of(probe->fd, IPPROTO_TCP, TCP_REPAIR))

@@ -87,7 +87,9 @@ bool tcp_was_connected(int fd)
 	if (get_info(fd, &info))
 		return false;
 	return info.tcpi_rtt || info.tcpi_options || info.tcpi_bytes_received ||
-	       info.tcpi_bytes_acked || (!ioctl(fd, SIOCINQ, &unread) && unread > 0);
+	       info.tcpi_bytes_acked ||
+	       (socket_value(fd, SO_PROTOCOL) == IPPROTO_TCP &&	/* a new one of MPTCP says 1 */
+		!ioctl(fd, SIOCINQ, &unread) && unread > 0);
 }
 
 /* Bytes of data that have arrived, as a counter. */

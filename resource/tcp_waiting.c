@@ -19,6 +19,7 @@
 #include "resource/file.h"
 #include "resource/inet_diag.h"
 #include "resource/inet_socket.h"
+#include "resource/option_names.h"
 #include "resource/socket.h"
 
 #define OPEN_STATES	(1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT)
@@ -150,6 +151,17 @@ static int by_age(const void *a, const void *b)
 	return (v->client > w->client) - (v->client < w->client);
 }
 
+/* With Multipath TCP it has connections of TCP, too. */
+static bool listens(const struct file_probe *p)
+{
+	int protocol;
+
+	if (!S_ISSOCK(p->st.st_mode) || socket_value(p->fd, SO_ACCEPTCONN) != 1)
+		return false;
+	protocol = socket_value(p->fd, SO_PROTOCOL);
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP;
+}
+
 /* How many connections wait for other sockets of the tree at the same address before this one? */
 static size_t count_before(struct file_table *t, const struct file_probe *probe,
 			   const uint8_t at[INET_END])
@@ -164,9 +176,7 @@ static size_t count_before(struct file_table *t, const struct file_probe *probe,
 
 		if (p == probe)
 			break;
-		if (S_ISSOCK(p->st.st_mode) && socket_value(p->fd, SO_ACCEPTCONN) == 1 &&
-		    socket_value(p->fd, SO_PROTOCOL) == IPPROTO_TCP &&
-		    inet_end_get(p->fd, false, end) && !memcmp(end, at, sizeof(end)) &&
+		if (listens(p) && inet_end_get(p->fd, false, end) && !memcmp(end, at, sizeof(end)) &&
 		    !getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
 			sum += info.tcpi_unacked;
 	}
@@ -243,9 +253,7 @@ static bool has_listener(struct file_table *t, const uint8_t remote[INET_END])
 		const struct file_probe *p = file_table_probe(t, id);
 		uint8_t at[INET_END];
 
-		if (S_ISSOCK(p->st.st_mode) && socket_value(p->fd, SO_ACCEPTCONN) == 1 &&
-		    socket_value(p->fd, SO_PROTOCOL) == IPPROTO_TCP &&
-		    inet_end_get(p->fd, false, at) && is_at(remote, at))
+		if (listens(p) && inet_end_get(p->fd, false, at) && is_at(remote, at))
 			return true;
 	}
 	return false;

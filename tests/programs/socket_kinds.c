@@ -44,21 +44,32 @@ static int set(int fd, int level, int name, int value)
 
 static int tcp_peer = -1, unix_peer = -1;	/* of one that cannot be saved */
 
-/* A connection of which this is one end; the other one stays open. */
-static int connect_tcp(int fd)
+/* Connects it to a listening socket, which this returns. */
+static int connect_new(int fd, int protocol)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, protocol);
 	socklen_t length = sizeof(a);
 
 	NEED(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
 	NEED(!getsockname(listener, (struct sockaddr *)&a, &length));
 	NEED(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return listener;
+}
+
+/* A connection of which this is one end; the other one stays open. */
+static int connect_tcp(int fd)
+{
+	int listener = connect_new(fd, 0);
+
 	tcp_peer = accept(listener, NULL, NULL);
 	NEED(tcp_peer >= 0);
 	close(listener);
 	return 0;
 }
+
+/* It is not accepted yet. */
+static int connect_mptcp(int fd) { return connect_new(fd, IPPROTO_MPTCP) < 0; }
 
 static int use_tls(int fd)
 {
@@ -263,8 +274,9 @@ static const struct kind refused[] = {
 	INET("SCTP, one to many", SOCK_SEQPACKET, IPPROTO_SCTP, "an SCTP socket"),
 	INET("DCCP", SOCK_DCCP, IPPROTO_DCCP, "a DCCP socket"),
 	INET("L2TP", SOCK_DGRAM, 115, "an L2TP/IP socket"),
-	INET("MPTCP", SOCK_STREAM, 262, "a socket of Multipath TCP (a program in Go has plain TCP "
-	     "with GODEBUG=multipathtcp=0)"),
+	IN("MPTCP", AF_INET, SOCK_STREAM, IPPROTO_MPTCP, connect_mptcp,
+	   "a connection of Multipath TCP (a program in Go has plain TCP with "
+	   "GODEBUG=multipathtcp=0)"),
 	INET("SMC", SOCK_STREAM, 256, "an SMC socket (shared memory communications)"),
 	IN("TCP_ULP", AF_INET, SOCK_STREAM, 0, use_tls,
 	   "a TCP connection with TLS in the kernel (TCP_ULP)"),
@@ -322,6 +334,7 @@ static const struct kind refused[] = {
 #define PLAIN(family, type, protocol)	{ #family " " #type, family, type, protocol, NULL, NULL }
 #define NETLINK(protocol)		{ #protocol, AF_NETLINK, SOCK_RAW, protocol, NULL, NULL }
 
+static int listen_only(int fd) { return listen(fd, 1); }
 static int esp_port(int fd) { return set(fd, IPPROTO_UDP, UDP_ENCAP, UDP_ENCAP_ESPINUDP); }
 
 static const struct kind saved[] = {
@@ -330,6 +343,8 @@ static const struct kind saved[] = {
 	PLAIN(AF_INET, SOCK_DGRAM, 0), PLAIN(AF_INET6, SOCK_STREAM, 0),
 	PLAIN(AF_INET6, SOCK_DGRAM, 0), PLAIN(AF_PACKET, SOCK_RAW, 0),
 	PLAIN(AF_PACKET, SOCK_DGRAM, 0), PLAIN(AF_PACKET, SOCK_PACKET, 0),
+	INET("MPTCP, new", SOCK_STREAM, IPPROTO_MPTCP, NULL),
+	IN("MPTCP, listening", AF_INET6, SOCK_STREAM, IPPROTO_MPTCP, listen_only, NULL),
 	INET("ping", SOCK_DGRAM, IPPROTO_ICMP, NULL),
 	IN("ping, IPv6", AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6, NULL, NULL),
 	INET("raw", SOCK_RAW, IPPROTO_ICMP, NULL),

@@ -4,8 +4,8 @@
  * listens, where its clients connect, and where it can be reached later, `-` for nowhere.
  * Two connections have been accepted, one of a client of its own and one of another process,
  * which is not saved; three wait, one of each and one whose client has closed it.
- * A fourth argument is what its listener has: `free` IP_FREEBIND, `defer` TCP_DEFER_ACCEPT, else
- * the name of a device.  With one of the latter, and the second argument `-`, it waits for one
+ * A fourth argument is what its listener has: `free` IP_FREEBIND, `mptcp` Multipath TCP,
+ * `defer` TCP_DEFER_ACCEPT, else the name of a device.  With one of the latter two, and the second argument `-`, it waits for one
  * connection, to the port that it writes to the file `port`.
  */
 #include <arpa/inet.h>
@@ -15,6 +15,10 @@
 
 #include "check.h"
 #include "outsider.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP	262
+#endif
 
 #define WAIT_MS	5000
 
@@ -44,6 +48,8 @@ static void set_option(int fd, const char *option)
 {
 	int on = 1;
 
+	if (!strcmp(option, "mptcp"))
+		return;
 	if (!strcmp(option, "free"))
 		NEED(!setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)));
 	else if (!strcmp(option, "defer"))
@@ -56,7 +62,8 @@ static int make_listener(const char *at, const char *option)
 {
 	union address a;
 	socklen_t length = parse(at, &a);
-	int fd = socket(a.any.sa_family, SOCK_STREAM, 0), on = 1;
+	bool mptcp = option && !strcmp(option, "mptcp");
+	int fd = socket(a.any.sa_family, SOCK_STREAM, mptcp ? IPPROTO_MPTCP : 0), on = 1;
 
 	NEED(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
 	if (option)
