@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -161,8 +162,12 @@ static int look(int socket)
 		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
+	struct pollfd p = { .fd = socket, .events = POLLIN };
 	int fd;
 
+	/* Not by recvmsg(2): a message wakes only one of those who wait for it there. */
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
 	if (recvmsg(socket, &message, MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
 		return -errno;
 	if (message.msg_controllen < CMSG_LEN(sizeof(fd)) || control.head.cmsg_type != SCM_RIGHTS)
