@@ -262,10 +262,25 @@ unsigned int driver_rounds(void)
 	return result.continued + result.restarted + result.moved + result.given_up;
 }
 
+/*
+ * Until the thread has ended.  Who left the barrier first may owe the others an answer yet, over a
+ * connection that is not there again.
+ */
+static void progress(void)
+{
+	const struct timespec nap = { 0, 200000 };
+	int found;
+
+	while (pthread_tryjoin_np(thread, NULL) == EBUSY) {
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+		nanosleep(&nap, NULL);
+	}
+}
+
 void driver_stop(struct driver_result *to)
 {
 	end = true;
-	pthread_join(thread, NULL);
+	progress();
 	for (int i = 0; i < ranks; i++)		/* nobody is there to be asked any more */
 		tell(i);
 	MPI_T_finalize();
