@@ -13,10 +13,11 @@
 #include "check.h"
 
 #define MAX_THREADS	400
+#define TIMEOUT_MS	1000	/* threads that are not complete yet cannot be stopped */
 #define ORIG_RAX	15	/* in struct user_regs_struct */
 
 /* For who ends a program that hangs. */
-static const char *volatile doing = "waiting for it";
+static const char *volatile doing;
 static volatile int last_error;
 
 static void tell(int signal)
@@ -54,12 +55,16 @@ static int descriptor(int pid)
 	return number;
 }
 
-/* Waits until it has had one: if it exists without, that is over already. */
+/*
+ * Waits until it has had one: if it exists without, that is over already, or has been overlooked as
+ * it was given another number.
+ */
 static void wait_for(int pid)
 {
 	char path[80];
 	int number;
 
+	doing = "waiting for it";
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	while ((number = descriptor(pid)) < 0 && access(path, F_OK))
 		;
@@ -76,7 +81,7 @@ static void wait_for(int pid)
 static int stop(int pid)
 {
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
-	struct kcr_park park = { .size = sizeof(park) };
+	struct kcr_park park = { .size = sizeof(park), .timeout_ms = TIMEOUT_MS };
 	int job = open("/dev/kcr", O_RDWR | O_CLOEXEC);
 	int stopped = 0;
 	char path[32];
@@ -110,8 +115,8 @@ int main(int argc, char **argv)
 	threads.pid = atoi(argv[1]);
 	threads.stride = (sizeof(struct kcr_thread) + info.xstate_size + 7) & ~7u;
 	threads.buffer = (uintptr_t)calloc(threads.count, threads.stride);
-	wait_for(threads.pid);
 	do {
+		wait_for(threads.pid);
 		job = stop(threads.pid);
 	} while (job < 0);
 	NEED(!ioctl(job, KCR_IOC_THREADS, &threads));
