@@ -4,15 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "migrate/remote.h"
+#include "migrate/relay.h"
 #include "migrate/spool.h"
 #include "report/report.h"
+#include "restart/link.h"
 
 /* The folder's path may be longer than that of a socket. */
 static struct sockaddr_un address_in(int folder)
@@ -64,19 +64,14 @@ int join_pass_on(const char *spool)
 {
 	const struct link source = { .in = STDIN_FILENO, .out = STDOUT_FILENO };
 	int fd = connect_in(spool), err;
+	struct relay_way requests = { fd, STDOUT_FILENO, .ends = true };
+	struct relay_way pages = { STDIN_FILENO, fd, .ends = true };
 
 	if (fd < 0)
 		return fd;
 	err = link_send(&source, LINK_JOINED, NULL, 0);
-	if (!err) {
-		struct pollfd p[] = { { .fd = fd, .events = POLLIN },
-				      { .fd = STDIN_FILENO, .events = POLLIN } };
-
-		while ((poll(p, 2, -1) >= 0 || errno == EINTR) &&
-		       (!p[0].revents || remote_pass(fd, STDOUT_FILENO)) &&
-		       (!p[1].revents || remote_pass(STDIN_FILENO, fd)))
-			;
-	}
+	if (!err)
+		err = relay_both(&requests, &pages);
 	close(fd);
 	return err ? report_errno(err, "the connection for --lazy") : 0;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "migrate/relay.h"
 #include "report/report.h"
 
 #define SAFE	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"
@@ -110,46 +110,15 @@ int remote_start(struct remote *r, const char *rsh, const char *host, const char
 	return err ? report_errno(err, "cannot run %s", rsh) : 0;
 }
 
-static bool write_all(int fd, const char *data, ssize_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(fd, data, length);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		data += n > 0 ? n : 0;
-		length -= n > 0 ? n : 0;
-	}
-	return true;
-}
-
-bool remote_pass(int from, int to)
-{
-	char buffer[65536];
-	ssize_t n = read(from, buffer, sizeof(buffer));
-
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN;
-	return n && write_all(to, buffer, n);
-}
-
 void remote_relay(struct remote *r)
 {
-	struct pollfd p[] = {
-		{ .fd = r->link.in, .events = POLLIN }, { .fd = STDIN_FILENO, .events = POLLIN },
-	};
+	struct relay_way output = { r->link.in, STDOUT_FILENO, .ends = true };
+	struct relay_way input = { STDIN_FILENO, r->link.out, .ends = false };
 
-	for (;;) {
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return;
-		if (p[0].revents && !remote_pass(r->link.in, STDOUT_FILENO))
-			return;
-		if (p[1].revents && !remote_pass(STDIN_FILENO, r->link.out)) {
-			close(r->link.out);
-			r->link.out = -1;
-			p[1].fd = -1;
-		}
-	}
+	/* It is ours alone. */
+	fcntl(r->link.out, F_SETFL, O_NONBLOCK);
+	relay_both(&output, &input);
+	r->link.out = input.to;
 }
 
 int remote_end(struct remote *r)

@@ -26,8 +26,6 @@ int remote_quote(char **line, const char *argument);
 int remote_start(struct remote *r, const char *rsh, const char *host, const char *command);
 /* Our standard input goes there, what comes from there to our standard output, to its end. */
 void remote_relay(struct remote *r);
-/* Passes on what is there; false: this direction has ended. */
-bool remote_pass(int from, int to);
 /* Closes the connection and waits for the end of ssh: its status, of waitpid(2). */
 int remote_end(struct remote *r);
 
