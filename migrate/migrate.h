@@ -24,6 +24,7 @@ struct migrate_options {
 	struct checkpoint_options checkpoint;
 	bool lazy;
 	const char *host, *rsh;
+	bool tcp;			/* rsh is tcp_connect(), which says why it fails */
 	const char *command;		/* for a shell there: cr_migrate --receive … */
 	/* Called when the target holds the processes, before they are killed here; or NULL. */
 	void (*held)(void);

@@ -98,6 +98,9 @@ static int check_target(struct source *s)
 	    (!err && memcmp(h->magic, LINK_MAGIC, sizeof(h->magic)))) {
 		s->err = err ?: -EPROTO;
 		report_clear();
+		if (s->options->tcp)	/* which has said why */
+			return report_fail(s->err, "%s does not answer: nothing was stopped",
+					   s->options->host);
 		return report_fail(s->err, "cr_migrate does not answer at %s: it must be installed there, "
 				   "and the start-up files of the shell must print nothing",
 				   s->options->host);

@@ -15,8 +15,10 @@
 #include "checkpoint/precopy.h"
 #include "image/context.h"
 #include "migrate/join.h"
+#include "migrate/key.h"
 #include "migrate/migrate.h"
 #include "migrate/spool.h"
+#include "migrate/tcp.h"
 #include "proc/spawn.h"
 #include "report/report.h"
 #include "util/choices.h"
@@ -36,15 +38,24 @@ struct arguments {
 	bool receive, quiet, verbose, json;
 	bool rounds;			/* something was said about them */
 	const char *receive_pages;	/* the other end's spool folder; NULL */
+	bool connect;			/* in the place of ssh */
+	const char *key, *listen;	/* files; an address; NULL */
+	char *const *command;		/* of `connect`: the host and what is to run there */
+	char *program;			/* our path */
+	unsigned int nr_options;	/* but --key, --listen, -q and -v */
 };
 
 enum {
 	OPT_SPOOL = 256, OPT_DETACH, OPT_ROUNDS, OPT_CHANGES, OPT_COMPRESS, OPT_SKIP_UNSUPPORTED,
-	OPT_LAZY, OPT_RECEIVE, OPT_RECEIVE_PAGES, OPT_JSON, OPT_VERSION,
+	OPT_LAZY, OPT_RECEIVE, OPT_RECEIVE_PAGES, OPT_JSON, OPT_TRANSPORT, OPT_KEY, OPT_LISTEN,
+	OPT_CONNECT, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
 	{ "rsh", required_argument, NULL, 'e' },
+	{ "transport", required_argument, NULL, OPT_TRANSPORT },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "spool", required_argument, NULL, OPT_SPOOL },
 	{ "detach", no_argument, NULL, OPT_DETACH },
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
@@ -55,6 +66,7 @@ static const struct option long_options[] = {
 	{ "lazy", no_argument, NULL, OPT_LAZY },
 	{ "receive", no_argument, NULL, OPT_RECEIVE },
 	{ "receive-pages", required_argument, NULL, OPT_RECEIVE_PAGES },
+	{ "connect", no_argument, NULL, OPT_CONNECT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -65,8 +77,11 @@ static const struct option long_options[] = {
 
 static const char usage_text[] =
 	"Usage: cr_migrate [options] PID HOST [-- options of cr_restart]\n"
+	"       cr_migrate --listen=[ADDRESS:]PORT --key=FILE     (at HOST, for --transport=tcp)\n"
 	"Move a running process and its descendants to another machine.\n\n"
 	"  -e, --rsh=COMMAND        instead of ssh\n"
+	"      --transport=tcp      to a cr_migrate --listen: HOST:PORT, with its --key; ssh (default)\n"
+	"      --key=FILE           the key of one migration: --listen makes it\n"
 	"      --spool=DIR          folder at HOST for the images (TMPDIR, or /tmp)\n"
 	"      --detach             end when they run there, do not stand for them\n"
 	"      --rounds=N           copy their memory up to N times while they run (5)\n"
@@ -76,8 +91,8 @@ static const char usage_text[] =
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"  -t, --time SEC           run on here if it takes longer\n"
 	"      --json               what was done as a JSON line on standard error\n"
-	"      --receive, --receive-pages=DIR\n"
-	"                           the other end, which cr_migrate itself starts at HOST\n"
+	"      --receive, --receive-pages=DIR, --connect\n"
+	"                           the other end and the way there, which cr_migrate itself starts\n"
 	"  -q, --quiet              no messages\n"
 	"  -v, --verbose            more messages\n"
 	"  -?, -h, --help           this text\n"
@@ -135,6 +150,19 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_JSON:
 		a->json = true;
 		return 0;
+	case OPT_TRANSPORT:
+		a->migrate.tcp = !strcmp(value, "tcp");
+		return a->migrate.tcp || !strcmp(value, "ssh") ? 0 :
+		       report_fail(-EINVAL, "--transport is ssh or tcp, not \"%s\"", value);
+	case OPT_KEY:
+		a->key = value;
+		return 0;
+	case OPT_LISTEN:
+		a->listen = value;
+		return 0;
+	case OPT_CONNECT:
+		a->connect = true;
+		return 0;
 	case 'q':
 		a->quiet = true;
 		return 0;
@@ -142,6 +170,31 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		a->verbose = true;
 		return 0;
 	}
+}
+
+/* How it is reached.  0 or -errno with a message. */
+static int choose_transport(struct arguments *a)
+{
+	char *line = NULL;
+	int err;
+
+	if (!a->migrate.tcp) {
+		if (a->key)
+			return report_fail(-EINVAL, "--key goes with --transport=tcp or --listen");
+		a->migrate.rsh = a->migrate.rsh ?: "ssh";
+		return 0;
+	}
+	if (a->migrate.rsh)
+		return report_fail(-EINVAL, "--rsh does not go with --transport=tcp");
+	if (!a->key)
+		return report_fail(-EINVAL, "--transport=tcp needs --key, the file that cr_migrate --listen "
+				   "has made at HOST");
+	err = remote_quote(&line, a->program ?: "cr_migrate");
+	err = err ?: remote_quote(&line, "--key");
+	err = err ?: remote_quote(&line, a->key);
+	err = err ?: remote_quote(&line, "--connect");
+	a->migrate.rsh = line;
+	return err;
 }
 
 /* What the target is to run, for a shell there. */
@@ -178,6 +231,17 @@ static int parse_rest(int argc, char **argv, struct arguments *a)
 
 	if (a->receive_pages)
 		return -1;
+	if (a->connect) {
+		a->command = argv + first;
+		return a->key && argc == first + 2 ? -1 : bad_usage();
+	}
+	if (a->listen) {
+		if (a->key && argc == first && !a->nr_options)
+			return -1;
+		report_fail(-EINVAL, a->key ? "--listen goes with --key, --quiet and --verbose only" :
+			    "--listen needs --key, a file that it makes");
+		return bad_usage();
+	}
 	if (a->receive) {
 		a->target.arguments = argv + first;
 		return -1;
@@ -201,6 +265,8 @@ static int parse_rest(int argc, char **argv, struct arguments *a)
 		report_fail(-EINVAL, "\"%s\" is not the name of a host", a->migrate.host);
 		return bad_usage();
 	}
+	if (choose_transport(a))
+		return bad_usage();
 	a->target.arguments = argv + first + 2 + (argc > first + 2);
 	if (!make_command(a))
 		return -1;
@@ -225,6 +291,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		}
 		if (option == '?' || parse_one(option, optarg, a))
 			return bad_usage();
+		a->nr_options += option != OPT_KEY && option != OPT_LISTEN && option != 'q' && option != 'v';
 	}
 	return parse_rest(argc, argv, a);
 }
@@ -302,6 +369,47 @@ static int receive_pages(const struct arguments *a)
 	return report_exit_code(err);
 }
 
+/* In the place of ssh. */
+static int connect_to(const struct arguments *a)
+{
+	int status, err = tcp_connect(a->command[0], a->key, a->command[1], &status);
+
+	if (!err)
+		return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	report_print(err);
+	return report_exit_code(err);
+}
+
+/* At the target, for who comes by TCP. */
+static int listen_for(const struct arguments *a)
+{
+	int status, err = tcp_listen(a->listen, a->key, a->program ?: "cr_migrate", &status);
+
+	if (err) {
+		report_print(err);
+		return report_exit_code(err);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What is left to be removed, at whichever end this is. */
+static void abandon(void)
+{
+	spool_remove();
+	key_remove();
+}
+
+static int act(struct arguments *a)
+{
+	if (a->connect)
+		return connect_to(a);
+	if (a->listen)
+		return listen_for(a);
+	if (a->receive_pages)
+		return receive_pages(a);
+	return a->receive ? receive(a) : migrate(a);
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments a = {
@@ -310,8 +418,9 @@ int main(int argc, char **argv)
 				.scope = CHECKPOINT_TREE, .fd = -1, .signal = SIGKILL,
 				.precopy = PRECOPY_ROUNDS,
 			},
-			.rsh = "ssh", .held = ending_in_time,
+			.held = ending_in_time,
 		},
+		.program = spawn_beside("cr_migrate"),
 	};
 	char *restart = spawn_beside("cr_restart");
 	int code;
@@ -322,15 +431,12 @@ int main(int argc, char **argv)
 		return code;
 	report_set_level(a.quiet ? -2 : a.verbose);
 	ending_prepare(&(struct ending) {
-		.abandon = spool_remove, .late = "cr_migrate: not done in the time given by --time: the "
+		.abandon = abandon, .late = "cr_migrate: not done in the time given by --time: the "
 		"processes run on here\n", .timeout_s = a.migrate.checkpoint.timeout_s,
 		.quiet = a.quiet,
 	});
 	a.target.restart = restart ?: "cr_restart";
-	if (a.receive_pages)
-		code = receive_pages(&a);
-	else
-		code = a.receive ? receive(&a) : migrate(&a);
+	code = act(&a);
 	free(restart);
 	return code;
 }

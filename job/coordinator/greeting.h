@@ -21,6 +21,7 @@
 #define GREETING_VERSION	2	/* release 0.1.0 has this one and puts 0 into NODE */
 #define GREETING_NUMBER		16	/* bytes */
 #define GREETING_NAME_MAX	256	/* with its NUL */
+#define GREETING_MAX		4096	/* bytes that a stranger may send before it is known */
 
 struct greeting_challenge {
 	uint32_t version;

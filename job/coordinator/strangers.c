@@ -23,7 +23,6 @@
 #define PATIENCE_NS	5000000000ull	/* for the greeting */
 #define MOMENT_NS	50000000ull	/* each has at least this */
 #define AT_ONCE		64		/* accepted in one round */
-#define INTRODUCTION_MAX 4096		/* bytes */
 #define ADDRESS_ROOM	24		/* of one address with its port and comma */
 
 static struct stranger {
@@ -210,7 +209,7 @@ static void hear(struct root *root, size_t i)
 		root_add_node(root, &w, name);
 		return;
 	}
-	if (got || err < 0 || s->wire.in_end - s->wire.in_begin > INTRODUCTION_MAX)
+	if (got || err < 0 || s->wire.in_end - s->wire.in_begin > GREETING_MAX)
 		drop(i);
 }
 

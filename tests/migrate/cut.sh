@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the cases that let something die in the middle of a migration; to be sourced after
 # tests/lib.sh.  $program, an array, is what is moved: it has kcr-mover among its arguments, touches
-# `alive` now and then, and when there is `go` writes its PID to `result` and ends.
+# `alive` now and then, and when there is `go` writes its PID to `result` and ends.  Another way than
+# tests/migrate/rsh: $way, options, and $host; $strike: a function that is run beside, to let it die.
 . "$KCR_TOP/tests/migrate/hosts.sh"
 host_start there
+way=(--rsh="$rsh")
+host=there
+strike=:
 
 # The copies that run, or are held.
 living() {
@@ -35,9 +39,10 @@ moved_with_cut() {
 	mkdir spool
 	start mover "${program[@]}"
 	wait_until test -e alive
-	KCR_CUT="$cut" cr_migrate --rsh="$rsh" --spool="$PWD/spool" "$@" "$pid" there \
+	KCR_CUT="$cut" cr_migrate "${way[@]}" --spool="$PWD/spool" "$@" "$pid" "$host" \
 		< /dev/null > moved.out 2> said.out &
 	mover=$!
+	$strike "$cut"
 	wait_until "$settled"
 	case $(living | wc -l) in
 	0) where=nowhere ;;
