@@ -27,8 +27,10 @@ static int greet(struct wire *w, int fd, const char *key, const char *where)
 		return 0;
 	close(fd);
 	switch (err) {
-	case -EPROTONOSUPPORT:		/* reported */
-		return err;
+	case -EPROTONOSUPPORT:
+		report_clear();
+		return report_fail(err, "%s has another release of KCR: install the same on both machines",
+				   where);
 	case -EACCES:
 	case -ECONNRESET:
 		return report_fail(-EACCES, "%s does not know this key, or serves another migration: each "

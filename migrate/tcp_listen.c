@@ -205,7 +205,9 @@ static void of_child(struct listener *l, int fd)
 	status = serve(l, fd);
 	if (status < 0) {
 		report_warn("a connection was refused: %s", status == -EPERM ? "it does not know the key" :
-			    status == -EBUSY ? "there was another one before" : strerror(-status));
+			    status == -EBUSY ? "there was another one before" :
+			    status == -EPROTONOSUPPORT ? "it is of another release of KCR: install the same "
+			    "on both machines" : strerror(-status));
 		_exit(255);
 	}
 	/* Its own status for whoever waits; cr_migrate itself takes no signal for its end. */

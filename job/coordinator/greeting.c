@@ -52,15 +52,6 @@ int greeting_challenge(struct wire *w, struct greeting_challenge *challenge)
 	return wire_flush(w);
 }
 
-/* The daemon itself has no standard error that the user sees. */
-static int tell_versions(const char *name, uint32_t version)
-{
-	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: its daemon has version %" PRIu32
-		" of the greeting, mpirun has version %u: install the same release of KCR on "
-		"all nodes\n", name, version, GREETING_VERSION);
-	return -EPROTONOSUPPORT;
-}
-
 int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
 		  const struct wire_header *h, const uint8_t *data, char **name)
 {
@@ -73,11 +64,11 @@ int greeting_take(struct wire *w, const struct greeting_challenge *challenge, co
 	prove(proof, secret, "kcr-mpi daemon", challenge, node->number, node->name);
 	if (!seal_same(proof, node->proof, sizeof(proof)))
 		return -EPERM;
-	if (h->id && h->id != GREETING_VERSION)
-		return tell_versions(node->name, h->id);
 	*name = strdup(node->name);
 	if (!*name)
 		return -ENOMEM;
+	if (h->id && h->id != GREETING_VERSION)
+		return -EPROTONOSUPPORT;
 	prove(proof, secret, "kcr-mpi mpirun", challenge, node->number, node->name);
 	wire_queue(w, WIRE_WELCOME, WIRE_ALL, 0, proof, sizeof(proof));
 	seal_both(w, secret, false, challenge, node->number, node->name);

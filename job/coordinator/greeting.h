@@ -39,8 +39,8 @@ int greeting_challenge(struct wire *w, struct greeting_challenge *challenge);
 
 /*
  * Its answer: 0 with the node's name (malloc()ed), and the connection is sealed, WELCOME queued;
- * -EPERM: it does not know the secret; -EPROTONOSUPPORT: it does, but is of another
- * version, which has been reported on standard error; -ENOMEM.
+ * -EPERM: it does not know the secret; -EPROTONOSUPPORT, with the name: it does, but is of another
+ * version, h->id; -ENOMEM.
  */
 int greeting_take(struct wire *w, const struct greeting_challenge *challenge, const char *secret,
 		  const struct wire_header *h, const uint8_t *data, char **name);

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,27 @@ static void accept_some(struct root *root, int from)
 	}
 }
 
+/* The daemon itself has no standard error that the user sees. */
+static void tell_versions(const char *name, uint32_t version)
+{
+	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: its daemon has version %" PRIu32
+		" of the greeting, mpirun has version %u: install the same release of KCR on "
+		"all nodes\n", name, version, GREETING_VERSION);
+}
+
+/* Is it one of the job? */
+static bool is_known(const struct root *root, struct stranger *s, const struct wire_header *header,
+		     const uint8_t *data, char **name)
+{
+	int err = greeting_take(&s->wire, &s->challenge, root->secret, header, data, name);
+
+	if (err == -EPROTONOSUPPORT) {
+		tell_versions(*name, header->id);
+		free(*name);
+	}
+	return !err;
+}
+
 /* Handles its answer, if it has arrived. */
 static void hear(struct root *root, size_t i)
 {
@@ -202,7 +224,7 @@ static void hear(struct root *root, size_t i)
 
 	if (err >= 0)
 		got = wire_next(&s->wire, &header, &data);
-	if (got == 1 && !greeting_take(&s->wire, &s->challenge, root->secret, &header, data, &name)) {
+	if (got == 1 && is_known(root, s, &header, data, &name)) {
 		struct wire w = s->wire;
 
 		forget(i);
