@@ -290,10 +290,12 @@ need_btf() {
 	[ -e /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 }
 
+# linux VERSION: is it this one or newer?
+linux() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; }
+
 # need_lazy: skips the test where cr_restart --lazy cannot work.
 need_lazy() {
-	[ "$(printf '%s\n' 5.16 "$(uname -r)" | sort -V | head -n 1)" = 5.16 ] ||
-		skip "this kernel reports one change of mappings at a time"
+	linux 5.16 || skip "this kernel reports one change of mappings at a time"
 }
 
 not() {
