@@ -199,7 +199,7 @@ static int read_tables(struct increment *i)
 	i->pages = page_map_new();
 	if (!i->pages)
 		return report_errno(-ENOMEM, "the tables of %s", i->path);
-	context_reader_skim(i->reader);
+	context_reader_skim(i->reader, CONTEXT_SKIM_TABLES);
 	while ((more = context_read(i->reader, &item)) > 0) {
 		int err = item.type == CONTEXT_TABLE ? page_map_add(i->pages, &item) : 0;
 
@@ -264,21 +264,43 @@ static unsigned int owner_of(const struct increment *i, page_cursor *cursor, int
 							i->nr_ancestors;
 }
 
-/* What the parent's table says of a page, which source and sieve have found there. */
-static unsigned int copy_entry(const struct increment *i, page_cursor *cursor, int32_t pid,
-			       uint64_t address, struct context_hash *hash)
+/* What the parent's table says of pages, which the source has found there. */
+static void copy_entries(const struct increment *i, page_cursor *cursor, int32_t pid,
+			 uint64_t address, uint64_t nr_pages, struct page_table *t, uint64_t at)
 {
-	size_t page = page_map_find(i->pages, cursor, pid, address);
+	while (nr_pages) {
+		size_t page;
+		uint64_t n = page_map_span(i->pages, cursor, pid, address, nr_pages, &page);
 
-	*hash = *page_map_hash(i->pages, page);
-	return page_map_owner(i->pages, page);
+		memcpy(t->hash + at, page_map_hashes(i->pages, page), n * sizeof(*t->hash));
+		memcpy(t->owner + at, page_map_owners(i->pages, page), n * sizeof(*t->owner));
+		address += n * CONTEXT_PAGE;
+		at += n;
+		nr_pages -= n;
+	}
+}
+
+/* The table's entries of one run, from `at` on. */
+static void fill_entries(const struct increment *i, page_cursor *cursor, const struct context_chunk *chunk,
+			 const struct kcr_run *run, struct page_table *t, uint64_t at)
+{
+	const char *data = (const char *)chunk->data + at * CONTEXT_PAGE;
+
+	if (chunk->unwritten) {
+		copy_entries(i, cursor, chunk->pid, run->address, run->nr_pages, t, at);
+		return;
+	}
+	for (uint64_t k = 0; k < run->nr_pages; k++, at++) {
+		t->hash[at] = page_hash(data + k * CONTEXT_PAGE);
+		t->owner[at] = owner_of(i, cursor, chunk->pid, run->address + k * CONTEXT_PAGE,
+					&t->hash[at]);
+	}
 }
 
 static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, bool *keep,
 		struct page_table *t)
 {
 	struct increment *i = (struct increment *)sieve;
-	const char *data = chunk->data;
 	page_cursor cursor = 0;
 	uint64_t page = 0, unchanged = 0;
 
@@ -286,21 +308,12 @@ static int sift(struct page_sieve *sieve, const struct context_chunk *chunk, boo
 	t->table.nr_runs = chunk->nr_runs;
 	t->table.nr_pages = chunk->nr_pages;
 	for (size_t r = 0; r < chunk->nr_runs; r++) {
-		uint64_t address = chunk->runs[r].address;
-		uint64_t end = address + chunk->runs[r].nr_pages * CONTEXT_PAGE;
-
-		for (; address < end; address += CONTEXT_PAGE, page++) {
-			if (chunk->unwritten) {
-				t->owner[page] = copy_entry(i, &cursor, chunk->pid, address,
-							    &t->hash[page]);
-			} else {
-				t->hash[page] = page_hash(data + page * CONTEXT_PAGE);
-				t->owner[page] = owner_of(i, &cursor, chunk->pid, address,
-							  &t->hash[page]);
-			}
-			keep[page] = t->owner[page] == i->nr_ancestors;
-			unchanged += !keep[page];
-		}
+		fill_entries(i, &cursor, chunk, &chunk->runs[r], t, page);
+		page += chunk->runs[r].nr_pages;
+	}
+	for (page = 0; page < chunk->nr_pages; page++) {
+		keep[page] = t->owner[page] == i->nr_ancestors;
+		unchanged += !keep[page];
 	}
 	__atomic_fetch_add(&i->unchanged, unchanged, __ATOMIC_RELAXED);
 	if (chunk->unwritten)
@@ -475,9 +488,14 @@ const struct context *increment_parent(const struct increment *i, uint64_t *id)
 	return i->context;
 }
 
-bool increment_has(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address)
+uint64_t increment_span(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address,
+			uint64_t nr_pages, bool *has)
 {
-	return page_map_find(i->pages, cursor, pid, address) != SIZE_MAX;
+	size_t page;
+	uint64_t n = page_map_span(i->pages, cursor, pid, address, nr_pages, &page);
+
+	*has = page != SIZE_MAX;
+	return n;
 }
 
 void increment_again(struct increment *i)

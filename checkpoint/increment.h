@@ -52,8 +52,9 @@ uint64_t increment_unchanged(const struct increment *i);
 uint64_t increment_unwritten(const struct increment *i);
 /* The parent's description, *id its id.  NULL: the image will be full. */
 const struct context *increment_parent(const struct increment *i, uint64_t *id);
-/* Has the parent this page? */
-bool increment_has(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address);
+/* How many pages, of nr_pages from this one on, has the parent, or has it not (*has)?  At least 1. */
+uint64_t increment_span(const struct increment *i, page_cursor *cursor, int32_t pid, uint64_t address,
+			uint64_t nr_pages, bool *has);
 /* A new attempt begins: none was. */
 void increment_again(struct increment *i);
 

@@ -148,12 +148,17 @@ static void add(struct pages *out, uint64_t address, uint64_t nr_pages)
 static uint64_t count_alike(struct process_pages *s, pid_t pid, uint64_t address,
 			    uint64_t nr_pages, bool *has)
 {
-	uint64_t n = 1;
+	uint64_t n = increment_span(s->c->increment, &s->cursor, pid, address, nr_pages, has);
 
-	*has = increment_has(s->c->increment, &s->cursor, pid, address);
-	while (n < nr_pages && *has == increment_has(s->c->increment, &s->cursor, pid,
-						     address + n * CONTEXT_PAGE))
-		n++;
+	while (n < nr_pages) {
+		bool next;
+		uint64_t more = increment_span(s->c->increment, &s->cursor, pid,
+					       address + n * CONTEXT_PAGE, nr_pages - n, &next);
+
+		if (next != *has)
+			break;
+		n += more;
+	}
 	return n;
 }
 

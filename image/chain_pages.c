@@ -85,7 +85,7 @@ static int next_file(struct chain_pages *p)
 	err = context_reader_new(&p->opened, m->fd, m->path);
 	if (err)
 		return err;
-	context_reader_skim(p->opened);
+	context_reader_skim(p->opened, CONTEXT_SKIM_PAGES);
 	context_page_source(&p->file, p->opened);
 	return 1;
 }
@@ -97,13 +97,31 @@ struct tally {
 	uint64_t superseded;		/* a file that is read later has the page */
 };
 
-/* The number of the file that gives the page; the chain's count + 1: none does. */
-static unsigned int owner_of(const struct chain_pages *p, page_cursor *cursor, int32_t pid,
-			     uint64_t address)
+/*
+ * How many pages, of nr_pages from this one on, are in the tables or not: *owner: the numbers of the
+ * files that give them; NULL: none does.
+ */
+static uint64_t owners_of(struct chain_pages *p, int32_t pid, uint64_t address, uint64_t nr_pages,
+			  const uint16_t **owner)
 {
-	size_t page = page_map_find(p->map, cursor, pid, address);
+	size_t page;
+	uint64_t n = page_map_span(p->map, &p->cursor, pid, address, nr_pages, &page);
 
-	return page == SIZE_MAX ? p->chain->count + 1 : page_map_owner(p->map, page);
+	*owner = page == SIZE_MAX ? NULL : page_map_owners(p->map, page);
+	return n;
+}
+
+static void tally_run(struct chain_pages *p, int32_t pid, const struct kcr_run *run, struct tally *tally)
+{
+	const uint16_t *owner;
+
+	for (uint64_t k = 0, n; k < run->nr_pages; k += n) {
+		n = owners_of(p, pid, run->address + k * CONTEXT_PAGE, run->nr_pages - k, &owner);
+		for (uint64_t i = 0; owner && i < n; i++) {
+			tally->needed += owner[i] == p->member;
+			tally->superseded += owner[i] > p->member && owner[i] < p->chain->count;
+		}
+	}
 }
 
 static struct tally tally_chunk(struct chain_pages *p, const struct context_chunk *chunk)
@@ -115,13 +133,7 @@ static struct tally tally_chunk(struct chain_pages *p, const struct context_chun
 		return tally;
 	}
 	for (size_t i = 0; i < chunk->nr_runs; i++)
-		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++) {
-			unsigned int owner = owner_of(p, &p->cursor, chunk->pid,
-						      chunk->runs[i].address + k * CONTEXT_PAGE);
-
-			tally.needed += owner == p->member;
-			tally.superseded += owner > p->member && owner < p->chain->count;
-		}
+		tally_run(p, chunk->pid, &chunk->runs[i], &tally);
 	return tally;
 }
 
@@ -139,19 +151,29 @@ static void add_part(struct chain_pages *p, uint64_t address, size_t offset)
 	p->offset[p->nr_parts++] = offset;
 }
 
+/* Adds the needed pages of a run, which begins at `offset` in the chunk. */
+static void add_needed(struct chain_pages *p, int32_t pid, const struct kcr_run *run, size_t offset)
+{
+	const uint16_t *owner;
+
+	for (uint64_t k = 0, n; k < run->nr_pages; k += n) {
+		n = owners_of(p, pid, run->address + k * CONTEXT_PAGE, run->nr_pages - k, &owner);
+		for (uint64_t i = k; owner && i < k + n; i++)
+			if (owner[i - k] == p->member)
+				add_part(p, run->address + i * CONTEXT_PAGE, offset + i * CONTEXT_PAGE);
+	}
+}
+
 /* Finds the needed pages of a chunk of an older file. */
 static void find_needed(struct chain_pages *p, struct context_chunk *chunk)
 {
 	size_t offset = 0;
 
 	p->nr_parts = 0;
-	for (size_t i = 0; i < chunk->nr_runs; i++)
-		for (uint64_t k = 0; k < chunk->runs[i].nr_pages; k++, offset += CONTEXT_PAGE) {
-			uint64_t address = chunk->runs[i].address + k * CONTEXT_PAGE;
-
-			if (owner_of(p, &p->cursor, chunk->pid, address) == p->member)
-				add_part(p, address, offset);
-		}
+	for (size_t i = 0; i < chunk->nr_runs; i++) {
+		add_needed(p, chunk->pid, &chunk->runs[i], offset);
+		offset += chunk->runs[i].nr_pages * CONTEXT_PAGE;
+	}
 	chunk->needed = p->part;
 	chunk->nr_needed_runs = p->nr_parts;
 }

@@ -246,11 +246,16 @@ int context_read(struct context_reader *r, struct context_item *item);
 /* The next context_read() returns the last section again; at most once in a row. */
 void context_unread(struct context_reader *r);
 
+enum context_skim {
+	CONTEXT_SKIM_NOT,
+	CONTEXT_SKIM_TABLES,		/* MEMORY and TABLE sections */
+	CONTEXT_SKIM_PAGES,		/* MEMORY sections */
+};
 /*
- * From now on only MEMORY and TABLE sections are returned, and data that the caller
- * does not take are not read, so not verified either.
+ * From now on only sections of these kinds are returned; tables that are not, and data that the
+ * caller does not take, are not read, so not verified either.
  */
-void context_reader_skim(struct context_reader *r);
+void context_reader_skim(struct context_reader *r, enum context_skim what);
 
 /*
  * Of a reader made by context_reader_new_at(): the next context_read() returns the MEMORY section

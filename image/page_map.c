@@ -178,12 +178,38 @@ size_t page_map_find(const struct page_map *m, page_cursor *cursor, int32_t pid,
 	return m->run[at].first + (address - m->run[at].address) / CONTEXT_PAGE;
 }
 
+uint64_t page_map_span(const struct page_map *m, page_cursor *cursor, int32_t pid, uint64_t address,
+		       uint64_t nr_pages, size_t *page)
+{
+	const struct map_run *run;
+	uint64_t end = address + nr_pages * CONTEXT_PAGE, next = end;
+
+	*page = page_map_find(m, cursor, pid, address);
+	if (!m->nr_runs)
+		return nr_pages;
+	run = &m->run[*cursor];
+	if (*page != SIZE_MAX) {
+		next = end_of(run);
+	} else {
+		if (begins_before(run, pid, address))
+			run++;
+		if (run < m->run + m->nr_runs && run->pid == pid)
+			next = run->address;
+	}
+	return ((next < end ? next : end) - address) / CONTEXT_PAGE;
+}
+
 unsigned int page_map_owner(const struct page_map *m, size_t page)
 {
 	return m->owner[page];
 }
 
-const struct context_hash *page_map_hash(const struct page_map *m, size_t page)
+const uint16_t *page_map_owners(const struct page_map *m, size_t page)
+{
+	return &m->owner[page];
+}
+
+const struct context_hash *page_map_hashes(const struct page_map *m, size_t page)
 {
 	return &m->hash[page];
 }

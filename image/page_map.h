@@ -31,8 +31,16 @@ typedef size_t page_cursor;
 /* A page's number, for the calls below; SIZE_MAX: there is none in the tables. */
 size_t page_map_find(const struct page_map *m, page_cursor *cursor, int32_t pid,
 		     uint64_t address);
+/*
+ * How many pages, of nr_pages from this one on, are in the tables or not, as it is: *page: its number,
+ * which the others follow; SIZE_MAX: they are not.  At least 1, and perhaps less than there are.
+ */
+uint64_t page_map_span(const struct page_map *m, page_cursor *cursor, int32_t pid, uint64_t address,
+		       uint64_t nr_pages, size_t *page);
 unsigned int page_map_owner(const struct page_map *m, size_t page);
-const struct context_hash *page_map_hash(const struct page_map *m, size_t page);
+/* Of this page and those behind it. */
+const uint16_t *page_map_owners(const struct page_map *m, size_t page);
+const struct context_hash *page_map_hashes(const struct page_map *m, size_t page);
 /* Has it this hash? */
 bool page_map_matches(const struct page_map *m, size_t page, const struct context_hash *hash);
 

@@ -107,9 +107,9 @@ size_t context_cut_runs(const struct kcr_run *runs, size_t nr_runs, uint64_t fir
 
 /* ---- taking the pages ---------------------------------------------------------- */
 
-void context_reader_skim(struct context_reader *r)
+void context_reader_skim(struct context_reader *r, enum context_skim what)
 {
-	r->skim = true;
+	r->skim = what;
 }
 
 int context_reader_return(struct context_reader *r, uint64_t position, uint64_t sequence)

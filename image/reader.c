@@ -14,27 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/kinds.h"
 #include "reader.h"
 #include "report/report.h"
 
 #define GROW_STEP	(64u << 10)	/* most bytes allocated ahead of data */
 #define SKIP_BUFFER	(256u << 10)
 
-static const char *const section_names[] = {
-	[CONTEXT_PREAMBLE] = "preamble",
-	[CONTEXT_FILE] = "file",
-	[CONTEXT_PROCESS] = "process",
-	[CONTEXT_CONTENT] = "content",
-	[CONTEXT_MEMORY] = "memory",
-	[CONTEXT_TRAILER] = "trailer",
-	[CONTEXT_TABLE] = "table",
-	[CONTEXT_SHARED] = "shared",
-	[CONTEXT_ELSEWHERE] = "elsewhere",
-};
-
 int reader_damaged(struct context_reader *r, const char *what)
 {
-	const char *name = r->head_valid ? section_names[r->head.type] : "section";
+	const char *name = r->head_valid ? kind_name(r->head.type) : "section";
 
 	r->error = report_fail(-EINVAL, "%s: damaged context file: %s (%s at byte %llu)",
 			       r->name, what, name, (unsigned long long)r->start);
@@ -234,63 +223,11 @@ void context_reader_free(struct context_reader *r)
 
 /* ---- heads ----------------------------------------------------------------- */
 
-/* Sections of one rank may alternate; 0: there is no such section in this file. */
-static unsigned int rank(const struct context_reader *r, uint32_t type)
-{
-	static const unsigned int ranks[] = {
-		[CONTEXT_PREAMBLE] = 1, [CONTEXT_FILE] = 2, [CONTEXT_PROCESS] = 3,
-		[CONTEXT_CONTENT] = 4, [CONTEXT_MEMORY] = 4, [CONTEXT_TABLE] = 4,
-		[CONTEXT_SHARED] = 4, [CONTEXT_ELSEWHERE] = 4, [CONTEXT_TRAILER] = 5,
-	};
-
-	if ((type == CONTEXT_TABLE && !(r->features & CONTEXT_HAS_TABLES)) ||
-	    (type == CONTEXT_SHARED && !(r->features & CONTEXT_HAS_SHARED)) ||
-	    (type == CONTEXT_ELSEWHERE && !(r->features & CONTEXT_HAS_ELSEWHERE)))
-		return 0;
-	return type < sizeof(ranks) / sizeof(*ranks) ? ranks[type] : 0;
-}
-
 static bool in_order(const struct context_reader *r, uint32_t type)
 {
 	if (!r->sections || !r->last_type)
 		return type == CONTEXT_PREAMBLE && !r->sections;
-	return type != CONTEXT_PREAMBLE && rank(r, type) >= rank(r, r->last_type);
-}
-
-static int check_lengths(struct context_reader *r)
-{
-	const struct section_head *h = &r->head;
-	const size_t runs_max = CONTEXT_CHUNK_RUNS * sizeof(struct kcr_run);
-	const size_t pages_max = CONTEXT_CHUNK_PAGES * TABLE_PAGE_BYTES;
-
-	switch (h->type) {
-	case CONTEXT_CONTENT:
-		if (h->meta_length != sizeof(struct content_meta) ||
-		    !h->data_length || h->data_length > CONTEXT_CONTENT_MAX)
-			return reader_damaged(r, "impossible length");
-		break;
-	case CONTEXT_MEMORY:
-		if (h->meta_length <= sizeof(struct memory_meta) ||
-		    h->meta_length > sizeof(struct memory_meta) + runs_max ||
-		    !h->data_length || h->data_length > CONTEXT_CHUNK_PAGES * CONTEXT_PAGE)
-			return reader_damaged(r, "impossible length");
-		break;
-	case CONTEXT_SHARED:
-	case CONTEXT_ELSEWHERE:
-		if (h->meta_length <= sizeof(struct memory_meta) || h->data_length ||
-		    h->meta_length > sizeof(struct memory_meta) + runs_max)
-			return reader_damaged(r, "impossible length");
-		break;
-	case CONTEXT_TABLE:
-		if (h->meta_length <= sizeof(struct memory_meta) || h->data_length ||
-		    h->meta_length > sizeof(struct memory_meta) + runs_max + pages_max)
-			return reader_damaged(r, "impossible length");
-		break;
-	default:
-		if (h->data_length || h->meta_length > CONTEXT_MESSAGE_MAX)
-			return reader_damaged(r, "impossible length");
-	}
-	return 0;
+	return type != CONTEXT_PREAMBLE && kind_rank(type, r->features) >= kind_rank(r->last_type, r->features);
 }
 
 /* Checks r->head, which starts at r->start. */
@@ -309,7 +246,7 @@ static int check_head(struct context_reader *r)
 		return reader_damaged(r, "unknown kind of compression");
 	r->sections++;
 	r->last_type = h->type;
-	return check_lengths(r);
+	return kind_fits(h) ? 0 : reader_damaged(r, "impossible length");
 }
 
 static int read_head(struct context_reader *r)
@@ -501,16 +438,27 @@ static int skip_data(struct context_reader *r)
 	return reader_tail(r, &sum);
 }
 
+/* Jumps over the tables that nobody wants; they have no data. */
+static bool skip_table(struct context_reader *r)
+{
+	if (r->skim != CONTEXT_SKIM_PAGES || r->head.type != CONTEXT_TABLE)
+		return false;
+	if (!r->positioned && lseek(r->fd, r->head.meta_length, SEEK_CUR) < 0)
+		return false;
+	r->position += r->head.meta_length;
+	return true;
+}
+
 /* Head and meta of the next section. */
 static int read_section(struct context_reader *r)
 {
 	int err = r->data_follow ? skip_data(r) : 0;
 
-	if (!err)
-		err = read_head(r);
-	if (!err)
-		err = read_meta(r);
-	return err;
+	do {
+		if (!err)
+			err = read_head(r);
+	} while (!err && skip_table(r));
+	return err ? err : read_meta(r);
 }
 
 /* Is the section nothing to return: one before a memory section, or in a file that is skimmed? */

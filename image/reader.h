@@ -19,7 +19,7 @@ struct context_reader {
 	uint64_t id;
 	uint64_t features;		/* CONTEXT_HAS_* */
 	bool partial;			/* pages may be elsewhere */
-	bool skim;			/* see context_reader_skim() */
+	enum context_skim skim;
 	uint64_t position;		/* bytes taken from fd */
 	uint64_t sections;		/* heads seen */
 	uint64_t pages;

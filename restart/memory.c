@@ -90,7 +90,7 @@ int memory_fill(struct rebuild *r, const struct user_faults *faults,
 	};
 
 	if (r->lazy)
-		context_reader_skim(reader);
+		context_reader_skim(reader, CONTEXT_SKIM_TABLES);
 	return chain_move(&(struct pages_flow) {
 		.defer = r->lazy ? lazy_defer : NULL, .defer_arg = r->lazy,
 		.sink = &f.sink, .work = PAGES_DECODE, .progress = account, .progress_arg = result,

@@ -134,7 +134,7 @@ static void identify(unsigned int file)
 	fd = open(path, O_RDONLY);
 	assert_true(fd >= 0);
 	assert_int_equal(context_reader_new(&r, fd, path), 0);
-	context_reader_skim(r);
+	context_reader_skim(r, CONTEXT_SKIM_TABLES);
 	while ((more = context_read(r, &item)) > 0)
 		assert_true(item.type == CONTEXT_MEMORY || item.type == CONTEXT_TABLE);
 	assert_int_equal(more, 0);
@@ -452,6 +452,87 @@ static void wrong_tables(void **state)
 	remove_chain();
 }
 
+/* Some pages of two processes, in tables that come in any order. */
+static void add_some(struct page_map *m, int32_t pid, uint64_t first)
+{
+	const struct kcr_run run[] = { { first * CONTEXT_PAGE, 3 }, { (first + 3) * CONTEXT_PAGE, 1 },
+				       { (first + 6) * CONTEXT_PAGE, 2 } };
+	const struct context_hash hash[6] = { { first, 0 } };
+	const uint16_t owner[6] = { 0, 1, 2, 3, 4, 5 };
+
+	assert_int_equal(page_map_add(m, &(struct context_item) {
+		.type = CONTEXT_TABLE, .pid = pid, .runs = run, .nr_runs = 3, .nr_pages = 6,
+		.hash = hash, .owner = owner,
+	}), 0);
+}
+
+/* A span says the same as its pages one by one. */
+static void spans(void **state)
+{
+	struct page_map *m = page_map_new();
+
+	(void)state;
+	assert_non_null(m);
+	add_some(m, 7, 20);
+	add_some(m, 7, 2);
+	add_some(m, 5, 10);
+	assert_int_equal(page_map_finish(m, "spans"), 0);
+	for (int32_t pid = 4; pid <= 8; pid++)
+		for (uint64_t first = 0; first < 40; first++) {
+			page_cursor cursor = 0, other = 0;
+			size_t page;
+			uint64_t n = page_map_span(m, &cursor, pid, first * CONTEXT_PAGE, 30, &page);
+
+			assert_in_range(n, 1, 30);
+			for (uint64_t i = 0; i < n; i++) {
+				size_t one = page_map_find(m, &other, pid, (first + i) * CONTEXT_PAGE);
+
+				assert_int_equal(one, page == SIZE_MAX ? SIZE_MAX : page + i);
+				if (one != SIZE_MAX)
+					assert_int_equal(page_map_owners(m, page)[i], page_map_owner(m, one));
+			}
+			if (page == SIZE_MAX && n < 30)
+				assert_int_not_equal(page_map_find(m, &other, pid, (first + n) *
+								   CONTEXT_PAGE), SIZE_MAX);
+		}
+	page_map_free(m);
+	m = page_map_new();
+	assert_non_null(m);
+	for (size_t page = 0; page != SIZE_MAX;)
+		assert_int_equal(page_map_span(m, &(page_cursor){ 0 }, 1, 0, 9, &page), 9);
+	page_map_free(m);
+}
+
+/* Tables that nobody wants are jumped over, and what comes behind them is found. */
+static void skimmed(void **state)
+{
+	const unsigned int file = FILES - 1;
+	Kcr__Ancestor self = KCR__ANCESTOR__INIT;
+	struct context_reader *r;
+	struct context_item item;
+	size_t count = 0;
+	char path[64];
+	int fd, more;
+
+	(void)state;
+	make_chain();
+	path_of(path, sizeof(path), file);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(context_reader_new(&r, fd, path), 0);
+	context_reader_skim(r, CONTEXT_SKIM_PAGES);
+	for (; (more = context_read(r, &item)) > 0; count++)
+		assert_int_equal(item.type, CONTEXT_MEMORY);
+	assert_int_equal(more, 0);
+	assert_int_equal(count, 1);
+	context_reader_identity(r, &self);
+	assert_int_equal(self.trailer_position, states[file].name.trailer_position);
+	assert_int_equal(self.trailer_sum, states[file].name.trailer_sum);
+	context_reader_free(r);
+	close(fd);
+	remove_chain();
+}
+
 /* Features and what the file has must agree. */
 static void features(void **state)
 {
@@ -492,7 +573,7 @@ int main(void)
 		cmocka_unit_test(each_file), cmocka_unit_test(merged),
 		cmocka_unit_test(missing_and_renamed), cmocka_unit_test(truncated),
 		cmocka_unit_test(flipped), cmocka_unit_test(wrong_tables),
-		cmocka_unit_test(features),
+		cmocka_unit_test(features), cmocka_unit_test(spans), cmocka_unit_test(skimmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static int setup(void **state)
 		assert_int_equal(context_read(reader, &item), 1);
 	while (item.type == CONTEXT_CONTENT);
 	context_unread(reader);
-	context_reader_skim(reader);
+	context_reader_skim(reader, CONTEXT_SKIM_TABLES);
 	assert_int_equal(deferred_new(&deferred, reader, "sample", NULL, NULL), 0);
 	assert_int_equal(chain_move(&(struct pages_flow){ .work = PAGES_DECODE, .defer = add }, reader,
 				    NULL), 0);

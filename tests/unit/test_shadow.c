@@ -77,7 +77,7 @@ static void identify(int fd, Kcr__Ancestor *out, size_t *nr_processes)
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(context_reader_new(&r, fd, "image"), 0);
 	assert_int_equal(context_load(r, &c), 0);
-	context_reader_skim(r);
+	context_reader_skim(r, CONTEXT_SKIM_TABLES);
 	while ((more = context_read(r, &item)) > 0)
 		;
 	assert_int_equal(more, 0);
