@@ -11,6 +11,10 @@
 
 /* An image that is written in this time leaves nothing that is worth another one. */
 #define ENOUGH_NS	10000000ull
+/* One that has this part fewer pages than the best before was worth while … */
+#define LEAST_GAIN	8u
+/* … and one that has not may be an accident, if it has at most this part of the first one's pages. */
+#define SMALL		8u
 
 /*
  * A process that has ended must not be followed by another one with its PID.  For groups
@@ -57,41 +61,55 @@ static int run_one(const struct checkpoint_options *o, struct precopy_store *sto
 	return !err && !last && store->placed ? store->placed(store, number) : err;
 }
 
-/* Is it time to stop them, after an image of so many pages and one of `before`? */
-static bool is_enough(const struct checkpoint_result *r, uint64_t before)
+/* The rounds so far. */
+struct rounds {
+	unsigned int count;
+	uint64_t first, best;		/* pages of an image */
+	bool useless;			/* the last one was */
+	uint64_t bytes;
+};
+
+/* Is it time to stop them, after this image? */
+static bool is_enough(struct rounds *all, const struct checkpoint_result *r)
 {
-	return r->nr_pages >= before || r->write_ns < ENOUGH_NS;
+	bool useless = all->count > 1 && r->nr_pages > all->best - all->best / LEAST_GAIN;
+	bool enough = r->write_ns < ENOUGH_NS ||
+		      (useless && (all->useless || r->nr_pages > all->first / SMALL));
+
+	if (all->count == 1)
+		all->first = all->best = r->nr_pages;
+	all->best = r->nr_pages < all->best ? r->nr_pages : all->best;
+	all->useless = useless;
+	return enough;
 }
 
 int precopy_run(const struct checkpoint_options *options, struct precopy_store *store,
 		struct checkpoint_result *result)
 {
-	uint64_t before = UINT64_MAX, bytes = 0;
+	struct rounds all = { 0 };
 	int pidfd = watch_target(options), err = 0;
-	unsigned int rounds = 0;
 	bool enough = false;
 
 	while (!err && !enough) {
-		err = run_one(options, store, rounds, false, result);
+		err = run_one(options, store, all.count, false, result);
 		if (!err)
 			err = check_target(options, pidfd);
 		if (err)
 			break;
-		rounds++;
-		bytes += result->bytes;
+		all.count++;
+		all.bytes += result->bytes;
 		report_verbose("round %u: %llu pages, %.1f MB; the processes were stopped for %.1f ms",
-			       rounds, (unsigned long long)result->nr_pages,
+			       all.count, (unsigned long long)result->nr_pages,
 			       (double)result->bytes / 1e6, (double)result->stopped_ns / 1e6);
 		if (options->round)
-			options->round(options->round_arg, rounds, result);
-		enough = rounds == options->precopy || is_enough(result, before);
-		before = result->nr_pages;
+			options->round(options->round_arg, all.count, result);
+		enough = is_enough(&all, result) || all.count == options->precopy;
 	}
 	if (!err)
-		err = run_one(options, store, rounds, true, result);
+		err = run_one(options, store, all.count, true, result);
 	if (pidfd >= 0)
 		close(pidfd);
-	result->nr_rounds = rounds;
-	result->rounds_bytes = bytes;
+	result->nr_rounds = all.count;
+	result->rounds_bytes = all.bytes;
 	return err;
 }
