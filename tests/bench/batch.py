@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from samples import EMULATED, ROUNDS, median, record, save
+from samples import ROUNDS, median, record, save, steady_addresses
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
@@ -95,9 +95,7 @@ def report(mib):
 
 def main():
     directory = tempfile.mkdtemp(prefix="kcr-bench.")
-    if EMULATED:  # see checkpoint.py
-        with open("/proc/sys/kernel/randomize_va_space", "w", encoding="utf-8") as file:
-            file.write("0")
+    steady_addresses()
     for _ in range(ROUNDS):
         for mib in (SMALL, SMALL, SMALL, LARGE):
             one_round(directory, mib)

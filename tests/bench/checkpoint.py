@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from holding import hold
-from samples import EMULATED, ROUNDS, median, record, samples, save
+from samples import EMULATED, ROUNDS, median, record, samples, save, steady_addresses
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
@@ -166,14 +166,6 @@ def ms(value):
 
 def rate(name):
     return median("bytes") / 1e6 / (median(name) / 1e3)
-
-
-def steady_addresses():
-    """An emulator translates a program's code again wherever it is loaded, which
-    costs every command 20-40 ms that a real processor does not need."""
-    if EMULATED:
-        with open("/proc/sys/kernel/randomize_va_space", "w") as f:
-            f.write("0")
 
 
 def report():

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from samples import EMULATED, ROUNDS, median, record, save
+from samples import ROUNDS, median, record, save, steady_addresses
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
@@ -117,9 +117,7 @@ def report():
 
 def main():
     directory = tempfile.mkdtemp(prefix="kcr-bench.")
-    if EMULATED:  # see checkpoint.py
-        with open("/proc/sys/kernel/randomize_va_space", "w") as f:
-            f.write("0")
+    steady_addresses()
     for _ in range(ROUNDS):
         one_round(directory)
     shutil.rmtree(directory)

@@ -11,7 +11,6 @@ medians are printed, and ratios of medians.  All files are on tmpfs.
 
 FOLDER has the cr_restart of another tree, to be measured beside."""
 import json
-import mmap
 import os
 import shutil
 import signal
@@ -21,8 +20,8 @@ import sys
 import tempfile
 import time
 
-from holding import HOLD
-from samples import EMULATED, ROUNDS, median, record, save
+from holding import hold_beating
+from samples import EMULATED, ROUNDS, median, record, save, steady_addresses
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
@@ -34,12 +33,9 @@ PATIENCE = 300
 class Beat:
     """What the program writes into its file."""
 
-    def __init__(self, directory):
-        self.path = f"{directory}/beat"
-        with open(self.path, "wb") as file:
-            file.write(bytes(4096))
-        with open(self.path, "r+b") as file:
-            self.map = mmap.mmap(file.fileno(), 4096)
+    def __init__(self, directory, size):
+        self.directory = directory
+        self.child, self.map = hold_beating(directory, size)
 
     def clear(self):
         """From now on wait() waits for the program to run anew."""
@@ -86,7 +82,7 @@ def measure(name, beat, pid, size, *tools, since):
     """Records when it runs and when it is loaded, and ends it."""
     first = beat.wait(*tools)
     if not first:
-        with open(f"{os.path.dirname(beat.path)}/out", encoding="utf-8", errors="replace") as out:
+        with open(f"{beat.directory}/out", encoding="utf-8", errors="replace") as out:
             print(f"{name}: does not run: {out.read()[-2000:]}", file=sys.stderr)
         return
     record(f"{name} runs", (first - since) / 1e6)
@@ -135,10 +131,8 @@ def dump(pid, directory):
 
 def one_round(size):
     directory = tempfile.mkdtemp(prefix="kcr-bench.")
-    beat = Beat(directory)
-    child = subprocess.Popen([HOLD, str(size), "--beat", beat.path], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
+    beat = Beat(directory, size)
+    child = beat.child
     beat.wait(child)
     dump(child.pid, directory)
     subprocess.run([f"{BIN}/cr_checkpoint", "--nosync", "--kill", "-f", f"{directory}/image",
@@ -178,9 +172,7 @@ def report_size(size):
 
 
 def main():
-    if EMULATED:  # see checkpoint.py
-        with open("/proc/sys/kernel/randomize_va_space", "w", encoding="ascii") as file:
-            file.write("0")
+    steady_addresses()
     for number in range(ROUNDS):
         for size in SIZES:
             one_round(size)
