@@ -15,8 +15,9 @@
 #include "report/report.h"
 
 /* --run-on-success makes it end when the program runs, which is then nobody's child. */
-static void become(const struct target_options *o, int fd, const char *file, int pages_fd, bool check)
+static void become(const struct held_work *work, int fd)
 {
+	const struct target_options *o = work->options;
 	const char *argument[16 + 1];
 	char hold[32], pages[32];
 	size_t n = 0, given = 0;
@@ -26,17 +27,20 @@ static void become(const struct target_options *o, int fd, const char *file, int
 	argument[n++] = "cr_restart";
 	if (o->detach)
 		argument[n++] = "--run-on-success=:";
-	if (check)
+	if (work->check)
 		argument[n++] = "--check";
 	argument[n++] = hold;
-	if (o->lazy) {
-		snprintf(pages, sizeof(pages), "--pages-fd=%d", pages_fd);
+	if (work->lazy)
 		argument[n++] = "--lazy";
+	if (work->pages_fd >= 0) {
+		snprintf(pages, sizeof(pages), "--pages-fd=%d", work->pages_fd);
 		argument[n++] = pages;
-		fcntl(pages_fd, F_SETFD, 0);
+		fcntl(work->pages_fd, F_SETFD, 0);
 	}
-	argument[n++] = "-f";
-	argument[n++] = file;
+	if (work->file) {
+		argument[n++] = "-f";
+		argument[n++] = work->file;
+	}
 	while (o->arguments[given])
 		given++;
 	all = calloc(n + given + 1, sizeof(*all));
@@ -50,7 +54,7 @@ static void become(const struct target_options *o, int fd, const char *file, int
 }
 
 /* The connection is not for the program before it runs, nor ever with --detach. */
-static void prepare(const struct target_options *o, bool check)
+static void prepare(const struct held_work *work)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
@@ -58,16 +62,15 @@ static void prepare(const struct target_options *o, bool check)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	if (!o->detach && !check)
+	if (!work->options->detach && !work->check)
 		return;
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		_exit(126);
-	if (o->detach)
+	if (work->options->detach)
 		setsid();
 }
 
-int held_start(struct held *h, const struct target_options *o, const char *file, int pages_fd,
-	       bool check)
+int held_start(struct held *h, const struct held_work *work)
 {
 	int ends[2];
 
@@ -75,15 +78,15 @@ int held_start(struct held *h, const struct target_options *o, const char *file,
 		return report_errno(-errno, "cr_restart");
 	h->pid = fork();
 	if (!h->pid) {
-		prepare(o, check);
-		become(o, ends[1], file, pages_fd, check);
+		prepare(work);
+		become(work, ends[1]);
 	}
 	close(ends[1]);
 	h->fd = ends[0];
 	if (h->pid > 0)
 		return 0;
 	h->pid = 0;
-	return report_errno(-errno, "cannot run %s", o->restart);
+	return report_errno(-errno, "cannot run %s", work->options->restart);
 }
 
 /* A line without its end; false: it has ended, or its end of the socket is closed. */
@@ -118,17 +121,29 @@ enum held_state held_listen(struct held *h, struct link_failure *failure)
 		return HELD_READY;
 	if (!strcmp(line, "running"))
 		return HELD_RUNNING;
+	if (!strcmp(line, "loaded"))
+		return HELD_LOADED;
 	if (sscanf(line, "failed %d %n", &failure->code, &used) < 1)
 		failure->code = EPROTO;
 	snprintf(failure->text, sizeof(failure->text), "%.1000s", line + used);
 	return HELD_FAILED;
 }
 
+/* If it has gone, held_listen() says so. */
+static void say(struct held *h, const char *text)
+{
+	if (send(h->fd, text, strlen(text) + 1, MSG_NOSIGNAL) < 0)
+		return;
+}
+
+void held_name(struct held *h, const char *file)
+{
+	say(h, file);
+}
+
 void held_let_go(struct held *h)
 {
-	/* If it has gone, held_listen() says so. */
-	if (send(h->fd, "\n", 1, MSG_NOSIGNAL) < 0)
-		return;
+	say(h, "");
 }
 
 int held_end(struct held *h)

@@ -3,6 +3,7 @@
 #ifndef KCR_MIGRATE_HELD_H
 #define KCR_MIGRATE_HELD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "migrate/migrate.h"
@@ -12,20 +13,27 @@ struct held {
 	int fd;				/* to it; -1: closed */
 };
 
+struct held_work {
+	const struct target_options *options;
+	const char *file;		/* or NULL: held_name() says it later */
+	bool check;			/* it only looks */
+	bool lazy;
+	int pages_fd;			/* with lazy: to who has the pages that the file lacks; -1: it lacks none */
+};
+
 /* What it has said. */
 enum held_state {
 	HELD_READY,			/* all is restored */
 	HELD_RUNNING,
+	HELD_LOADED,			/* all memory is there; after HELD_RUNNING */
 	HELD_FAILED,			/* why: in the failure */
 	HELD_ENDED,			/* nothing more, as with --check when it is possible */
 };
 
-/*
- * Starts it with `file`; check: it only looks.  pages_fd: with --lazy, to who has the pages that the
- * file lacks.  0 or -errno with a message.
- */
-int held_start(struct held *h, const struct target_options *o, const char *file, int pages_fd,
-	       bool check);
+/* Starts it.  0 or -errno with a message. */
+int held_start(struct held *h, const struct held_work *work);
+/* It waits for the file, which is there now. */
+void held_name(struct held *h, const char *file);
 /* Waits for what it says next. */
 enum held_state held_listen(struct held *h, struct link_failure *failure);
 /* Lets it go on.  What becomes of it says held_listen(). */

@@ -19,6 +19,9 @@
 #include "migrate/pages.h"
 #include "migrate/remote.h"
 
+/* If the user does not say: those after the first few are small. */
+#define MIGRATE_ROUNDS	16u
+
 struct migrate_options {
 	/* What is migrated, and how it is saved; no destination. */
 	struct checkpoint_options checkpoint;

@@ -4,6 +4,10 @@
  * the last one.  Whatever fails before they are held, or before the source has ended its
  * own, is undone.  Only if the connection is lost between HELD and the source's answer are the
  * images kept: they may be all that is left.
+ *
+ * Where that is possible cr_restart loads the memory while the processes run, so that they need not
+ * wait until all that came in rounds has been read once more.  It is verified as it comes
+ * (arrival.h), and the images stay until all is loaded.
  */
 #include "migrate/migrate.h"
 
@@ -19,6 +23,7 @@
 
 #include "checkpoint/precopy.h"
 #include "device/device.h"
+#include "migrate/arrival.h"
 #include "migrate/held.h"
 #include "migrate/join.h"
 #include "migrate/spool.h"
@@ -31,6 +36,8 @@ struct target {
 	const struct target_options *options;
 	unsigned int nr_images;
 	int file;			/* the image that is being received; -1: none */
+	bool late;			/* memory is loaded from them while the processes run */
+	struct arrival arrival;		/* of images, with `late` */
 	struct held held;
 	int listener, pages;		/* of a lazy migration (join.h); -1: closed */
 	char data[LINK_DATA_MAX];
@@ -47,7 +54,7 @@ static int say_failed(int err)
 	return err;
 }
 
-static int say_hello(bool lazy)
+static int say_hello(struct target *t)
 {
 	struct link_hello hello = { .protocol = LINK_PROTOCOL, .version = KCR_VERSION };
 	struct utsname here;
@@ -57,9 +64,11 @@ static int say_hello(bool lazy)
 	if (job < 0)
 		return job;
 	close(job);
-	err = lazy ? lazy_check_host(&info) : 0;
-	if (err)
+	err = lazy_check_host(&info);
+	if (err && t->options->lazy)
 		return err;
+	report_clear();
+	t->late = !err && !t->options->lazy;
 	uname(&here);
 	memcpy(hello.magic, LINK_MAGIC, sizeof(hello.magic));
 	hello.xstate_size = info.xstate_size;
@@ -113,6 +122,14 @@ static int take_joined(struct target *t)
 	return t->pages < 0 ? t->pages : 0;
 }
 
+static int start_restart(struct target *t, struct held *h, bool check)
+{
+	return held_start(h, &(struct held_work) {
+		.options = t->options, .file = check ? spool_image(0) : NULL, .check = check,
+		.lazy = t->late || t->options->lazy, .pages_fd = t->pages,
+	});
+}
+
 /* Could it be restarted here?  Better known before everything is stopped. */
 static int check_first(struct target *t)
 {
@@ -122,7 +139,7 @@ static int check_first(struct target *t)
 	enum held_state state;
 
 	if (!err)
-		err = held_start(&check, t->options, spool_image(0), t->pages, true);
+		err = start_restart(t, &check, true);
 	if (err)
 		return err;
 	state = held_listen(&check, &failure);
@@ -132,16 +149,29 @@ static int check_first(struct target *t)
 	return status ? report_fail(-EIO, "cr_restart --check has failed") : 0;
 }
 
+/* Later, its start would cost the stopped processes time. */
+static int start_early(struct target *t)
+{
+	int err = start_restart(t, &t->held, false);
+
+	/* Whoever is at the other end is to hear when cr_restart has ended. */
+	close_one(&t->pages);
+	return err;
+}
+
 static int complete(struct target *t)
 {
 	int err = 0;
 
 	if (t->file < 0)
 		return report_fail(-EPROTO, "the source ends no image");
-	close(t->file);
+	if (t->late)
+		err = arrival_verify(&t->arrival, t->file, spool_image(t->nr_images - 1));
+	else
+		close(t->file);
 	t->file = -1;
-	if (t->nr_images == 1)
-		err = check_first(t);
+	if (!err && t->nr_images == 1)
+		err = check_first(t) ?: start_early(t);
 	return err ? err : link_send(&source, LINK_STORED, NULL, 0);
 }
 
@@ -188,16 +218,11 @@ static int take_images(struct target *t)
 static int hold(struct target *t)
 {
 	struct link_failure failure;
-	int err = held_start(&t->held, t->options, spool_image(t->nr_images - 1), t->pages, false);
 
-	/* Whoever is at the other end is to hear when cr_restart has ended. */
-	close_one(&t->pages);
-
-	if (err)
-		return err;
+	held_name(&t->held, spool_image(t->nr_images - 1));
 	switch (held_listen(&t->held, &failure)) {
 	case HELD_READY:
-		return 0;
+		return arrival_finish(&t->arrival);
 	case HELD_FAILED:
 		/* It is not the connection to us that is lost (say_failed()). */
 		if (failure.code <= 0 || failure.code == ECONNRESET)
@@ -242,6 +267,19 @@ static int await_go(const struct target *t)
 	return -ECANCELED;
 }
 
+/* They run, and their memory comes from the images. */
+static void await_loaded(struct target *t)
+{
+	struct link_failure failure;
+
+	if (held_listen(&t->held, &failure) == HELD_LOADED)
+		return;
+	spool_keep(true);
+	report_warn("cr_restart has ended before all memory was loaded, so that the processes have been ended, "
+		    "too.  As they were when they came here they can be restarted: cr_restart %s; else "
+		    "remove %s", spool_image(t->nr_images - 1), spool_path());
+}
+
 /* Now this is the only copy.  If cr_restart has been killed, the images are. */
 static int let_go(struct target *t)
 {
@@ -260,6 +298,8 @@ static int let_go(struct target *t)
 	if (state != HELD_RUNNING)
 		return keep_images(t, state == HELD_FAILED ? failure.text : "cr_restart has ended");
 	spool_keep(false);
+	if (t->late)
+		await_loaded(t);
 	spool_remove();
 	return 0;
 }
@@ -273,7 +313,7 @@ int migrate_to(const struct target_options *o, int *status)
 	if (!err && o->lazy)
 		err = t.listener = join_listen();
 	if (err >= 0)
-		err = say_hello(o->lazy);
+		err = say_hello(&t);
 	if (!err)
 		err = take_images(&t);
 	if (!err)
@@ -284,6 +324,7 @@ int migrate_to(const struct target_options *o, int *status)
 		err = await_go(&t);
 	if (!err)
 		err = let_go(&t);
+	arrival_finish(&t.arrival);
 	*status = held_end(&t.held);
 	close_one(&t.pages);
 	spool_remove();

@@ -380,9 +380,9 @@ int lazy_arm(struct lazy *l, const struct rebuild *r)
 	return err;
 }
 
-int lazy_start(struct lazy *l)
+int lazy_start(struct lazy *l, void (*loaded)(void))
 {
-	return lazy_server_start(l->server);
+	return lazy_server_start(l->server, loaded);
 }
 
 uint64_t lazy_pages(const struct lazy *l)

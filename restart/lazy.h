@@ -38,8 +38,8 @@ int lazy_collect(struct lazy *l);
 bool lazy_defer(void *lazy, const struct context_chunk *chunk);
 /* When that is done, and none of them runs: from now on they wait for what is missing. */
 int lazy_arm(struct lazy *l, const struct rebuild *r);
-/* As soon as they run: it is given to them.  0 or -errno with a message. */
-int lazy_start(struct lazy *l);
+/* As soon as they run: it is given to them.  loaded: as of restart_options.  0 or -errno with a message. */
+int lazy_start(struct lazy *l, void (*loaded)(void));
 /* Pages that were left in the file. */
 uint64_t lazy_pages(const struct lazy *l);
 /* The restart has failed: closes the job before anybody could miss something, and frees it. */

@@ -52,6 +52,7 @@ struct lazy_server {
 	size_t max_polled;
 	pthread_t thread;
 	struct loading loading;
+	void (*loaded)(void);		/* or NULL */
 	bool started;
 	atomic_bool stop;
 	int error;			/* of the thread, once it has ended … */

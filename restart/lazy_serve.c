@@ -93,8 +93,11 @@ static void *serve(void *arg)
 
 	if (!err)
 		err = device_resume(s->job, KCR_RESUME_LOADED, NULL);
-	if (!err)
+	if (!err) {
 		loading_end(&s->loading);
+		if (s->loaded)
+			s->loaded();
+	}
 	if (err && err != -ECANCELED) {
 		report_errno(err, "the memory of the programs cannot be loaded");
 		s->message = strdup(report_message() ?: strerror(-err));
@@ -182,10 +185,11 @@ static void drop_unused(struct lazy_server *s)
 	lazy_targets_sweep(s);
 }
 
-int lazy_server_start(struct lazy_server *s)
+int lazy_server_start(struct lazy_server *s, void (*loaded)(void))
 {
 	int err;
 
+	s->loaded = loaded;
 	drop_unused(s);
 	s->end_fd = fcntl(s->job, F_DUPFD_CLOEXEC, 0);
 	if (s->end_fd < 0)

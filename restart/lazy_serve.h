@@ -17,8 +17,8 @@ int lazy_server_add(struct lazy_server *s, int fd, size_t process);
 /* Its pages there, which are those of `pid` in the file, are given by us.  0 or -errno. */
 int lazy_server_arm(struct lazy_server *s, size_t process, int32_t pid, uint64_t start,
 		    uint64_t end);
-/* 0 or -errno with a message. */
-int lazy_server_start(struct lazy_server *s);
+/* loaded: called when all is loaded, by the thread; or NULL.  0 or -errno with a message. */
+int lazy_server_start(struct lazy_server *s, void (*loaded)(void));
 /* Waits for the end, and closes the job.  0 or -errno with a message: the programs were killed. */
 int lazy_server_wait(struct lazy_server *s);
 /* Closes the job, which kills the programs, and then ends the thread. */

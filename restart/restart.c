@@ -333,8 +333,9 @@ static bool needs_handles(const struct context *c, int signal)
  * Lets them run, with a signal if wanted: it is pending until the threads leave the module,
  * and is the first they get.
  */
-static int let_go(const struct rebuild *r, const int *handle, int signal)
+static int let_go(const struct rebuild *r, const int *handle, const struct restart_options *options)
 {
+	const int signal = options->signal;
 	bool hold = has_clients(r->context);
 	int err;
 
@@ -346,7 +347,7 @@ static int let_go(const struct rebuild *r, const int *handle, int signal)
 	err = device_resume(r->job, (hold ? KCR_RESUME_HOLD : 0) | (r->lazy ? KCR_RESUME_GUARD : 0),
 			    NULL);
 	if (!err && r->lazy)
-		err = lazy_start(r->lazy);
+		err = lazy_start(r->lazy, options->loaded);
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
@@ -476,7 +477,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 		err = options->commit(result->leader,
 				      foreground_group(r, r->context->process[leader]));
 	if (!err)
-		err = let_go(r, handle, options->signal);
+		err = let_go(r, handle, options);
 	if (handle)
 		handles_close(handle, r->context->nr_processes);
 	if (err)

@@ -60,6 +60,8 @@ struct restart_options {
 	 * a message: they will not run.
 	 */
 	int (*commit)(pid_t leader, pid_t foreground);
+	/* Called by any thread when all memory of a lazy restart is loaded; or NULL. */
+	void (*loaded)(void);
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint/precopy.h"
 #include "image/context.h"
 #include "migrate/join.h"
 #include "migrate/key.h"
@@ -84,7 +83,7 @@ static const char usage_text[] =
 	"      --key=FILE           the key of one migration: --listen makes it\n"
 	"      --spool=DIR          folder at HOST for the images (TMPDIR, or /tmp)\n"
 	"      --detach             end when they run there, do not stand for them\n"
-	"      --rounds=N           copy their memory up to N times while they run (5)\n"
+	"      --rounds=N           copy their memory up to N times while they run (16)\n"
 	"      --lazy               no rounds: fetch large memory while they run there\n"
 	"      --changes=HOW        find what has changed by dirty, hash or auto (default)\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
@@ -416,7 +415,7 @@ int main(int argc, char **argv)
 		.migrate = {
 			.checkpoint = {
 				.scope = CHECKPOINT_TREE, .fd = -1, .signal = SIGKILL,
-				.precopy = PRECOPY_ROUNDS,
+				.precopy = MIGRATE_ROUNDS,
 			},
 			.held = ending_in_time,
 		},

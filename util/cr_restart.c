@@ -49,8 +49,8 @@ struct arguments {
 
 enum {
 	OPT_RUN = 256, OPT_STOP, OPT_TERM, OPT_ABORT, OPT_KILL, OPT_CONT, OPT_OMIT,
-	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_LAZY, OPT_INSIDE,
-	OPT_PID_NAMESPACE,
+	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_LAZY, OPT_NO_LAZY,
+	OPT_INSIDE, OPT_PID_NAMESPACE,
 	OPT_KEEP, OPT_KMSG, OPT_JSON,
 	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD, OPT_PAGES_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
@@ -81,6 +81,7 @@ static const struct option long_options[] = {
 	{ "trust", no_argument, NULL, OPT_TRUST },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "lazy", no_argument, NULL, OPT_LAZY },
+	{ "no-lazy", no_argument, NULL, OPT_NO_LAZY },
 	{ "inside", required_argument, NULL, OPT_INSIDE },
 	{ "pid-namespace", no_argument, NULL, OPT_PID_NAMESPACE },
 	{ "keep-monotonic", optional_argument, NULL, OPT_KEEP },
@@ -123,7 +124,7 @@ static void usage(FILE *out)
 	      "      --strict-files       fail if an open file has changed\n"
 	      "      --chain-path DIR     the older files of an increment may also be there\n"
 	      "      --trust              as root: whoever may have written the file\n"
-	      "      --lazy               run them at once and load large memory meanwhile\n"
+	      "      --[no-]lazy          run them at once and load large memory meanwhile\n"
 	      "      --check              only look whether it could be restarted here\n"
 	      "      --inside PID         in the container that process PID is in\n"
 	      "      --pid-namespace      with a PID namespace of its own, where all IDs are free\n"
@@ -285,7 +286,8 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		a->restart.check_only = true;
 		return 0;
 	case OPT_LAZY:
-		a->restart.lazy = true;
+	case OPT_NO_LAZY:
+		a->restart.lazy = option == OPT_LAZY;
 		return 0;
 	case OPT_INSIDE:
 		a->inside = choice_number(value, 1);
@@ -372,7 +374,8 @@ static int parse(int argc, char **argv, struct arguments *a)
 	}
 	if (optind < argc && !a->file && a->fd < 0)
 		name_file(argv[optind++], a);
-	if (optind < argc || (a->file && a->fd >= 0) || (!a->file && a->fd < 0)) {
+	if (optind < argc || (a->file && a->fd >= 0) ||
+	    (!a->file && a->fd < 0 && !restart_hold_is_open())) {
 		report_fail(-EINVAL, "name one context file, or a descriptor with -F");
 		report_print(-EINVAL);
 		report_clear();
@@ -533,6 +536,10 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	a.file = rank_file ? rank_file : a.file;
+	if (!a.file && a.fd < 0)
+		a.file = restart_hold_file();
+	if (!a.file && a.fd < 0)
+		return report_exit_code(-ECANCELED);
 
 	fd = restart_file_open(a.file, a.fd, a.restart.trust);
 	if (fd < 0) {
@@ -542,6 +549,7 @@ int main(int argc, char **argv)
 	restart_file_path(fd, source, sizeof(source));
 	a.restart.source = source;
 	a.restart.commit = rank_file ? commit_rank : commit;
+	a.restart.loaded = restart_hold_loaded;
 	if (a.pages_fd >= 0 && elsewhere_new(&a.restart.elsewhere, a.pages_fd))
 		return fail(HOOK_FAIL_TEMP, report_error());
 	follow_begin();
@@ -557,6 +565,8 @@ int main(int argc, char **argv)
 	if (a.restart.check_only)
 		return 0;
 	restart_hold_running();
+	if (!result.lazy)
+		restart_hold_loaded();
 	result.total_ns = now_ns() - start;
 	if (a.json)
 		restarted_json(&result);

@@ -474,8 +474,8 @@ int mpi_job_restart(int argc, char **argv, char **file)
 		if (!strcmp(argv[i], "--pid-namespace"))
 			return report_fail(-EINVAL, "--pid-namespace is not for MPI jobs, whose ranks get "
 					   "new process IDs where the old ones are in use");
-		if (!strcmp(argv[i], "--lazy"))
-			lazy = true;
+		if (!strcmp(argv[i], "--lazy") || !strcmp(argv[i], "--no-lazy"))
+			lazy = argv[i][2] == 'l';
 		else if (!named)
 			err = strings_add(&overrides, argv[i]);
 	}

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """cr_migrate: for how long a program of 256 MiB that writes 10 MB/s does not run when it is moved,
-by post-copy (--lazy), by pre-copy, by pre-copy with a lazy restart, and by a checkpoint that a restart
-there reads from a pipe.
+by post-copy (--lazy), by pre-copy, by pre-copy that loads all memory first, and by a checkpoint that a
+restart there reads from a pipe.
 
 The other host is one of tests/migrate/: namespaces of the same machine, reached through pipes.  The
 program tells itself what its longest pause was (hold --beat).  Every round moves a program in
 each way in turn (KCR_MIB=256, KCR_KBPS=10000); medians are printed, and ratios of medians."""
 import json
-import mmap
 import os
 import shutil
 import signal
@@ -18,15 +17,15 @@ import sys
 import tempfile
 import time
 
-from holding import HOLD
-from samples import EMULATED, ROUNDS, median, record, save
+from holding import hold_beating
+from samples import EMULATED, ROUNDS, median, record, save, steady_addresses
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BIN = os.path.join(TOP, "build/bin")
 RSH = os.path.join(TOP, "tests/migrate/rsh")
 SIZE = int(os.environ.get("KCR_MIB", "256"))
 RATE = os.environ.get("KCR_KBPS", "10000")
-WAYS = {"stop and copy": None, "pre-copy": ("", ""), "pre-copy, lazily": ("", "-- --lazy"),
+WAYS = {"stop and copy": None, "pre-copy": ("", ""), "pre-copy, all first": ("", "-- --no-lazy"),
         "post-copy": ("--lazy", "")}
 PATIENCE = 60
 
@@ -65,14 +64,7 @@ class Program:
     """hold --beat, here."""
 
     def __init__(self, folder):
-        self.path = f"{folder}/beat"
-        with open(self.path, "wb") as file:
-            file.write(bytes(4096))
-        with open(self.path, "r+b") as file:
-            self.map = mmap.mmap(file.fileno(), 4096)
-        self.child = subprocess.Popen([HOLD, str(SIZE), "--beat", self.path, RATE], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                      start_new_session=True)
+        self.child, self.map = hold_beating(folder, SIZE, RATE)
         self.pid = self.child.pid
         wait_for(lambda: self.number(1))
         time.sleep(0.5)
@@ -131,9 +123,7 @@ def one(name, options):
 
 
 def main():
-    if EMULATED:  # see checkpoint.py
-        with open("/proc/sys/kernel/randomize_va_space", "w", encoding="ascii") as file:
-            file.write("0")
+    steady_addresses()
     for _ in range(ROUNDS):
         for name, options in WAYS.items():
             one(name, options)
@@ -146,7 +136,7 @@ def main():
         more = "" if options is None else (f"; cr_migrate: {median(f'{name} downtime'):.1f} ms, "
                                            f"{median(f'{name} MB stopped'):.2f} MB")
         goal = "" if options is None else f"   <= 1/10   {'ok' if pause <= whole / 10 else 'MISSED'}"
-        print(f"{name:16} does not run for {pause:8.1f} ms, {pause / whole:6.3f}{goal}{more}")
+        print(f"{name:19} does not run for {pause:8.1f} ms, {pause / whole:6.3f}{goal}{more}")
 
 
 main()

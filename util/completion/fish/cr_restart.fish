@@ -16,6 +16,7 @@ complete -c cr_restart -l relocate -x -d 'Look for saved paths elsewhere (OLD=NE
 complete -c cr_restart -l redirect -x -d 'A file instead of a regular file ([PID:]FD=FILE)'
 complete -c cr_restart -l strict-files -d 'Fail if an open file has changed'
 complete -c cr_restart -l lazy -d 'Run at once, load large memory meanwhile'
+complete -c cr_restart -l no-lazy -d 'Load all memory first'
 complete -c cr_restart -l chain-path -x -a '(__fish_complete_directories)' -d 'Where older files of an increment may be'
 complete -c cr_restart -l trust -d 'As root, whoever may have written the file'
 complete -c cr_restart -l check -d 'Only look whether it could be restarted here'
