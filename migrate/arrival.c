@@ -50,4 +50,3 @@ int arrival_verify(struct arrival *a, int file, const char *name)
 	close(file);
 	return a->err;
 }
-

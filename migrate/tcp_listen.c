@@ -107,7 +107,6 @@ static void become(const struct listener *l, const int ends[TUNNEL_STREAMS], con
 {
 	char *script;
 
-	signal(SIGCHLD, SIG_DFL);
 	if (asprintf(&script, "exec \"$0\" %s", arguments) < 0)
 		_exit(126);
 	for (int i = 0; i < TUNNEL_STREAMS; i++)
@@ -197,9 +196,13 @@ static int serve(const struct listener *l, int fd)
 
 static void of_child(struct listener *l, int fd)
 {
+	sigset_t none;
 	int status;
 
+	/* Nor is it blocked in what runs here. */
 	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	close(l->fd);
 	status = serve(l, fd);
