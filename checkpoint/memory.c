@@ -332,7 +332,9 @@ static void pace(struct checkpoint *c, bool snapshot)
 
 int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 {
-	static const struct page_source_ops ops = { .next = next, .load = load, .send = send };
+	static const struct page_source_ops ops = {
+		.concurrent = true, .next = next, .load = load, .send = send,
+	};
 	struct process_pages *pages;
 	struct context_page_sink sink;
 	uint64_t start = now_ns();

@@ -5,8 +5,8 @@
  * directly between the module and the file, or through worker threads that
  * compress, decompress, checksum and choose pages.
  *
- * Source and sink are only called by the thread that called pages_move(), unless the sink
- * is `unordered`.
+ * Source and sink are only called by the thread that called pages_move(), unless the source is
+ * `concurrent`, or the sink `unordered`.
  * Functions return 0 or -errno with a message.
  */
 #ifndef KCR_IMAGE_PAGES_H
@@ -22,6 +22,8 @@ struct page_source {
 };
 
 struct page_source_ops {
+	/* Workers may call load() for any chunks at a time, while the caller calls what it likes. */
+	bool concurrent;
 	/*
 	 * The next chunk: pid, runs (valid until the next call), nr_pages and, from a
 	 * file, compression, length and position.  1, 0: no more, or -errno.  Of a `picked`

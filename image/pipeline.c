@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The page pipeline.  A ring of slots (slot.h), each with one chunk: the caller's thread
- * loads them from the source, workers sift, encode or decode them, and the caller's
+ * loads them from the source, or leaves that to the workers if the source does not mind;
+ * workers sift, encode or decode them, and the caller's
  * thread passes the oldest one to the sink when it needs a slot or finishes.  So
  * memory is bounded by the number of slots, and the sink gets the chunks in the
- * order of the source; unless it does not mind: then the worker passes each on, so that
- * loading and storing go on at the same time.  The threads are created when a chunk first
+ * order of the source; unless it does not mind: then the worker passes each on.  In both
+ * cases loading and storing go on at the same time.  The threads are created when a chunk first
  * needs them.
  *
  * With adaptive compression (chooser.h) a chunk that is not to be compressed may still go the
@@ -33,7 +34,8 @@ struct pipeline {
 	const struct pages_flow *flow;
 	pthread_mutex_t storing;	/* held while chunks are stored or filled */
 	pthread_mutex_t lock;		/* protects what follows */
-	pthread_cond_t changed;
+	pthread_cond_t full;		/* a slot, or the end */
+	pthread_cond_t done;		/* a slot */
 	bool end;
 	unsigned int next_put, next_store;	/* count chunks; slot = count % nr_slots */
 	unsigned int nr_slots, nr_workers;
@@ -73,11 +75,30 @@ static int store(struct pipeline *p, const struct slot *slot)
 	return err;
 }
 
+static int load(const struct pages_flow *flow, struct slot *slot)
+{
+	struct page_source *source = flow->source;
+	uint64_t start = now_ns();
+	int err = source->ops->load(source, &slot->chunk, slot->loaded, &slot->chunk.sum);
+
+	if (!err && flow->chooser && slot->chunk.length)
+		chooser_loaded(flow->chooser, slot->chunk.length, now_ns() - start);
+	return err;
+}
+
+/* Do workers load?  A chooser takes the caller's thread for the one that does. */
+static bool workers_load(const struct pages_flow *flow)
+{
+	return flow->source->ops->concurrent && !flow->chooser;
+}
+
 static void work_at(struct pipeline *p, struct slot *slot)
 {
 	const struct pages_flow *flow = p->flow;
-	int err = slot_work(slot, flow);
+	int err = workers_load(flow) ? load(flow, slot) : 0;
 
+	if (!err)
+		err = slot_work(slot, flow);
 	slot->stored = !err && flow->sink->ops->unordered;
 	slot->error = slot->stored ? store(p, slot) : err;
 }
@@ -105,7 +126,7 @@ static void *work(void *arg)
 		if (!slot && p->end)
 			break;
 		if (!slot) {
-			pthread_cond_wait(&p->changed, &p->lock);
+			pthread_cond_wait(&p->full, &p->lock);
 			continue;
 		}
 		slot->state = SLOT_TAKEN;
@@ -113,7 +134,7 @@ static void *work(void *arg)
 		work_at(p, slot);
 		pthread_mutex_lock(&p->lock);
 		slot->state = SLOT_DONE;
-		pthread_cond_broadcast(&p->changed);
+		pthread_cond_signal(&p->done);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
@@ -153,7 +174,7 @@ static void stop_workers(struct pipeline *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->end = true;
-	pthread_cond_broadcast(&p->changed);
+	pthread_cond_broadcast(&p->full);
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < p->nr_workers; i++)
 		pthread_join(p->worker[i], NULL);
@@ -202,7 +223,7 @@ static int store_oldest(struct pipeline *p)
 
 	pthread_mutex_lock(&p->lock);
 	while (slot->state != SLOT_DONE)
-		pthread_cond_wait(&p->changed, &p->lock);
+		pthread_cond_wait(&p->done, &p->lock);
 	pthread_mutex_unlock(&p->lock);
 	if (slot->stored)
 		err = slot->error;
@@ -217,28 +238,23 @@ static int store_oldest(struct pipeline *p)
 	return err;
 }
 
-/* Copies the chunk to the slot and loads its data. */
-static int load(const struct pages_flow *flow, const struct context_chunk *chunk, struct slot *slot)
+/* Copies the chunk, which has no data yet, to the slot. */
+static void take(struct slot *slot, const struct context_chunk *chunk,
+		 const struct chooser_choice *choice)
 {
-	struct page_source *source = flow->source;
-	uint64_t start = now_ns();
-	int err;
-
 	slot->chunk = *chunk;
 	slot->chunk.runs = memcpy(slot->run, chunk->runs, chunk->nr_runs * sizeof(*chunk->runs));
 	slot->chunk.data = slot->loaded;
+	slot->choice = *choice;
 	slot->error = 0;
 	slot->wrong = NULL;
-	err = source->ops->load(source, chunk, slot->loaded, &slot->chunk.sum);
-	if (!err && flow->chooser && chunk->length)
-		chooser_loaded(flow->chooser, chunk->length, now_ns() - start);
-	return err;
 }
 
 static int put(struct pipeline *p, const struct context_chunk *chunk,
 	       const struct chooser_choice *choice)
 {
 	struct slot *slot;
+	bool done;
 	int err = p->nr_slots ? 0 : start_workers(p);
 
 	if (!err && p->next_put - p->next_store == p->nr_slots)
@@ -246,16 +262,19 @@ static int put(struct pipeline *p, const struct context_chunk *chunk,
 	if (err)
 		return err;
 	slot = &p->slot[p->next_put % p->nr_slots];
-	err = load(p->flow, chunk, slot);
+	take(slot, chunk, choice);
+	err = workers_load(p->flow) ? 0 : load(p->flow, slot);
 	if (err)
 		return err;
-	slot->choice = *choice;
-	if (!p->nr_workers)
+	/* What has no data is not worth a worker's waking up. */
+	done = !p->nr_workers || chunk->unwritten;
+	if (done)
 		work_at(p, slot);
 	pthread_mutex_lock(&p->lock);
-	slot->state = p->nr_workers ? SLOT_FULL : SLOT_DONE;
+	slot->state = done ? SLOT_DONE : SLOT_FULL;
 	p->next_put++;
-	pthread_cond_broadcast(&p->changed);
+	if (!done)
+		pthread_cond_signal(&p->full);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }
@@ -444,10 +463,12 @@ int pages_move(const struct pages_flow *flow)
 	p->flow = flow;
 	pthread_mutex_init(&p->storing, NULL);
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->changed, NULL);
+	pthread_cond_init(&p->full, NULL);
+	pthread_cond_init(&p->done, NULL);
 	err = move_all(p);
 	stop_workers(p);
-	pthread_cond_destroy(&p->changed);
+	pthread_cond_destroy(&p->done);
+	pthread_cond_destroy(&p->full);
 	pthread_mutex_destroy(&p->lock);
 	pthread_mutex_destroy(&p->storing);
 	free(p);

@@ -47,7 +47,7 @@ struct memory {
 	unsigned int next;		/* chunk to be given or stored */
 	unsigned int fail_at;		/* this one fails; NR_CHUNKS: none */
 	unsigned int loaded, sent, stored, filled;
-	bool buffers_only, unordered;
+	bool buffers_only, unordered, concurrent;
 	struct kcr_run run[2];
 };
 
@@ -94,7 +94,7 @@ static int give(struct page_source *source, struct context_chunk *chunk)
 
 	if (m->next == NR_CHUNKS)
 		return 0;
-	if (m->next == m->fail_at)
+	if (m->next == m->fail_at && !m->concurrent)
 		return report_fail(-EIO, "the source failed");
 	m->run[0] = (struct kcr_run){ BASE + m->next * 0x1000000ull, PAGES / 2 };
 	m->run[1] = (struct kcr_run){ m->run[0].address + 0x800000, PAGES / 2 };
@@ -107,25 +107,28 @@ static int give(struct page_source *source, struct context_chunk *chunk)
 	return 1;
 }
 
-/* The last chunk, or some of its pages. */
+/* A chunk, or some of its pages. */
 static int load(struct page_source *source, const struct context_chunk *chunk, void *buffer,
 		uint64_t *sum)
 {
 	struct memory *m = of_source(source);
+	unsigned int number = (chunk->runs[0].address - BASE) / 0x1000000;
 	unsigned char *to = buffer;
 
 	(void)sum;
+	if (m->concurrent && number == m->fail_at)
+		return report_fail(-EIO, "the source failed");
 	for (size_t i = 0; i < chunk->nr_runs; i++) {
 		uint64_t offset = (chunk->runs[i].address - BASE) % 0x1000000, length;
 
 		offset = offset % 0x800000 + offset / 0x800000 * (PAGES / 2 * CONTEXT_PAGE);
 		length = chunk->runs[i].nr_pages * CONTEXT_PAGE;
 		assert_true(offset + length <= PAGES * CONTEXT_PAGE);
-		memcpy(to, pages_of(m, m->next - 1) + offset, length);
+		memcpy(to, pages_of(m, number) + offset, length);
 		to += length;
 	}
 	assert_int_equal(to - (unsigned char *)buffer, chunk->length);
-	m->loaded++;
+	__atomic_fetch_add(&m->loaded, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -181,6 +184,9 @@ static const struct page_sink_ops sink_ops = { .store = store, .fill = fill };
 static const struct page_sink_ops unordered_ops = {
 	.unordered = true, .store = store, .fill = fill,
 };
+static const struct page_source_ops concurrent_ops = {
+	.concurrent = true, .next = give, .load = load, .send = send,
+};
 /* Ends that have no way around the buffers. */
 static const struct page_source_ops loading_ops = { .next = give, .load = load };
 static const struct page_sink_ops storing_ops = { .store = store };
@@ -205,7 +211,7 @@ static int save_as(struct memory *m, int fd, struct compression how)
 	struct context_writer *w;
 	int err;
 
-	m->source.ops = m->buffers_only ? &loading_ops : &source_ops;
+	m->source.ops = m->buffers_only ? &loading_ops : m->concurrent ? &concurrent_ops : &source_ops;
 	assert_int_equal(context_writer_new(&w, fd, 0), 0);
 	assert_int_equal(context_write_message(w, CONTEXT_PREAMBLE, &preamble.base), 0);
 	context_page_sink(&sink, w);
@@ -267,7 +273,7 @@ static void round_trip(enum context_compression how, bool unordered)
 
 	memory_new(&from);
 	memory_new(&to);
-	to.unordered = unordered;
+	to.unordered = from.concurrent = unordered;
 	make_pages(&from);
 	assert_int_equal(save(&from, fd, how), 0);
 	assert_int_equal(seen_pages, NR_CHUNKS * PAGES);
@@ -497,6 +503,8 @@ static void failing_ends(void **state)
 		memory_new(&to);
 		make_pages(&from);
 		from.fail_at = i / 2;
+		/* In every other chunk that is compressed it is a worker that finds it. */
+		from.concurrent = i % 4 == 3;
 		assert_int_equal(save(&from, fd, ways[i % 2]), -EIO);
 		assert_string_equal(report_message(), "the source failed");
 		report_clear();
