@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "arch/hash.h"
 #include "report/report.h"
 
 #define FIRST_PAGES	65536u
@@ -33,7 +33,7 @@ struct page_map {
 
 struct context_hash page_hash(const void *page)
 {
-	XXH128_hash_t h = XXH3_128bits(page, CONTEXT_PAGE);
+	XXH128_hash_t h = arch_hash(page, CONTEXT_PAGE);
 
 	return (struct context_hash){ .low = h.low64, .high = h.high64 };
 }
@@ -147,7 +147,14 @@ static bool begins_before(const struct map_run *run, int32_t pid, uint64_t addre
 	return run->pid != pid ? run->pid < pid : run->address <= address;
 }
 
-/* The last run that begins at the address or before it. */
+/* Is run `at` the last one that begins at the address or before it? */
+static bool is_last_before(const struct page_map *m, size_t at, int32_t pid, uint64_t address)
+{
+	return at < m->nr_runs && begins_before(&m->run[at], pid, address) &&
+	       (at + 1 == m->nr_runs || !begins_before(&m->run[at + 1], pid, address));
+}
+
+/* The last run that begins at the address or before it; 0: there is none. */
 static size_t search(const struct page_map *m, int32_t pid, uint64_t address)
 {
 	size_t low = 0, high = m->nr_runs;
@@ -170,9 +177,10 @@ size_t page_map_find(const struct page_map *m, page_cursor *cursor, int32_t pid,
 
 	if (!m->nr_runs)
 		return SIZE_MAX;
-	if (!begins_before(&m->run[at], pid, address) ||
-	    (at + 1 < m->nr_runs && begins_before(&m->run[at + 1], pid, address)))
-		at = *cursor = search(m, pid, address);
+	if (!is_last_before(m, at, pid, address)) {
+		at = is_last_before(m, at + 1, pid, address) ? at + 1 : search(m, pid, address);
+		*cursor = at;
+	}
 	if (m->run[at].pid != pid || address < m->run[at].address || address >= end_of(&m->run[at]))
 		return SIZE_MAX;
 	return m->run[at].first + (address - m->run[at].address) / CONTEXT_PAGE;
