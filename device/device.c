@@ -70,6 +70,7 @@ int device_call_array(int job, unsigned long request, void *argument, uint32_t *
 }
 
 static int pinned = -1;		/* the device, with O_PATH */
+static bool knows_no_sum;		/* the module last opened: KCR_PAGES_NO_SUM */
 
 int device_pin(void)
 {
@@ -112,6 +113,7 @@ int device_open(struct kcr_info *info)
 				   "version than this program: load that of the same release");
 	}
 	*info = answer;
+	knows_no_sum = answer.features & KCR_FEATURE_NO_SUM;
 	return job;
 }
 
@@ -407,6 +409,12 @@ static int move_pages(int job, unsigned long request, struct kcr_pages *pages,
 	return err;
 }
 
+/* Its computation is left out if the module in memory can. */
+static uint32_t no_sum(const uint64_t *sum)
+{
+	return sum || !knows_no_sum ? 0 : KCR_PAGES_NO_SUM;
+}
+
 int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum)
 {
@@ -420,7 +428,7 @@ int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct k
 		size_t count, uint64_t *sum)
 {
 	struct kcr_pages pages = {
-		.flags = flags, .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
+		.flags = flags | no_sum(sum), .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
 	};
 	int err = move_pages(job, KCR_IOC_READ, &pages, runs, count, sum);
 
@@ -439,7 +447,9 @@ int device_fill(int job, pid_t pid, int fd, const struct kcr_run *runs, size_t c
 int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum)
 {
-	struct kcr_pages pages = { .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer };
+	struct kcr_pages pages = {
+		.flags = no_sum(sum), .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
+	};
 	int err = move_pages(job, KCR_IOC_STORE, &pages, runs, count, sum);
 
 	return err ? report_errno(err, "cannot store the memory of process %d", pid) : 0;

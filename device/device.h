@@ -64,6 +64,7 @@ int device_closes_on_exec(int job, pid_t pid, int number);	/* bool, or -errno si
 int device_scan(int job, struct kcr_scan *scan);
 /* As the ioctl, without a message. */
 int device_track(int job, pid_t pid, uint64_t id, uint32_t flags);
+/* *sum: the XXH64 of the pages; NULL: it is not wanted, which for read and store saves time. */
 int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
 		 size_t count, uint64_t *sum);
 int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,

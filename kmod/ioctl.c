@@ -31,7 +31,9 @@ static long info(struct kcr_job *job, void *request)
 	struct kcr_info *info = request;
 
 	info->abi = KCR_ABI_VERSION;
-	info->features = kcr_have_clone() ? KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE : 0;
+	info->features = KCR_FEATURE_NO_SUM;
+	if (kcr_have_clone())
+		info->features |= KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE;
 	if (kcr_track_works())
 		info->features |= KCR_FEATURE_TRACK;
 	if (kcr_guard_works())
@@ -74,7 +76,7 @@ static const struct command {
 	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },
-	{ { KCR_IOC_READ, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_read },
+	{ { KCR_IOC_READ, 56, KCR_PAGES_SNAPSHOT | KCR_PAGES_NO_SUM }, OWNER, kcr_ioc_read },
 	{ { KCR_IOC_SNAPSHOT, 16, 0 }, PARKED, kcr_ioc_snapshot },
 	{ { KCR_IOC_RELEASE, 24, KCR_RELEASE_HOLD }, OWNER, kcr_ioc_release },
 	{ { KCR_IOC_NOTIFY, 64, 0 }, CHECKPOINT, kcr_ioc_notify },
@@ -87,7 +89,7 @@ static const struct command {
 	{ { KCR_IOC_MAP, 40, 0 }, SHARED, kcr_ioc_map },
 	{ { KCR_IOC_WAIT, 16, 0 }, SHARED, kcr_ioc_wait },
 	{ { KCR_IOC_FILL, 56, 0 }, OWNER, kcr_ioc_fill },
-	{ { KCR_IOC_STORE, 56, 0 }, OWNER, kcr_ioc_store },
+	{ { KCR_IOC_STORE, 56, KCR_PAGES_NO_SUM }, OWNER, kcr_ioc_store },
 	{ { KCR_IOC_RESUME, 16, RESUME_FLAGS }, OWNER, kcr_ioc_resume },
 	{ { KCR_IOC_FAULTING, 24, 0 }, SHARED, kcr_ioc_faulting },
 	{ { KCR_IOC_HOLD, 32, 0 }, OWNER, kcr_ioc_hold },

@@ -59,6 +59,7 @@ static void free_job(struct kref *ref)
 
 	kcr_guard_free(job);
 	kcr_restart_free(job);
+	kcr_mover_free(job);
 	kfree(job->notification);
 	put_pid(job->owner);
 	kcr_account_close(job->account);

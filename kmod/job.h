@@ -69,6 +69,7 @@ struct kcr_job {
 	u32 finish_code;		/* the first that a client passed to DONE … */
 	pid_t finish_pid;		/* … and its PID, in the owner's PID namespace */
 	struct kcr_restart *restart;	/* kmod/enter.c; NULL in a checkpoint */
+	struct kcr_mover *mover;	/* kmod/pages.c; NULL: no pages were copied yet */
 	struct kcr_guard *guard;	/* kmod/guard.c; NULL: none was wanted */
 	struct kcr_holder *holder;	/* kmod/hold.c; NULL: no HOLD yet */
 };
@@ -162,6 +163,8 @@ void kcr_snapshot_end(struct kcr_job *job);
 void kcr_restart_abort(struct kcr_job *job);
 /* Frees job->restart, with the job's last reference. restart.c */
 void kcr_restart_free(struct kcr_job *job);
+/* Frees job->mover, with the job's last reference. pages.c */
+void kcr_mover_free(struct kcr_job *job);
 /* An entered process's address space, for FILL and STORE; as kcr_job_mm(). restart.c */
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid);
 

@@ -28,7 +28,8 @@
 #define BATCH		512u	/* pages */
 #define RUNS		256u	/* runs copied from the caller at a time */
 
-struct mover {
+/* Of a job, under its lock: to make one for each chunk would take longer than to copy a page. */
+struct kcr_mover {
 	struct mm_struct *mm;
 	struct file *file;	/* or NULL: `buffer` */
 	u8 __user *buffer;
@@ -40,10 +41,12 @@ struct mover {
 	u32 run;		/* … and the current one */
 	u32 nr_pages;		/* in the batch */
 	u64 bytes;
+	bool sums;		/* `sum` is wanted */
 	struct xxh64_state sum;
+	struct page *copies[BATCH];	/* for shared ones, allocated when needed */
+	/* What follows is not zero at first. */
 	struct kcr_run runs[RUNS];
 	struct page *pages[BATCH];	/* taken */
-	struct page *copies[BATCH];	/* for shared ones, allocated when needed */
 	struct bio_vec bvec[BATCH];	/* to move: pages or copies */
 };
 
@@ -54,7 +57,7 @@ static bool run_is_valid(const struct kcr_run *run)
 }
 
 /* The current run, NULL after the last one, or ERR_PTR. */
-static struct kcr_run *current_run(struct mover *m)
+static struct kcr_run *current_run(struct kcr_mover *m)
 {
 	u32 i;
 
@@ -80,7 +83,7 @@ static struct kcr_run *current_run(struct mover *m)
 	}
 }
 
-static long take(struct mover *m, struct kcr_run *run)
+static long take(struct kcr_mover *m, struct kcr_run *run)
 {
 	unsigned long nr = min_t(u64, run->nr_pages, BATCH - m->nr_pages);
 	struct page **pages = m->pages + m->nr_pages;
@@ -98,7 +101,7 @@ static long take(struct mover *m, struct kcr_run *run)
 }
 
 /* Takes the pages of the next batch; nr_pages 0: there are no more. */
-static int take_batch(struct mover *m)
+static int take_batch(struct kcr_mover *m)
 {
 	while (m->nr_pages < BATCH) {
 		struct kcr_run *run = current_run(m);
@@ -116,7 +119,7 @@ static int take_batch(struct mover *m)
 	return 0;
 }
 
-static void drop_batch(struct mover *m)
+static void drop_batch(struct kcr_mover *m)
 {
 	u32 i;
 
@@ -129,7 +132,7 @@ static void drop_batch(struct mover *m)
 }
 
 /* The page itself, or a copy of it if it may change at any time. */
-static struct page *stable_page(struct mover *m, u32 i)
+static struct page *stable_page(struct kcr_mover *m, u32 i)
 {
 	struct page *page = m->pages[i];
 
@@ -142,7 +145,7 @@ static struct page *stable_page(struct mover *m, u32 i)
 	return m->copies[i];
 }
 
-static int prepare_batch(struct mover *m)
+static int prepare_batch(struct kcr_mover *m)
 {
 	u32 i;
 
@@ -158,16 +161,18 @@ static int prepare_batch(struct mover *m)
 	return 0;
 }
 
-static void sum_batch(struct mover *m)
+static void sum_batch(struct kcr_mover *m)
 {
 	u32 i;
 
+	if (!m->sums)
+		return;
 	for (i = 0; i < m->nr_pages; i++)
 		xxh64_update(&m->sum, page_address(m->bvec[i].bv_page), PAGE_SIZE);
 }
 
 /* Count what the file system returns: not all of them advance the iterator. */
-static int move_file(struct mover *m)
+static int move_file(struct kcr_mover *m)
 {
 	size_t len = (size_t)m->nr_pages * PAGE_SIZE, done = 0;
 	struct iov_iter iter;
@@ -196,7 +201,7 @@ static int move_file(struct mover *m)
 	return 0;
 }
 
-static int move_buffer(struct mover *m)
+static int move_buffer(struct kcr_mover *m)
 {
 	unsigned long left;
 	u32 i;
@@ -216,7 +221,7 @@ static int move_buffer(struct mover *m)
 }
 
 /* From a process the checksum comes first and leaves the data in the cache. */
-static int move_batch(struct mover *m)
+static int move_batch(struct kcr_mover *m)
 {
 	int err;
 
@@ -231,7 +236,7 @@ static int move_batch(struct mover *m)
 	return err;
 }
 
-static int move_all(struct mover *m)
+static int move_all(struct kcr_mover *m)
 {
 	int err;
 
@@ -250,7 +255,7 @@ static int move_all(struct mover *m)
 }
 
 /* A file's position is shared: one mover at a time, as in read(2) and write(2). */
-static int move_at_position(struct mover *m, int fd)
+static int move_at_position(struct kcr_mover *m, int fd)
 {
 	bool lock;
 	int err;
@@ -271,34 +276,44 @@ static int move_at_position(struct mover *m, int fd)
 	return err;
 }
 
-static struct mover *mover_new(const struct kcr_pages *req, bool into)
+/* The job's, ready for the request; NULL: no memory. */
+static struct kcr_mover *mover_get(struct kcr_job *job, const struct kcr_pages *req, bool into)
 {
-	struct mover *m = kvzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	struct kcr_mover *m = job->mover;
 
+	lockdep_assert_held(&job->lock);
+	if (!m)
+		m = job->mover = kvmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return NULL;
+	memset(m, 0, offsetof(struct kcr_mover, runs));
 	m->into = into;
 	m->next_runs = u64_to_user_ptr(req->runs);
 	m->runs_left = req->count;
 	m->buffer = u64_to_user_ptr(req->buffer);
+	m->sums = !(req->flags & KCR_PAGES_NO_SUM);
 	xxh64_reset(&m->sum, 0);
 	return m;
 }
 
-static void mover_free(struct mover *m)
+static void drop_copies(struct kcr_mover *m)
 {
 	u32 i;
 
 	for (i = 0; i < BATCH; i++)
 		if (m->copies[i])
 			__free_page(m->copies[i]);
-	kvfree(m);
+}
+
+void kcr_mover_free(struct kcr_job *job)
+{
+	kvfree(job->mover);
 }
 
 /* To or from the request's file, or else its buffer. */
 static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bool file)
 {
-	struct mover *m = mover_new(req, into);
+	struct kcr_mover *m = mover_get(job, req, into);
 	long err;
 
 	if (!m)
@@ -313,9 +328,9 @@ static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bo
 		err = file ? move_at_position(m, req->fd) : move_all(m);
 		mmput(m->mm);
 		req->bytes = m->bytes;
-		req->sum = xxh64_digest(&m->sum);
+		req->sum = m->sums ? xxh64_digest(&m->sum) : 0;
 	}
-	mover_free(m);
+	drop_copies(m);
 	return err;
 }
 

@@ -46,7 +46,6 @@ static int fill_page(struct filling *f, uint64_t address)
 	size_t number = deferred_find(f->deferred, f->pid, address);
 	struct kcr_run run = { .address = address, .nr_pages = 1 };
 	const struct deferred_chunk *chunk;
-	uint64_t sum;
 	int err = 0;
 
 	if (number == SIZE_MAX)
@@ -56,7 +55,7 @@ static int fill_page(struct filling *f, uint64_t address)
 		err = deferred_load(f->reader, chunk, f->pages);
 	f->chunk = err ? NULL : chunk;
 	return err ? err : device_store(f->rebuild->job, rebuild_pid(f->rebuild, f->pid),
-					page_in(f, address), &run, 1, &sum);
+					page_in(f, address), &run, 1, NULL);
 }
 
 /* Of any thread but the first one, which may have ended and have no memory any more. */

@@ -43,10 +43,9 @@ static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
 	const struct filling *f = filling(sink);
 	const struct rebuild *r = f->rebuild;
-	uint64_t sum;
 	int err = f->faults ? user_faults_store(f->faults, chunk) :
 			      device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data,
-					   chunk->runs, chunk->nr_runs, &sum);
+					   chunk->runs, chunk->nr_runs, NULL);
 
 	if (!err)
 		count(filling(sink), chunk);

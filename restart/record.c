@@ -21,10 +21,9 @@ static int store(const struct rebuild *r, pid_t pid, const Kcr__Record *record,
 		.address = record->address + offsetof(struct cri_record, restart),
 		.nr_pages = sizeof(*restart) / CRI_RECORD_PAGE,
 	};
-	uint64_t sum;
 
 	restart->count = record->restarts + 1;
-	return device_store(r->job, pid, restart, &run, 1, &sum);
+	return device_store(r->job, pid, restart, &run, 1, NULL);
 }
 
 int record_restart(struct rebuild *r)

@@ -187,9 +187,8 @@ static const Kcr__UserFaultRange *find(const struct user_faults *u, const Kcr__M
 static int write_pages(const struct user_faults *u, const Kcr__Mm *mm, struct kcr_run run,
 		       const char *data)
 {
-	uint64_t sum;
 
-	return device_store(u->rebuild->job, rebuild_pid(u->rebuild, mm->pid), data, &run, 1, &sum);
+	return device_store(u->rebuild->job, rebuild_pid(u->rebuild, mm->pid), data, &run, 1, NULL);
 }
 
 static int copy(const struct user_faults *u, const Kcr__Mm *mm, const Kcr__UserFaultRange *range,
@@ -255,12 +254,11 @@ int user_faults_store(const struct user_faults *u, const struct context_chunk *c
 {
 	const Kcr__Process *p = context_process(u->rebuild->context, chunk->pid);
 	const char *data = chunk->data;
-	uint64_t sum;
 	int err = 0;
 
 	if (!p || is_outside(u, p, chunk))
 		return device_store(u->rebuild->job, rebuild_pid(u->rebuild, chunk->pid), data,
-				    chunk->runs, chunk->nr_runs, &sum);
+				    chunk->runs, chunk->nr_runs, NULL);
 	for (size_t i = 0; i < chunk->nr_runs && !err; i++) {
 		err = store_run(u, p, chunk->runs[i], data);
 		data += chunk->runs[i].nr_pages * CONTEXT_PAGE;

@@ -40,6 +40,7 @@
 #define KCR_FEATURE_TRACK	(1 << 2)	/* KCR_IOC_TRACK works */
 #define KCR_FEATURE_GUARD	(1 << 3)	/* KCR_RESUME_GUARD works */
 #define KCR_FEATURE_HOLD	(1 << 4)	/* KCR_IOC_HOLD works */
+#define KCR_FEATURE_NO_SUM	(1 << 5)	/* KCR_PAGES_NO_SUM is known */
 
 struct kcr_info {
 	__u32 size;

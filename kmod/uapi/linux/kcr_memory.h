@@ -168,13 +168,14 @@ struct kcr_track {
 };
 
 #define KCR_PAGES_SNAPSHOT	(1 << 0)	/* of the snapshot */
+#define KCR_PAGES_NO_SUM	(1 << 1)	/* READ, STORE: no `sum` (KCR_FEATURE_NO_SUM) */
 
 /*
  * Copies pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
  * FILL: file → memory; STORE: buffer → memory (these two: processes that
  * entered a restart).  Files are used at their current offset, which advances.
- * `sum` is the XXH64 (seed 0) of all bytes in order.  After an error `bytes`
- * says how far it got.
+ * `sum` is the XXH64 (seed 0) of all bytes in order, unless NO_SUM says that it is not
+ * wanted.  After an error `bytes` says how far it got.
  * ENODATA: the file ended early; EFAULT: a page of a run is not mapped (any
  * more); EINTR: a signal interrupted a wait for a pipe or a socket, or killed.
  */

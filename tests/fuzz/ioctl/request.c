@@ -247,7 +247,7 @@ static void fill_pages(struct actor *actor, union request *r)
 	uint32_t i;
 
 	r->pages.pid = any_pid(actor);
-	r->pages.flags = below(&actor->random, 2);
+	r->pages.flags = below(&actor->random, 4);
 	r->pages.fd = actor->file;
 	r->pages.count = below(&actor->random, 4);
 	r->pages.buffer = any_buffer(actor);
