@@ -25,8 +25,8 @@ PERCENT, LENGTH = 5, 20
 class Program:
     """hold, which changes PERCENT of its memory when it is told to."""
 
-    def __init__(self):
-        self.child = subprocess.Popen([f"{BENCH}/hold", str(MIB), str(PERCENT)],
+    def __init__(self, mib=MIB):
+        self.child = subprocess.Popen([f"{BENCH}/hold", str(mib), str(PERCENT)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       start_new_session=True)
         self.child.stdout.readline()
@@ -53,6 +53,15 @@ def checkpoint(program, name, path, *options):
         record(f"{name} bytes", done["bytes"])
 
 
+def bare_copy(program, path):
+    """What there is no way around: the changed pages from memory into a file, and a command that
+    saves a process which has next to none."""
+    out = subprocess.run([f"{BENCH}/copy", str(program.child.pid), str(PERCENT), path],
+                         stdout=subprocess.PIPE, check=True).stdout
+    record("copy", float(out))
+    os.unlink(path)
+
+
 def restart(name, path):
     out = f"{path}.json"
     with open(out, "w") as f:
@@ -75,6 +84,7 @@ def one_round(directory):
     checkpoint(program, "first", chain, "--incremental")
     program.change()
     checkpoint(program, "increment", chain, "--incremental")
+    bare_copy(program, plain + ".copy")
     program.change()
     checkpoint(program, "snapshot", chain, "--incremental", "--snapshot")
     checkpoint(program, "idle", chain, "--incremental")
@@ -85,6 +95,10 @@ def one_round(directory):
     program.end()
     restart("full", plain)
     restart("chain", chain)
+    small = Program(1)
+    checkpoint(small, None, plain)
+    checkpoint(small, "small", plain)
+    small.end()
     for name in os.listdir(directory):
         os.unlink(os.path.join(directory, name))
 
@@ -106,6 +120,10 @@ def report():
     print(f"full image {median('full whole'):.1f} ms (stopped {median('full stopped'):.1f} ms), with "
           f"tables {median('first whole'):.1f} ms")
     share(f"increment after {PERCENT} % of the pages were written", "increment", 0.08)
+    limit = median("copy") + median("small whole")
+    print(f"    the limit is {limit / median('full whole'):.1%}: {median('copy'):.1f} ms for a bare copy of "
+          f"the pages (process_vm_readv, write) and\n    {median('small whole'):.1f} ms to save a process "
+          "of 1 MiB")
     share("increment of an idle process", "idle", 0.08)
     row("increment with --snapshot: stop time", f"{median('snapshot stopped'):.1f} ms", "<= 25 ms",
         median("snapshot stopped") <= 25)
