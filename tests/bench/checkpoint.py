@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from criu_command import HAS_CRIU, criu_command
 from holding import hold
 from samples import EMULATED, ROUNDS, median, record, samples, save, steady_addresses
 
@@ -81,11 +82,11 @@ def varints(data):
 def criu(pid, name):
     """CRIU's dump of the same process, left running; frozen time from its statistics.
     Without CRIU there is nothing to compare with."""
-    if not shutil.which("criu"):
+    if not HAS_CRIU:
         return
     directory = tempfile.mkdtemp(prefix="criu.")
-    took, _, _, code = run("criu", "dump", "-t", str(pid), "-D", directory, "-R", "--shell-job",
-                           "-o", "log", check=False)
+    took, _, _, code = run(*criu_command("dump", directory, "-t", str(pid), "-R", "--shell-job"),
+                           check=False)
     if code == 0:
         record(f"{name} criu whole", took)
         with open(f"{directory}/stats-dump", "rb") as f:
@@ -95,7 +96,7 @@ def criu(pid, name):
         record(f"{name} criu frozen", stats[2] / 1e3)
     elif f"{name} criu failed" not in samples:
         record(f"{name} criu failed", 1)
-        with open(f"{directory}/log") as f:
+        with open(f"{directory}/dump.log") as f:
             print("criu dump failed:", [line for line in f if "Error" in line][:3], file=sys.stderr)
     shutil.rmtree(directory)
 

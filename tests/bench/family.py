@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from criu_command import HAS_CRIU, criu_command
 from holding import hold
 from samples import ROUNDS, median, record, save
 
@@ -63,12 +64,12 @@ def restart(path):
 
 def criu(pid, directory):
     """Size and time of CRIU's dump of the same processes, if it is there."""
-    if not shutil.which("criu"):
+    if not HAS_CRIU:
         return
     folder = f"{directory}/criu"
     os.mkdir(folder)
     start = time.monotonic()
-    done = subprocess.run(["criu", "dump", "-t", str(pid), "-D", folder, "-R", "--shell-job", "-o", "log"],
+    done = subprocess.run(criu_command("dump", folder, "-t", str(pid), "-R", "--shell-job"),
                           check=False, capture_output=True)
     if not done.returncode:
         record("criu ms", (time.monotonic() - start) * 1e3)

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+from criu_command import HAS_CRIU, criu_command
 from holding import hold_beating
 from samples import EMULATED, ROUNDS, median, record, save, steady_addresses
 
@@ -108,25 +109,25 @@ def criu(name, directory, beat, pid, size, lazy):
     if not os.path.exists(f"{directory}/criu/inventory.img"):
         return
     beat.clear()
-    tools, options = [], ["-D", f"{directory}/criu", "--shell-job"]
+    tools, options = [], ["--shell-job", "-d"]
     since = time.time_ns()
     if lazy:
         # Its socket must be there before the restore begins.
-        tools.append(start(directory, "criu", "lazy-pages", "-D", f"{directory}/criu", "-o", "lazy.log"))
+        tools.append(start(directory, *criu_command("lazy-pages", f"{directory}/criu")))
         while not os.path.exists(f"{directory}/criu/lazy-pages.socket") and tools[0].poll() is None:
             time.sleep(0.002)
         options.append("--lazy-pages")
-    restore = start(directory, "criu", "restore", *options, "-o", "restore.log", "-d")
+    restore = start(directory, *criu_command("restore", f"{directory}/criu", *options))
     measure(name, beat, pid, size, restore, *tools, since=since)
 
 
 def dump(pid, directory):
     """CRIU's image, if it is there; the program goes on."""
-    if not shutil.which("criu"):
+    if not HAS_CRIU:
         return
     os.mkdir(f"{directory}/criu")
-    subprocess.run(["criu", "dump", "-t", str(pid), "-D", f"{directory}/criu", "-R", "--shell-job",
-                    "-o", "dump.log"], check=False)
+    subprocess.run(criu_command("dump", f"{directory}/criu", "-t", str(pid), "-R", "--shell-job"),
+                   check=False)
 
 
 def one_round(size):
