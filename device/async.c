@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What only the kernel knows: contexts of io_setup(2), io_urings and userfaultfds. */
+/* What only the kernel knows: contexts of io_setup(2), io_urings, userfaultfds, rings of packets. */
 #include <errno.h>
 #include <sys/ioctl.h>
 
@@ -36,6 +36,15 @@ int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests 
 {
 	*out = (struct kcr_uring_requests){ .size = sizeof(*out), .pid = pid, .fd = fd };
 	return since_async(device_call(job, KCR_IOC_URING_REQUESTS, out));
+}
+
+int device_packet_ring(int job, int fd, uint32_t flags, struct kcr_packet_ring *ring)
+{
+	ring->size = sizeof(*ring);
+	ring->flags = flags;
+	ring->fd = fd;
+	ring->pad = 0;
+	return since_async(device_call(job, KCR_IOC_PACKET_RING, ring));
 }
 
 int device_userfault(int job, pid_t pid, int fd, struct kcr_userfault *out,

@@ -44,6 +44,8 @@ int device_aio(int job, pid_t pid, struct kcr_aio_context **out);
 /* Likewise, as the ioctls; `like`: -1: none.  flags: KCR_URING_*. */
 int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *out);
 int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out);
+/* Likewise; flags: KCR_PACKET_RING_TX, _SET. */
+int device_packet_ring(int job, int fd, uint32_t flags, struct kcr_packet_ring *ring);
 /*
  * Likewise of our descriptor of a userfaultfd, and the mappings of process pid (0: none) that send
  * it their faults.  -EBADF: it is none.  *out gets no ranges; *ranges: malloc'ed, or NULL.

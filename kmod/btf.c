@@ -103,10 +103,12 @@ static bool is_of(const struct btf *btf, const struct btf_type *type, const char
 static bool is_as_wanted(const struct btf *btf, const struct btf_type *type,
 			 const struct kcr_btf_member *wanted)
 {
-	if (size_of(btf, type) != wanted->size)
+	u32 kind = BTF_INFO_KIND(type->info);
+
+	if (wanted->size != KCR_BTF_ANY_SIZE && size_of(btf, type) != wanted->size)
 		return false;
 	return wanted->type ? is_of(btf, type, wanted->type) :
-			      BTF_INFO_KIND(type->info) == BTF_KIND_INT;
+			      kind == BTF_KIND_INT || kind == BTF_KIND_ENUM;
 }
 
 static bool find(const struct btf *btf, const struct btf_type *owner, u32 base, int depth,

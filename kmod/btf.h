@@ -11,11 +11,13 @@
 
 struct btf_type;
 
+#define KCR_BTF_ANY_SIZE	SIZE_MAX	/* of a structure, which depends on the kernel */
+
 /* A member that is wanted, of the structure itself or of a nameless one in it. */
 struct kcr_btf_member {
 	const char *name;
 	const char *type;	/* the structure that it is, points to or has an array of; NULL: none */
-	size_t size;		/* that it must have; 0: an array without bounds */
+	size_t size;		/* that it must have, or ANY_SIZE; 0: an array without bounds */
 	u32 offset;		/* result: bytes from the structure's beginning */
 };
 

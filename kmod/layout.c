@@ -36,6 +36,7 @@ HAS_SIZE(kcr_track, 24);
 HAS_SIZE(kcr_aio, 24);
 HAS_SIZE(kcr_uring_requests, 32);
 HAS_SIZE(kcr_uring, 72);
+HAS_SIZE(kcr_packet_ring, 32);
 HAS_SIZE(kcr_pages, 56);
 HAS_SIZE(kcr_snapshot, 16);
 HAS_SIZE(kcr_release, 24);

@@ -29,6 +29,7 @@
 #include "kcr_client.h"
 #include "kcr_hold.h"
 #include "kcr_memory.h"
+#include "kcr_packet.h"
 
 #define KCR_DEVICE		"/dev/kcr"
 #define KCR_ABI_VERSION		2
@@ -512,6 +513,7 @@ struct kcr_faulting {
 #define KCR_IOC_URING		_IOWR(KCR_IOC_MAGIC, 0x26, struct kcr_uring)
 #define KCR_IOC_URING_REQUESTS	_IOWR(KCR_IOC_MAGIC, 0x27, struct kcr_uring_requests)
 #define KCR_IOC_USERFAULT	_IOWR(KCR_IOC_MAGIC, 0x28, struct kcr_userfault)
+#define KCR_IOC_PACKET_RING	_IOWR(KCR_IOC_MAGIC, 0x29, struct kcr_packet_ring)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)
