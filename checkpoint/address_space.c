@@ -121,32 +121,43 @@ static bool is_io_uring(const char *path)
 }
 
 /*
- * Memory of an io_uring: saved with that, which must be among the open files already, as nothing
- * can be done with it otherwise.
+ * The open file that has this memory, as nothing can be done with it otherwise.  Its id, 0: none, or
+ * -errno, reported.
  */
-static int place_io_uring(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, Kcr__Vma *out)
+static int64_t find_owner(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const char *path)
 {
 	const struct file_table *files = c->attempt.description.files;
-	int same = 0;
 
-	for (uint32_t id = 1; id <= file_table_count(files) && !same; id++) {
+	for (uint32_t id = 1; id <= file_table_count(files); id++) {
 		const struct file_probe *probe = file_table_probe(files, id);
+		int same = strcmp(probe->link, path) ? 0 :
+			   device_maps_file(c->attempt.job, pid, v->start, probe->fd);
 
-		if (!is_io_uring(probe->link))
-			continue;
-		same = device_maps_file(c->attempt.job, pid, v->start, probe->fd);
-		out->has_file_id = same > 0;
-		out->file_id = id;
+		if (same)
+			return same < 0 ? same : (int64_t)id;
 	}
-	if (same < 0)
-		return same;
-	if (!same || !(v->flags & KCR_VMA_SHARED) ||
+	return 0;
+}
+
+/* Memory of an io_uring or a socket: saved with that.  Of sockets only some can be: see complete(). */
+static int place_memory(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const char *path,
+			Kcr__Vma *out)
+{
+	int64_t id = find_owner(c, pid, v, path);
+
+	if (id < 0)
+		return (int)id;
+	out->has_file_id = id;
+	out->file_id = id;
+	if (socket_memory_is(path))
+		return 0;
+	if (!id || !(v->flags & KCR_VMA_SHARED) ||
 	    (v->offset != IORING_OFF_SQ_RING && v->offset != IORING_OFF_CQ_RING &&
 	     v->offset != IORING_OFF_SQES))
 		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx is memory of an "
 				   "io_uring %s, which cannot be saved", pid,
 				   (unsigned long long)v->start, (unsigned long long)v->end,
-				   same ? "of which parts are unmapped" : "whose descriptor is closed");
+				   id ? "of which parts are unmapped" : "whose descriptor is closed");
 	out->flags &= ~KCR_VMA_IO;	/* how older kernels map it */
 	return 0;
 }
@@ -246,8 +257,8 @@ static int place(struct checkpoint *c, pid_t pid, const struct kcr_vma *v, const
 		return 0;
 	if (aio_context_is_ring(path))	/* saved with its context */
 		return 0;
-	if (is_io_uring(path))
-		return place_io_uring(c, pid, v, out);
+	if (is_io_uring(path) || socket_memory_is(path))
+		return place_memory(c, pid, v, path, out);
 	if (is_anonymous(v, path)) {
 		add_region(space, mm, v, v->end,
 			   out->flags & KCR_VMA_UFFD ? SAVE_PRESENT : SAVE_TOUCHED);

@@ -88,7 +88,7 @@ struct checkpoint {
 	struct checkpoint_result *result;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
 	uint64_t expected_bytes;	/* of memory: an estimate */
-	pid_t has_socket_memory;	/* a process that has; 0: none */
+	bool has_socket_memory;		/* a process has some mapped */
 	uint64_t expected_content;	/* bytes of files that are saved with their contents */
 	/* Only an examination: is told of what cannot be saved, and all is looked at; or NULL. */
 	void (*obstacle)(void *arg, const char *message);

@@ -302,14 +302,6 @@ static int check_device(pid_t pid, const char *path)
 			   "cannot be saved (--skip-unsupported leaves it out)", pid, path);
 }
 
-/* Of TCP_ZEROCOPY_RECEIVE; or rings of sockets whose descriptor, which says more, is closed. */
-static int refuse_socket_memory(pid_t pid)
-{
-	return report_fail(-EOPNOTSUPP, "process %d has memory of a socket mapped (as for "
-			   "TCP_ZEROCOPY_RECEIVE), which cannot be saved: let the program do "
-			   "without it", pid);
-}
-
 /*
  * Refuses devices, and contexts of io_setup(2) where they cannot be saved; notes memory of
  * sockets; opens files that will be needed during the stop.
@@ -326,7 +318,7 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 
 		if (!path) {
 			if (strstr(line, " socket:["))
-				c->has_socket_memory = p->pid;
+				c->has_socket_memory = true;
 			continue;
 		}
 		path[strcspn(path, "\n")] = '\0';
@@ -338,6 +330,40 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);
 		}
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return err;
+}
+
+/* Which socket it is: all have names of their own. */
+static const Kcr__File *find_socket(const struct file_table *files, const char *link)
+{
+	for (uint32_t id = 1; id <= file_table_count(files); id++)
+		if (!strcmp(file_table_probe(files, id)->link, link))
+			return file_table_get(files, id);
+	return NULL;
+}
+
+/* Not of those that were opened meanwhile, or are closed: they are left to describe(). */
+static int check_socket_memory(const struct file_table *files, const struct scope_process *p)
+{
+	FILE *maps = proc_stream(p->thread, "maps");
+	size_t size = 0;
+	char *line = NULL;
+	int err = 0;
+
+	while (maps && !err && getline(&line, &size, maps) > 0) {
+		const char *name = strstr(line, " socket:[");
+		const Kcr__File *file;
+		unsigned long long start, end, offset;
+		char shared;
+
+		line[strcspn(line, "\n")] = '\0';
+		file = name ? find_socket(files, name + 1) : NULL;
+		if (file && sscanf(line, "%llx-%llx %*3c%c %llx", &start, &end, &shared, &offset) == 4)
+			err = socket_memory_check(p->pid, file, offset, end - start, shared == 's');
 	}
 	free(line);
 	if (maps)
@@ -391,6 +417,20 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	return err;
 }
 
+/* Once their sockets, of which more is known, have been checked. */
+static int check_sockets(struct checkpoint *c, const struct file_table *files)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->attempt.scope.count; i++) {
+		const struct scope_process *p = &c->attempt.scope.process[i];
+
+		if (!p->zombie && !is_excluded(c, p->pid))
+			err = pass(c, p, check_socket_memory(files, p));
+	}
+	return err;
+}
+
 /* Checks the processes of the scope and their open files. */
 static int check_scope(struct checkpoint *c)
 {
@@ -399,7 +439,7 @@ static int check_scope(struct checkpoint *c)
 
 	if (!files)
 		return -ENOMEM;
-	c->has_socket_memory = 0;
+	c->has_socket_memory = false;
 	file_table_use_job(files, c->attempt.job);
 	for (size_t i = 0; !err && i < c->attempt.scope.count; i++) {
 		const struct scope_process *p = &c->attempt.scope.process[i];
@@ -416,7 +456,7 @@ static int check_scope(struct checkpoint *c)
 	if (!err)
 		err = file_table_check(files, c->obstacle ? pass_file : NULL, c);
 	if (!err && c->has_socket_memory)
-		err = pass(c, NULL, refuse_socket_memory(c->has_socket_memory));
+		err = check_sockets(c, files);
 	if (!err && (c->options->must_reopen || c->obstacle))
 		err = pass(c, NULL, reopen_files(files, REOPEN_REFUSE));
 	if (!err)

@@ -10,6 +10,7 @@
 
 #define INTERFACE_MAX		16	/* bytes of a name, with its end */
 #define LINK_ADDRESS_MAX	32	/* bytes */
+#define RING_MAX		(1ull << 46)	/* likewise */
 
 static const Kcr__File *of_kind(const struct context *c, uint32_t id, Kcr__File__KindCase kind)
 {
@@ -74,6 +75,32 @@ static bool is_interface(const char *name)
 	return *name && strlen(name) < INTERFACE_MAX && !strchr(name, '/');
 }
 
+/* In bytes; 0: there is none, or one that no machine has. */
+static uint64_t ring_length(const Kcr__PacketRing *ring)
+{
+	uint64_t length = ring ? (uint64_t)ring->block_size * ring->block_nr : 0;
+
+	return length < RING_MAX ? length : 0;
+}
+
+static bool is_ring(const Kcr__PacketRing *ring)
+{
+	return ring_length(ring) && ring->block_size % CONTEXT_PAGE == 0 &&
+	       ring->next < (ring->has_sequence ? ring->block_nr : ring->frame_nr);
+}
+
+static const char *check_rings(const Kcr__PacketSocket *s)
+{
+	uint64_t length = ring_length(s->rx_ring) + ring_length(s->tx_ring);
+
+	if ((s->rx_ring && !is_ring(s->rx_ring)) || (s->tx_ring && !is_ring(s->tx_ring)))
+		return "packet socket with an impossible ring";
+	for (size_t i = 0; i < s->n_part; i++)
+		if (s->part[i]->offset > length || s->part[i]->data.len > length - s->part[i]->offset)
+			return "packet socket with a ring that is too short";
+	return NULL;
+}
+
 static const char *check_packet(const Kcr__PacketSocket *s)
 {
 	if (s->type != SOCK_RAW && s->type != SOCK_DGRAM && s->type != SOCK_PACKET)
@@ -89,7 +116,7 @@ static const char *check_packet(const Kcr__PacketSocket *s)
 		    m->count > CONTEXT_MEMBERSHIPS_MAX || m->address.len > LINK_ADDRESS_MAX)
 			return "packet socket with an impossible membership";
 	}
-	return NULL;
+	return check_rings(s);
 }
 
 static const char *check_io_uring(const Kcr__IoUring *ring)

@@ -41,6 +41,7 @@
 #define CONTEXT_AIO_EVENT	32u	/* … and of each of these */
 #define CONTEXT_URING_OFFSETS	7u	/* of each queue of an io_uring: sq_offset, cq_offset */
 #define CONTEXT_MEMBERSHIPS_MAX	4096	/* of one kind, of a packet socket */
+#define CONTEXT_RINGS_MAX	(128u << 20)	/* bytes to be saved of the rings of one */
 
 enum context_section {
 	CONTEXT_PREAMBLE = 1,
@@ -68,6 +69,7 @@ enum context_section {
 #define CONTEXT_HAS_USERFAULT	(1ull << 10)	/* userfaultfds */
 #define CONTEXT_HAS_RAW		(1ull << 11)	/* ping and raw sockets */
 #define CONTEXT_HAS_ELSEWHERE	(1ull << 12)	/* ELSEWHERE sections: it is partial */
+#define CONTEXT_HAS_RINGS	(1ull << 13)	/* packet sockets with rings in memory */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

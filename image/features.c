@@ -72,7 +72,8 @@ uint64_t context_file_needs(const Kcr__File *file)
 	case KCR__FILE__KIND_INET_SOCKET:
 		return needs_of_inet(file->inet_socket);
 	case KCR__FILE__KIND_PACKET_SOCKET:
-		return CONTEXT_HAS_PACKETS;
+		return CONTEXT_HAS_PACKETS | (file->packet_socket->rx_ring || file->packet_socket->tx_ring ?
+					      CONTEXT_HAS_RINGS : 0);
 	case KCR__FILE__KIND_IO_URING:
 		return CONTEXT_HAS_ASYNC;
 	case KCR__FILE__KIND_USER_FAULT:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Packet sockets at a restart.  A new one has no protocol until all that decides what comes
- * to it is set: options, filter, memberships; then it is bound, and joins its fanout group.
+ * to it is set: options, filter, memberships, rings; then it is bound, and joins its fanout group.
  * The one exception is SOCK_PACKET, which cannot be given a protocol later.
  */
 #include "resource/packet_socket.h"
@@ -17,6 +17,7 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/packet_ring.h"
 #include "resource/socket.h"
 #include "resource/socket_filter.h"
 
@@ -69,7 +70,7 @@ static int join(const Kcr__File *file, int fd, const Kcr__PacketMembership *m)
 	return err;
 }
 
-static int prepare(const Kcr__File *file, int fd)
+static int prepare(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	const Kcr__PacketSocket *s = file->packet_socket;
 	int err;
@@ -78,6 +79,8 @@ static int prepare(const Kcr__File *file, int fd)
 	err = socket_filter_set(file, fd, s->option, s->n_option);
 	for (size_t i = 0; i < s->n_membership && !err; i++)
 		err = join(file, fd, s->membership[i]);
+	if (!err)
+		err = packet_rings_make(r, file, fd);
 	return err;
 }
 
@@ -166,7 +169,7 @@ int packet_socket_open(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return fd;
-	err = prepare(file, fd);
+	err = prepare(r, file, fd);
 	if (!err)
 		err = bind_again(file, fd);
 	if (!err && file->packet_socket->has_fanout)

@@ -2,8 +2,9 @@
 /*
  * Packet sockets (packet(7)): protocol and interface, memberships, options, filter, fanout
  * group.  Interfaces are known by their names.  Packets not yet read are lost, as
- * packets may be, and so are the counts of PACKET_STATISTICS, which cannot be read without
- * clearing them.  This file saves; packet_rebuild.c restores.
+ * packets may be, except those in a ring (packet_ring.c), and so are the counts of
+ * PACKET_STATISTICS, which cannot be read without clearing them.  This file saves;
+ * packet_rebuild.c restores.
  */
 #include "resource/packet_socket.h"
 
@@ -19,6 +20,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/packet_diag.h"
+#include "resource/packet_ring.h"
 #include "resource/socket.h"
 #include "resource/socket_unsaved.h"
 
@@ -134,11 +136,21 @@ static int save_options(struct file_table *t, const struct file_probe *probe,
 					  &s->n_option);
 }
 
-static void warn_unread(struct file_table *t, const struct file_probe *probe)
+/* With a ring only copies of packets that are too long for it are there (PACKET_COPY_THRESH). */
+static bool has_unread(int fd, bool ring)
 {
-	struct pollfd p = { .fd = probe->fd, .events = POLLIN };
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int length = 0;
 
-	if (!file_table_is_dry(t) && poll(&p, 1, 0) > 0 && p.revents & POLLIN)
+	if (ring)
+		return !ioctl(fd, FIONREAD, &length) && length;
+	return poll(&p, 1, 0) > 0 && p.revents & POLLIN;
+}
+
+static void warn_unread(struct file_table *t, const struct file_probe *probe,
+			const Kcr__PacketSocket *s)
+{
+	if (!file_table_is_dry(t) && has_unread(probe->fd, s->rx_ring))
 		report_warn("process %d: packets that it has not read are not saved (%s)",
 			    probe->pid, probe->link);
 }
@@ -148,14 +160,6 @@ static int save_state(struct file_table *t, const struct file_probe *probe,
 {
 	int err;
 
-	/*
-	 * Program and kernel each remember which frame of the ring is next.  The kernel tells
-	 * its number to nobody, and begins a new ring with the first.
-	 */
-	if (state->rx.pdr_block_nr || state->tx.pdr_block_nr)
-		return file_unsupported(t, "a packet socket with a ring in memory (%s)",
-					state->rx.pdr_block_nr ? "PACKET_RX_RING" :
-								 "PACKET_TX_RING");
 	s->type = socket_value(probe->fd, SO_TYPE);
 	s->protocol = state->protocol;
 	err = socket_count_check(t, probe);
@@ -168,7 +172,9 @@ static int save_state(struct file_table *t, const struct file_probe *probe,
 	if (!err)
 		err = save_options(t, probe, state, s);
 	if (!err)
-		warn_unread(t, probe);
+		err = packet_rings_save(t, probe, state, s);
+	if (!err)
+		warn_unread(t, probe, s);
 	return err;
 }
 

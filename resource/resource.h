@@ -102,6 +102,17 @@ bool io_uring_is_counted(int job);
  */
 int io_uring_check(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
+/* Is this, of /proc/PID/maps, memory of a socket? */
+bool socket_memory_is(const char *path);
+/*
+ * Could a restart map it again?  file: the socket; NULL: no process of the image has it open.  0 or
+ * -EOPNOTSUPP, reported.
+ */
+int socket_memory_check(pid_t pid, const Kcr__File *file, uint64_t offset, uint64_t length,
+			bool shared);
+/* Likewise all that these processes have mapped. */
+int socket_memories_check(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 

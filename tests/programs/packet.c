@@ -9,7 +9,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -221,20 +220,6 @@ static void removed(void)
 	checkpoint_here();
 }
 
-/* As libpcap has it. */
-static void ring(void)
-{
-	const struct tpacket_req request = { .tp_block_size = 4096, .tp_block_nr = 4,
-					     .tp_frame_size = 2048, .tp_frame_nr = 8 };
-	int fd;
-
-	interface_up("lo");
-	fd = open_packet(SOCK_RAW, "lo", PROTOCOL);
-	NEED(!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)));
-	NEED(mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
-	checkpoint_here();
-}
-
 static const struct check checks[] = {
 	{ "bound", bound },
 	{ "group", group },
@@ -242,7 +227,6 @@ static const struct check checks[] = {
 	{ "dropped", dropped },
 	{ "program", program },
 	{ "removed", removed },
-	{ "ring", ring },
 	{ }
 };
 

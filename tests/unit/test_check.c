@@ -183,6 +183,44 @@ static void packets(void **state)
 	s.file[2] = saved;
 }
 
+static void packet_rings(void **state)
+{
+	Kcr__PacketSocket packet = KCR__PACKET_SOCKET__INIT;
+	Kcr__PacketPart part = KCR__PACKET_PART__INIT, *parts = &part;
+	Kcr__PacketRing rx = KCR__PACKET_RING__INIT, tx = KCR__PACKET_RING__INIT;
+	Kcr__File saved = s.file[2];
+	uint8_t data[768] = {};
+
+	(void)state;
+	s.file[2].kind_case = KCR__FILE__KIND_PACKET_SOCKET;
+	s.file[2].packet_socket = &packet;
+	packet.type = SOCK_RAW;
+	packet.rx_ring = &rx;
+	packet.tx_ring = &tx;
+	packet.n_part = 1;
+	packet.part = &parts;
+	rx.block_size = tx.block_size = 8192;
+	rx.block_nr = tx.block_nr = 2;
+	rx.frame_nr = tx.frame_nr = 8;
+	rx.next = 7;
+	part.offset = 32000;
+	part.data.data = data;
+	part.data.len = sizeof(data);
+	expect(NULL);
+	REFUSED(rx.next, 8, "ring");
+	REFUSED(tx.next, 8, "ring");
+	REFUSED(rx.has_sequence, true, "ring");
+	REFUSED(rx.block_size, 8000, "ring");
+	REFUSED(rx.block_size, 0, "ring");
+	REFUSED(rx.block_nr, 0, "ring");
+	REFUSED(tx.block_nr, 1, "too short");
+	REFUSED(part.offset, 32001, "too short");
+	REFUSED(part.offset, UINT64_MAX, "too short");
+	packet.rx_ring = NULL;
+	expect("too short");
+	s.file[2] = saved;
+}
+
 static void numbers(void **state)
 {
 	(void)state;
@@ -444,7 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
 		cmocka_unit_test(files),
-		cmocka_unit_test(packets), cmocka_unit_test(user_faults),
+		cmocka_unit_test(packets), cmocka_unit_test(packet_rings), cmocka_unit_test(user_faults),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(zombies),

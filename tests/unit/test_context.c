@@ -249,6 +249,8 @@ static void required_features(void **state)
 	struct context_writer *w;
 	struct context_reader *r;
 	Kcr__InetSocket ping = KCR__INET_SOCKET__INIT;
+	Kcr__PacketSocket packets = KCR__PACKET_SOCKET__INIT;
+	Kcr__PacketRing ring = KCR__PACKET_RING__INIT;
 	char *root = p->root;
 	int fd = memory_file();
 
@@ -260,7 +262,10 @@ static void required_features(void **state)
 	assert_int_equal(context_needs(list, 1), CONTEXT_HAS_ROOT | CONTEXT_HAS_OWN_THREADS);
 	assert_int_equal(context_file_needs(&file), 0);
 	file.kind_case = KCR__FILE__KIND_PACKET_SOCKET;
+	file.packet_socket = &packets;
 	assert_int_equal(context_file_needs(&file), CONTEXT_HAS_PACKETS);
+	packets.rx_ring = &ring;
+	assert_int_equal(context_file_needs(&file), CONTEXT_HAS_PACKETS | CONTEXT_HAS_RINGS);
 	file.kind_case = KCR__FILE__KIND_INET_SOCKET;
 	file.inet_socket = &ping;
 	ping.type = SOCK_DGRAM;
