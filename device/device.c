@@ -70,7 +70,6 @@ int device_call_array(int job, unsigned long request, void *argument, uint32_t *
 }
 
 static int pinned = -1;		/* the device, with O_PATH */
-static bool knows_no_sum;		/* the module last opened: KCR_PAGES_NO_SUM */
 
 int device_pin(void)
 {
@@ -113,7 +112,7 @@ int device_open(struct kcr_info *info)
 				   "version than this program: load that of the same release");
 	}
 	*info = answer;
-	knows_no_sum = answer.features & KCR_FEATURE_NO_SUM;
+	device_pages_know(&answer);
 	return job;
 }
 
@@ -393,66 +392,6 @@ int device_track(int job, pid_t pid, uint64_t id, uint32_t flags)
 	struct kcr_track track = { .size = sizeof(track), .flags = flags, .pid = pid, .id = id };
 
 	return device_call(job, KCR_IOC_TRACK, &track);
-}
-
-static int move_pages(int job, unsigned long request, struct kcr_pages *pages,
-		      const struct kcr_run *runs, size_t count, uint64_t *sum)
-{
-	int err;
-
-	pages->size = sizeof(*pages);
-	pages->runs = (uintptr_t)runs;
-	pages->count = count;
-	err = device_call(job, request, pages);
-	if (!err && sum)
-		*sum = pages->sum;
-	return err;
-}
-
-/* Its computation is left out if the module in memory can. */
-static uint32_t no_sum(const uint64_t *sum)
-{
-	return sum || !knows_no_sum ? 0 : KCR_PAGES_NO_SUM;
-}
-
-int device_write(int job, pid_t pid, uint32_t flags, int fd, const struct kcr_run *runs,
-		 size_t count, uint64_t *sum)
-{
-	struct kcr_pages pages = { .flags = flags, .pid = pid, .fd = fd };
-	int err = move_pages(job, KCR_IOC_WRITE, &pages, runs, count, sum);
-
-	return err ? report_errno(err, "cannot write the memory of process %d", pid) : 0;
-}
-
-int device_read(int job, pid_t pid, uint32_t flags, void *buffer, const struct kcr_run *runs,
-		size_t count, uint64_t *sum)
-{
-	struct kcr_pages pages = {
-		.flags = flags | no_sum(sum), .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
-	};
-	int err = move_pages(job, KCR_IOC_READ, &pages, runs, count, sum);
-
-	return err ? report_errno(err, "cannot read the memory of process %d", pid) : 0;
-}
-
-int device_fill(int job, pid_t pid, int fd, const struct kcr_run *runs, size_t count,
-		uint64_t *sum)
-{
-	struct kcr_pages pages = { .pid = pid, .fd = fd };
-	int err = move_pages(job, KCR_IOC_FILL, &pages, runs, count, sum);
-
-	return err ? report_errno(err, "cannot fill the memory of process %d", pid) : 0;
-}
-
-int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *runs,
-		 size_t count, uint64_t *sum)
-{
-	struct kcr_pages pages = {
-		.flags = no_sum(sum), .pid = pid, .fd = -1, .buffer = (uintptr_t)buffer,
-	};
-	int err = move_pages(job, KCR_IOC_STORE, &pages, runs, count, sum);
-
-	return err ? report_errno(err, "cannot store the memory of process %d", pid) : 0;
 }
 
 int device_snapshot(int job, uint64_t *elapsed_ns)

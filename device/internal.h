@@ -3,6 +3,7 @@
 #ifndef KCR_DEVICE_INTERNAL_H
 #define KCR_DEVICE_INTERNAL_H
 
+#include <linux/kcr.h>
 #include <linux/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +18,8 @@ int device_call(int job, unsigned long request, void *argument);
  */
 int device_call_array(int job, unsigned long request, void *argument, uint32_t *count,
 		      __u64 *array, size_t element, void **out);
+
+/* What the module that was opened can leave out when it copies pages. */
+void device_pages_know(const struct kcr_info *info);
 
 #endif /* KCR_DEVICE_INTERNAL_H */
