@@ -147,7 +147,7 @@ static int place_memory(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 
 	if (id < 0)
 		return (int)id;
-	out->has_file_id = id;
+	out->has_file_id = id > 0;
 	out->file_id = id;
 	if (socket_memory_is(path))
 		return 0;

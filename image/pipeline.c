@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The page pipeline.  A ring of slots (slot.h), each with one chunk: the caller's thread
- * loads them from the source, or leaves that to the workers if the source does not mind;
- * workers sift, encode or decode them, and the caller's
- * thread passes the oldest one to the sink when it needs a slot or finishes.  So
- * memory is bounded by the number of slots, and the sink gets the chunks in the
- * order of the source; unless it does not mind: then the worker passes each on.  In both
- * cases loading and storing go on at the same time.  The threads are created when a chunk first
- * needs them.
+ * loads them from the source, or leaves that to the workers if the source does not mind; workers
+ * sift, encode or decode them, and the caller's thread passes the oldest one to the sink when it
+ * needs a slot or finishes.  So memory is bounded by the number of slots, and the sink gets the
+ * chunks in the order of the source; unless it does not mind: then the worker passes each on.  In
+ * both cases loading and storing go on at the same time.  The threads are created when a chunk
+ * first needs them.
  *
  * With adaptive compression (chooser.h) a chunk that is not to be compressed may still go the
  * direct way: then those before it have to be stored first, so that it waits for some of its

@@ -54,8 +54,7 @@ def checkpoint(program, name, path, *options):
 
 
 def bare_copy(program, path):
-    """What there is no way around: the changed pages from memory into a file, and a command that
-    saves a process which has next to none."""
+    """What there is no way around: the changed pages from memory into a file."""
     out = subprocess.run([f"{BENCH}/copy", str(program.child.pid), str(PERCENT), path],
                          stdout=subprocess.PIPE, check=True).stdout
     record("copy", float(out))
