@@ -201,6 +201,12 @@ int checkpoint_examine(const struct checkpoint_options *options, bool stop,
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result);
 
 /*
+ * Is it a cr_restart that has nothing running yet, or no longer?  What it is going to restart,
+ * perhaps a job under another program's name, would not be in a context file of it.
+ */
+bool checkpoint_is_idle_restart(pid_t pid);
+
+/*
  * For a signal handler that is about to end the program: removes the unfinished
  * file.  Async-signal-safe.
  */

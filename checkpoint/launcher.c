@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "proc/proc.h"
+#include "proc/tree.h"
 #include "report/report.h"
 
-#define DELETED		" (deleted)"
 #define COUNT(array)	(sizeof(array) / sizeof(*(array)))
 
 static const struct launcher {
@@ -52,27 +52,24 @@ static const struct launcher *find(const char *name)
 	return NULL;
 }
 
-/* The name of a program's executable, without its folder, also after an upgrade; NULL. */
-static const char *executable_name(pid_t thread, char *path, size_t size)
+/* It has children while it rebuilds processes, and while it stands for them. */
+bool checkpoint_is_idle_restart(pid_t pid)
 {
-	ssize_t length = proc_link(thread, "exe", path, size);
-	const size_t suffix = strlen(DELETED);
-	char *slash;
+	char path[4200];
+	const char *name = proc_program(pid, path, sizeof(path));
 
-	if (length < 0)
-		return NULL;
-	if ((size_t)length > suffix && !strcmp(path + length - suffix, DELETED))
-		path[length - suffix] = '\0';
-	slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
+	return name && !strcmp(name, "cr_restart") && !proc_has_child(pid);
 }
 
 int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
 {
 	char path[4200];
-	const char *name = executable_name(thread, path, sizeof(path));
+	const char *name = proc_program(thread, path, sizeof(path));
 	const struct launcher *found = name ? find(name) : NULL;
 
+	if (checkpoint_is_idle_restart(pid))
+		return report_fail(-EBUSY, "process %d is a cr_restart that is starting or ending: try again",
+				   pid);
 	if (!found || c->options->skip_unsupported)
 		return 0;
 	return report_fail(-EOPNOTSUPP, "process %d is %s: %s (--skip-unsupported saves %s alone)", pid,

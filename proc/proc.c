@@ -141,6 +141,21 @@ ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size)
 	return length;
 }
 
+const char *proc_program(pid_t pid, char *path, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	ssize_t length = proc_link(pid, "exe", path, size);
+	const ssize_t suffix = sizeof(deleted) - 1;
+	char *slash;
+
+	if (length < 0)
+		return NULL;
+	if (length > suffix && !strcmp(path + length - suffix, deleted))
+		path[length - suffix] = '\0';
+	slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
 char **proc_environment(pid_t pid)
 {
 	size_t length, count = 0;

@@ -53,6 +53,12 @@ char *proc_text(pid_t pid, const char *name, size_t *length);
 ssize_t proc_link(pid_t pid, const char *name, char *buffer, size_t size);
 
 /*
+ * The name of the executable of a process without its folder, in `path` (size: as of
+ * proc_link()), also if the file has been replaced or removed; NULL: it cannot be read.
+ */
+const char *proc_program(pid_t pid, char *path, size_t size);
+
+/*
  * The environment that a process was started with, as a NULL-terminated vector in one
  * malloc()ed block; NULL: it cannot be read.
  */

@@ -42,6 +42,17 @@ int proc_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
 	return err ? err : missed;
 }
 
+static int found(void *arg, pid_t child)
+{
+	(void)arg;
+	return child;
+}
+
+bool proc_has_child(pid_t pid)
+{
+	return proc_each_child(pid, found, NULL) != 0;
+}
+
 struct tree {
 	pid_t *pid;
 	size_t count, room;

@@ -6,6 +6,7 @@
 #ifndef KCR_PROC_TREE_H
 #define KCR_PROC_TREE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -16,6 +17,9 @@
  * A process that has ended has none: 0.
  */
 int proc_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg);
+
+/* Has it a child, or is it not known? */
+bool proc_has_child(pid_t pid);
 
 /*
  * The PIDs of a process and all its visible descendants, itself first, parents

@@ -212,10 +212,12 @@ static bool is_mpirun(pid_t pid)
 {
 	char path[PATH_MAX];
 
-	for (int i = 0; i < 2; i++, pid = stat_parent(pid))
-		if (pid > 0 && proc_link(pid, "exe", path, sizeof(path)) > 0 &&
-		    !strcmp(basename(path), "cr_mpirun"))
+	for (int i = 0; i < 2; i++, pid = stat_parent(pid)) {
+		const char *name = pid > 0 ? proc_program(pid, path, sizeof(path)) : NULL;
+
+		if (name && !strcmp(name, "cr_mpirun"))
 			return true;
+	}
 	return false;
 }
 
@@ -232,6 +234,10 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 		*err = report_fail(-EBUSY, "cr_mpirun %d takes no requests: it is starting or ending, "
 				   "has said why its job cannot be checkpointed, or is in another "
 				   "network namespace", o->target);
+		return true;
+	}
+	if (fd < 0 && checkpoint_is_idle_restart(o->target)) {
+		*err = report_fail(-EBUSY, "cr_restart %d is starting or ending: try again", o->target);
 		return true;
 	}
 	if (fd < 0)
