@@ -275,6 +275,21 @@ int device_timers(int job, pid_t pid, struct kcr_timer **out)
 	return count;
 }
 
+int device_mempolicies(int job, pid_t pid, struct kcr_mempolicy **out)
+{
+	struct kcr_mempolicies list = { .size = sizeof(list), .pid = pid };
+	void *array = NULL;
+	int count = device_call_array(job, KCR_IOC_MEMPOLICIES, &list, &list.count, &list.policies,
+				      sizeof(struct kcr_mempolicy), &array);
+
+	if (count == -ENOTTY)
+		count = 0;
+	if (count < 0)
+		return report_errno(count, "process %d: cannot read its memory policies", pid);
+	*out = array;
+	return count;
+}
+
 int device_mm(int job, pid_t pid, struct kcr_mm *out)
 {
 	int err;

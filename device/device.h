@@ -35,6 +35,8 @@ int device_threads(int job, pid_t pid, const struct kcr_info *info, void **out, 
 int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out);
 int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out);
 int device_timers(int job, pid_t pid, struct kcr_timer **out);
+/* NUMA memory policies; none if the module in memory, an older one, does not tell. */
+int device_mempolicies(int job, pid_t pid, struct kcr_mempolicy **out);
 int device_mm(int job, pid_t pid, struct kcr_mm *out);
 /*
  * The contexts of io_setup(2); pid 0: the caller's.  Their number, or -errno without a message:

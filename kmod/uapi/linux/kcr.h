@@ -514,6 +514,7 @@ struct kcr_faulting {
 #define KCR_IOC_URING_REQUESTS	_IOWR(KCR_IOC_MAGIC, 0x27, struct kcr_uring_requests)
 #define KCR_IOC_USERFAULT	_IOWR(KCR_IOC_MAGIC, 0x28, struct kcr_userfault)
 #define KCR_IOC_PACKET_RING	_IOWR(KCR_IOC_MAGIC, 0x29, struct kcr_packet_ring)
+#define KCR_IOC_MEMPOLICIES	_IOWR(KCR_IOC_MAGIC, 0x2a, struct kcr_mempolicies)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)

@@ -87,6 +87,31 @@ struct kcr_vmas {
 	__u32 pad;
 };
 
+#define KCR_POLICY_NODES	1024
+
+/* One that set_mempolicy(2) or mbind(2) has set, as they take it. */
+struct kcr_mempolicy {
+	__u64 start, end;	/* of a mapping; of a thread: 0 */
+	__s32 tid;		/* of a thread; of a mapping: 0 */
+	__u32 mode;		/* MPOL_* and MPOL_F_*, of <linux/mempolicy.h> */
+	__s32 home_node;	/* set_mempolicy_home_node(2), -1: none */
+	__u32 pad;
+	__u64 nodes[KCR_POLICY_NODES / 64];
+};
+
+/*
+ * Lists the memory policies of a process, on machines with several NUMA nodes: of those of its
+ * threads, and then of its mappings, that have one.  What others have set of shared memory is not
+ * here.  ENOSPC: count returns what is needed.
+ */
+struct kcr_mempolicies {
+	__u32 size;
+	__u32 flags;		/* 0 */
+	__s32 pid;
+	__u32 count;		/* in: capacity; out: how many there are */
+	__u64 policies;		/* struct kcr_mempolicy[count] */
+};
+
 #define KCR_FILE_EXE		(1 << 0)	/* the executable; address is unused */
 #define KCR_FILE_SAME		(1 << 1)	/* is it that of fd?  Returns 1 or 0, no descriptor */
 

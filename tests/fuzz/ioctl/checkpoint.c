@@ -118,7 +118,10 @@ static void read_rest(struct actor *actor, int job, pid_t pid)
 	struct kcr_userfault userfault = { .size = sizeof(userfault), .pid = pid, .count = 20,
 					   .fd = below(&actor->random, 20),
 					   .ranges = (uintptr_t)actor->out };
+	struct kcr_mempolicies policies = { .size = sizeof(policies), .pid = pid, .count = 20,
+					    .policies = (uintptr_t)actor->out };
 
+	call(actor, job, KCR_IOC_MEMPOLICIES, &policies);
 	call(actor, job, KCR_IOC_AIO, &aio);
 	call(actor, job, KCR_IOC_URING_REQUESTS, &requests);
 	call(actor, job, KCR_IOC_USERFAULT, &userfault);

@@ -35,6 +35,7 @@ static const struct {
 	{ "TIMERS", KCR_IOC_TIMERS, 20 },
 	{ "MM", KCR_IOC_MM, 20 },
 	{ "VMAS", KCR_IOC_VMAS, 20 },
+	{ "MEMPOLICIES", KCR_IOC_MEMPOLICIES, 20 },
 	{ "MAPPED_FILE", KCR_IOC_MAPPED_FILE, 2 },
 	{ "SCAN", KCR_IOC_SCAN, 20 },
 	{ "TRACK", KCR_IOC_TRACK, 20 },
