@@ -165,6 +165,8 @@ static int describe_attributes(struct checkpoint *c, const struct process_probe 
 	if (!err)
 		err = describe_threads(c, probe, p);
 	if (!err)
+		err = describe_mempolicies(c, p);
+	if (!err)
 		err = describe_actions(c, p);
 	for (size_t i = 0; !err && attributes[i]; i++)
 		if (attributes[i]->save)

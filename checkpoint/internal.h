@@ -259,6 +259,11 @@ int user_faults_describe(struct checkpoint *c);
 /* Lists the threads of a stopped process in `p`. */
 int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p);
 
+/* ---- mempolicies.c ---- */
+
+/* Records those of a stopped process, whose threads are listed in `p`, and its mappings in p->mm. */
+int describe_mempolicies(const struct checkpoint *c, Kcr__Process *p);
+
 /* ---- clocks.c ---- */
 
 /* Notes which clocks a process sees; `thread`: a living one. */

@@ -143,6 +143,16 @@ static const char *check_faulting(const Kcr__Mm *mm, const Kcr__UserFaultRange *
 	return NULL;
 }
 
+/* Of a thread, or of a mapping. */
+static const char *check_policy(const Kcr__MemoryPolicy *policy)
+{
+	if (policy->n_nodes > KCR_POLICY_NODES / 64)
+		return "memory policy with impossible nodes";
+	if (policy->has_start != policy->has_end || (policy->has_start && policy->start >= policy->end))
+		return "memory policy of no memory";
+	return NULL;
+}
+
 static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 {
 	const char *wrong = NULL;
@@ -157,6 +167,8 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 		wrong = check_record(mm, mm->record[i]);
 	for (i = 0; i < mm->n_user_fault && !wrong; i++)
 		wrong = check_faulting(mm, mm->user_fault[i]);
+	for (i = 0; i < mm->n_policy && !wrong; i++)
+		wrong = check_policy(mm->policy[i]);
 	if (!wrong)
 		wrong = check_contexts(mm);
 	if (wrong)
@@ -264,6 +276,7 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 	    thread->sched->affinity.len > AFFINITY_MAX)
 		return "thread with an impossible affinity";
 	return (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:
+	       (thread->policy ? check_policy(thread->policy) : NULL) ?:
 	       check_seccomp(thread, preamble) ?:
 	       check_pending(thread->n_pending, thread->pending) ?:
 	       check_xstate(&thread->xstate, preamble);

@@ -70,6 +70,7 @@ enum context_section {
 #define CONTEXT_HAS_RAW		(1ull << 11)	/* ping and raw sockets */
 #define CONTEXT_HAS_ELSEWHERE	(1ull << 12)	/* ELSEWHERE sections: it is partial */
 #define CONTEXT_HAS_RINGS	(1ull << 13)	/* packet sockets with rings in memory */
+#define CONTEXT_HAS_POLICIES	(1ull << 14)	/* NUMA memory policies */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

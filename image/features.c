@@ -13,7 +13,8 @@ static uint64_t features_of_thread(const Kcr__Thread *t)
 {
 	return (t->credentials || t->cwd ? CONTEXT_HAS_OWN_THREADS : 0) |
 	       (t->seccomp ? CONTEXT_HAS_SECCOMP : 0) |
-	       (t->has_tsc || t->has_mce_kill || t->io_flusher ? CONTEXT_HAS_SETTINGS : 0);
+	       (t->has_tsc || t->has_mce_kill || t->io_flusher ? CONTEXT_HAS_SETTINGS : 0) |
+	       (t->policy ? CONTEXT_HAS_POLICIES : 0);
 }
 
 /* Others than the kernel's, which it sets by itself. */
@@ -52,6 +53,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_KEYS;
 		if (p->mm && p->mm->n_aio)
 			features |= CONTEXT_HAS_ASYNC;
+		if (p->mm && p->mm->n_policy)
+			features |= CONTEXT_HAS_POLICIES;
 		if (p->mdwe)
 			features |= CONTEXT_HAS_SETTINGS;
 		for (size_t t = 0; t < p->n_thread; t++)

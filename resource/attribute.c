@@ -17,6 +17,7 @@ const struct attribute *const attributes[] = {
 	&attribute_name,
 	&attribute_personality,
 	&attribute_sched,
+	&attribute_mempolicy,
 	&attribute_membarrier,
 	&attribute_thread_settings,
 	&attribute_seccomp,

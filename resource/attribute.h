@@ -19,6 +19,7 @@ extern const struct attribute attribute_credentials;
 extern const struct attribute attribute_cwd;
 extern const struct attribute attribute_mdwe;
 extern const struct attribute attribute_membarrier;
+extern const struct attribute attribute_mempolicy;
 extern const struct attribute attribute_name;
 extern const struct attribute attribute_namespace;
 extern const struct attribute attribute_pending;

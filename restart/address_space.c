@@ -21,6 +21,7 @@
 #include "rebuild/restorer.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/mempolicy.h"
 #include "restart/aio_rings.h"
 #include "restart/inherited.h"
 #include "restart/keys.h"
@@ -286,6 +287,7 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 	for (size_t i = 0; i < mm->n_guard; i++)
 		script_call(s, "madvise(MADV_GUARD_INSTALL)", SYS_madvise, mm->guard[i]->start,
 			    mm->guard[i]->end - mm->guard[i]->start, MADV_GUARD_INSTALL, 0, 0, 0);
+	mempolicy_script(r, p, mm, s);
 	for (size_t i = 0; i < mm->n_vma; i++)
 		lock(mm->vma[i], s);
 	set_fields(mm, s);
@@ -299,7 +301,7 @@ uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, cons
 	 * pieces of advice, two locks and a seal.
 	 */
 	uint64_t size = mm->n_vma * (10 * sizeof(struct restorer_op) + RESTORER_LABEL) +
-			mm->n_guard * sizeof(struct restorer_op);
+			mm->n_guard * sizeof(struct restorer_op) + mempolicy_script_size(mm);
 
 	return size + inherited_script_size(r->inherited, p) + user_faults_script_size(r->context, p) +
 	       mm->vdso_text.len + mm->auxv.len + 4096;

@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "image/chain.h"
 #include "resource/file.h"
+#include "resource/mempolicy.h"
 #include "restart/lazy.h"
 #include "restart/user_faults.h"
 
@@ -43,10 +44,12 @@ static int store(struct page_sink *sink, const struct context_chunk *chunk)
 {
 	const struct filling *f = filling(sink);
 	const struct rebuild *r = f->rebuild;
-	int err = f->faults ? user_faults_store(f->faults, chunk) :
-			      device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data,
-					   chunk->runs, chunk->nr_runs, NULL);
+	int err;
 
+	mempolicy_adopt(r, chunk->pid);
+	err = f->faults ? user_faults_store(f->faults, chunk) :
+			  device_store(r->job, rebuild_pid(r, chunk->pid), chunk->data, chunk->runs,
+				       chunk->nr_runs, NULL);
 	if (!err)
 		count(filling(sink), chunk);
 	return err;
@@ -55,9 +58,10 @@ static int store(struct page_sink *sink, const struct context_chunk *chunk)
 static int fill(struct page_sink *sink, const struct context_chunk *chunk, int fd, uint64_t *sum)
 {
 	const struct rebuild *r = filling(sink)->rebuild;
-	int err = device_fill(r->job, rebuild_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs,
-			      sum);
+	int err;
 
+	mempolicy_adopt(r, chunk->pid);
+	err = device_fill(r->job, rebuild_pid(r, chunk->pid), fd, chunk->runs, chunk->nr_runs, sum);
 	if (!err)
 		count(filling(sink), chunk);
 	return err;

@@ -26,6 +26,7 @@
 #include "proc/namespace.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/mempolicy.h"
 #include "resource/resource.h"
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
@@ -346,8 +347,11 @@ static int let_go(const struct rebuild *r, const int *handle, const struct resta
 		signal_all(r, handle, signal);
 	err = device_resume(r->job, (hold ? KCR_RESUME_HOLD : 0) | (r->lazy ? KCR_RESUME_GUARD : 0),
 			    NULL);
-	if (!err && r->lazy)
+	if (!err && r->lazy) {
+		mempolicy_adopt(r, r->leader);	/* for all that is loaded: its threads begin with that */
 		err = lazy_start(r->lazy, options->loaded);
+		mempolicy_adopt(r, 0);
+	}
 	if (err)
 		return report_errno(err, "the rebuilt processes could not be resumed");
 	if (hold) {
@@ -430,6 +434,7 @@ static int fill(struct rebuild *r, struct context_reader *reader,
 	files_close(r);			/* from here on only the programs hold them */
 	if (!err)
 		err = memory_fill(r, faults, reader, options, result);
+	mempolicy_adopt(r, 0);
 	if (!err)
 		err = user_faults_protect(faults);
 	user_faults_free(faults);
