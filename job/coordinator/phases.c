@@ -441,7 +441,9 @@ static int ready(const struct root *root, const char **why)
 			return -ENOTSUP;
 		}
 	}
-	*why = "the job is starting, try again";
+	*why = root->nr_ranks ? "the job is starting, try again" :
+	       "the job is starting, no rank has been through MPI_Init yet: try again (programs without "
+	       "MPI are saved each by itself, see cr_batch(1))";
 	return root->nr_ranks && !addresses_wanted(root) ? 0 : -EBUSY;
 }
 
