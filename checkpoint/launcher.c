@@ -38,7 +38,14 @@ static const struct launcher {
 	{ (const char *const[]){ "ssh", "rsh", "pdsh", NULL },
 	  "what it does on another machine would be lost: start ranks of MPI with cr_mpirun, run "
 	  "cr_batch over there, or wait until it has ended" },
-	{ (const char *const[]){ "docker", "kubectl", "nerdctl", "podman", NULL },
+	{ (const char *const[]){ "prun", NULL },
+	  "the ranks of its job are children of the daemons of prte, and would be lost: start them "
+	  "with cr_mpirun, or wait until they have ended" },
+	{ (const char *const[]){ "systemd-run", "machinectl", NULL },
+	  "what it has systemd run is not its child, and would be lost: save that program itself, or "
+	  "have it run by systemd-run --scope" },
+	{ (const char *const[]){ "crictl", "ctr", "docker", "incus", "kubectl", "lxc", "nerdctl", "podman",
+				 NULL },
 	  "the container is not its child, and would be lost: run cr_batch inside the container, or "
 	  "wait until it has ended" },
 };
