@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define RETRIES		4	/* of a question */
 
 bool openmpi_exists(void)
 {
@@ -24,16 +27,25 @@ bool openmpi_exists(void)
 	return false;
 }
 
-/* The first line that a command prints, or "". */
-static void ask(const char *command, char *line, size_t room)
+/* The first line that a command prints, or "".  False: the command was killed, or the shell says so. */
+static bool ask_once(const char *command, char *line, size_t room)
 {
 	FILE *output = popen(command, "re");
+	int status = 0;
 
 	if (!output || !fgets(line, room, output))
 		*line = '\0';
 	if (output)
-		pclose(output);
+		status = pclose(output);
 	line[strcspn(line, "\n")] = '\0';
+	return *line || !(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) > 128));
+}
+
+/* What kills mpirun, so that a job has to go on from a snapshot, may kill that which is asked, too. */
+static void ask(const char *command, char *line, size_t room)
+{
+	for (int tries = 0; !ask_once(command, line, room) && tries < RETRIES; tries++)
+		;
 }
 
 int openmpi_version(char *version, size_t room)
