@@ -37,9 +37,15 @@ static inline u32 kcr_policy_mode(const struct mempolicy *policy)
 	return mode | (policy->flags & MPOL_MODE_FLAGS);
 }
 
-/* … and the nodes; STATIC and RELATIVE ones not as they apply here. */
+/*
+ * … and the nodes; STATIC and RELATIVE ones not as they apply here.  Those of MPOL_LOCAL are never
+ * set (mpol_set_nodemask(), mm/mempolicy.c): what was in that memory before is nobody's business.
+ */
 static inline void kcr_policy_nodes(const struct mempolicy *policy, nodemask_t *nodes)
 {
+	nodes_clear(*nodes);
+	if (policy->mode == MPOL_LOCAL)
+		return;
 	if (policy->flags & (MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES)) {
 		*nodes = policy->w.user_nodemask;
 		return;
@@ -47,7 +53,6 @@ static inline void kcr_policy_nodes(const struct mempolicy *policy, nodemask_t *
 #if KCR_HAVE_POLICY_NODES
 	*nodes = policy->nodes;
 #else
-	nodes_clear(*nodes);
 	if (policy->mode != MPOL_PREFERRED)
 		*nodes = policy->v.nodes;
 	else if (!(policy->flags & MPOL_F_LOCAL))
