@@ -60,12 +60,16 @@ static const struct launcher *find(const char *name)
 }
 
 /* It has children while it rebuilds processes, and while it stands for them. */
+static bool is_idle_restart(pid_t pid, const char *name)
+{
+	return name && !strcmp(name, "cr_restart") && !proc_has_child(pid);
+}
+
 bool checkpoint_is_idle_restart(pid_t pid)
 {
 	char path[4200];
-	const char *name = proc_program(pid, path, sizeof(path));
 
-	return name && !strcmp(name, "cr_restart") && !proc_has_child(pid);
+	return is_idle_restart(pid, proc_program(pid, path, sizeof(path)));
 }
 
 int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
@@ -74,7 +78,7 @@ int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
 	const char *name = proc_program(thread, path, sizeof(path));
 	const struct launcher *found = name ? find(name) : NULL;
 
-	if (checkpoint_is_idle_restart(pid))
+	if (is_idle_restart(pid, name))
 		return report_fail(-EBUSY, "process %d is a cr_restart that is starting or ending: try again",
 				   pid);
 	if (!found || c->options->skip_unsupported)

@@ -45,13 +45,10 @@ static Kcr__Thread *find_thread(const Kcr__Process *p, pid_t tid)
 	return NULL;
 }
 
-/* Is it of a mapping that is saved? */
+/* Is it of a mapping that is saved?  One that has excluded parts begins with one of its pieces. */
 static bool has_mapping(const Kcr__Mm *mm, const struct kcr_mempolicy *from)
 {
-	for (size_t i = 0; i < mm->n_vma; i++)
-		if (mm->vma[i]->start >= from->start && mm->vma[i]->end <= from->end)
-			return true;
-	return false;
+	return context_area(mm, from->start) != SIZE_MAX;
 }
 
 static int add(Kcr__Process *p, const struct kcr_mempolicy *from)
