@@ -59,10 +59,16 @@ static const struct launcher *find(const char *name)
 	return NULL;
 }
 
-/* It has children while it rebuilds processes, and while it stands for them. */
+/*
+ * It has children while it rebuilds processes, and while it stands for them.  A program that was
+ * rebuilt without its executable (--save-private) has cr_restart's, but its own name.
+ */
 static bool is_idle_restart(pid_t pid, const char *name)
 {
-	return name && !strcmp(name, "cr_restart") && !proc_has_child(pid);
+	char comm[32];
+
+	return name && !strcmp(name, "cr_restart") && proc_read(pid, "comm", comm, sizeof(comm)) > 0 &&
+	       !strcmp(comm, "cr_restart\n") && !proc_has_child(pid);
 }
 
 bool checkpoint_is_idle_restart(pid_t pid)
