@@ -202,9 +202,10 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 
 /*
  * Is it a cr_restart that has nothing running yet, or no longer?  What it is going to restart,
- * perhaps a job under another program's name, would not be in a context file of it.
+ * perhaps a job under another program's name, would not be in a context file of it.  0, or
+ * -EBUSY, reported.
  */
-bool checkpoint_is_idle_restart(pid_t pid);
+int checkpoint_refuse_idle_restart(pid_t pid);
 
 /*
  * For a signal handler that is about to end the program: removes the unfinished

@@ -162,7 +162,8 @@ bool pid_list_has(const struct pid_list *list, pid_t pid);
 
 /*
  * Is the program one that stands for others elsewhere, such as srun?  0, or -EOPNOTSUPP with
- * a message; with skip_unsupported 0.  `thread`: a living thread of process pid.
+ * a message; with skip_unsupported 0.  -EBUSY, reported: a cr_restart that stands for nothing yet.
+ * `thread`: a living thread of process pid.
  */
 int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread);
 

@@ -5,6 +5,8 @@
  * come back to a connection that is hung up, and what it stands for would be lost with all
  * its work.  Nothing but the name of its executable tells it from a program with a
  * connection that it can do without, so these are the names that sites meet.
+ *
+ * And cr_restart, while it stands for nothing yet.
  */
 #include "checkpoint/internal.h"
 
@@ -63,19 +65,21 @@ static const struct launcher *find(const char *name)
  * It has children while it rebuilds processes, and while it stands for them.  A program that was
  * rebuilt without its executable (--save-private) has cr_restart's, but its own name.
  */
-static bool is_idle_restart(pid_t pid, const char *name)
+static int refuse_idle_restart(pid_t pid, const char *name)
 {
 	char comm[32];
 
-	return name && !strcmp(name, "cr_restart") && proc_read(pid, "comm", comm, sizeof(comm)) > 0 &&
-	       !strcmp(comm, "cr_restart\n") && !proc_has_child(pid);
+	if (!name || strcmp(name, "cr_restart") || proc_read(pid, "comm", comm, sizeof(comm)) <= 0 ||
+	    strcmp(comm, "cr_restart\n") || proc_has_child(pid))
+		return 0;
+	return report_fail(-EBUSY, "process %d is a cr_restart that is starting or ending: try again", pid);
 }
 
-bool checkpoint_is_idle_restart(pid_t pid)
+int checkpoint_refuse_idle_restart(pid_t pid)
 {
 	char path[4200];
 
-	return is_idle_restart(pid, proc_program(pid, path, sizeof(path)));
+	return refuse_idle_restart(pid, proc_program(pid, path, sizeof(path)));
 }
 
 int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
@@ -83,12 +87,10 @@ int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread)
 	char path[4200];
 	const char *name = proc_program(thread, path, sizeof(path));
 	const struct launcher *found = name ? find(name) : NULL;
+	int err = refuse_idle_restart(pid, name);
 
-	if (is_idle_restart(pid, name))
-		return report_fail(-EBUSY, "process %d is a cr_restart that is starting or ending: try again",
-				   pid);
-	if (!found || c->options->skip_unsupported)
-		return 0;
+	if (err || !found || c->options->skip_unsupported)
+		return err;
 	return report_fail(-EOPNOTSUPP, "process %d is %s: %s (--skip-unsupported saves %s alone)", pid,
 			   name, found->text, name);
 }

@@ -143,14 +143,11 @@ static const char *check_faulting(const Kcr__Mm *mm, const Kcr__UserFaultRange *
 	return NULL;
 }
 
-/* Of a thread, or of a mapping. */
-static const char *check_policy(const Kcr__MemoryPolicy *policy)
+static const char *check_policy(const Kcr__MemoryPolicy *policy, bool of_mapping)
 {
 	if (policy->n_nodes > KCR_POLICY_NODES / 64)
 		return "memory policy with impossible nodes";
-	if (policy->has_start != policy->has_end || (policy->has_start && policy->start >= policy->end))
-		return "memory policy of no memory";
-	return NULL;
+	return (policy->start < policy->end) == of_mapping ? NULL : "memory policy of wrong memory";
 }
 
 static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
@@ -168,7 +165,7 @@ static const char *check_mm(const Kcr__Mm *mm, size_t nr_files)
 	for (i = 0; i < mm->n_user_fault && !wrong; i++)
 		wrong = check_faulting(mm, mm->user_fault[i]);
 	for (i = 0; i < mm->n_policy && !wrong; i++)
-		wrong = check_policy(mm->policy[i]);
+		wrong = check_policy(mm->policy[i], true);
 	if (!wrong)
 		wrong = check_contexts(mm);
 	if (wrong)
@@ -276,7 +273,7 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 	    thread->sched->affinity.len > AFFINITY_MAX)
 		return "thread with an impossible affinity";
 	return (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:
-	       (thread->policy ? check_policy(thread->policy) : NULL) ?:
+	       (thread->policy ? check_policy(thread->policy, false) : NULL) ?:
 	       check_seccomp(thread, preamble) ?:
 	       check_pending(thread->n_pending, thread->pending) ?:
 	       check_xstate(&thread->xstate, preamble);

@@ -17,22 +17,13 @@
 #define SYS_set_mempolicy_home_node	450	/* Linux 5.17 */
 #endif
 #define WORDS		(KCR_POLICY_NODES / 64)
+#define LABEL		32	/* bytes of the longest label, at least */
 #define MAX_NODE	(KCR_POLICY_NODES + 1)	/* as the calls count: one more than they take */
 
 struct policy {
 	int mode;
 	uint64_t nodes[WORDS];
 };
-
-/* The nodes that cr_restart, and what it makes, may use. */
-static const uint64_t *allowed_nodes(void)
-{
-	static uint64_t nodes[WORDS];
-
-	if (!nodes[0])
-		syscall(SYS_get_mempolicy, NULL, nodes, MAX_NODE, 0, MPOL_F_MEMS_ALLOWED);
-	return nodes;
-}
 
 /* Does it keep memory on, or near, the nodes that it names? */
 static bool keeps_to_nodes(int mode)
@@ -44,13 +35,14 @@ static bool keeps_to_nodes(int mode)
 /* As it can be had here.  False: not at all.  *lost: not all of its nodes. */
 static bool adapt(const struct rebuild *r, const Kcr__MemoryPolicy *saved, struct policy *out, bool *lost)
 {
-	const uint64_t *allowed = allowed_nodes();
-	uint64_t wanted = 0, had = 0;
+	uint64_t allowed[WORDS] = { 0 }, wanted = 0, had = 0;
 
 	*lost = false;
 	if (r->any_cpu && keeps_to_nodes(saved->mode))
 		return false;
 	*out = (struct policy){ .mode = (int)saved->mode };
+	/* Those that cr_restart, and what it makes, may use. */
+	syscall(SYS_get_mempolicy, NULL, allowed, MAX_NODE, 0, MPOL_F_MEMS_ALLOWED);
 	for (size_t i = 0; i < saved->n_nodes && i < WORDS; i++) {
 		out->nodes[i] = saved->nodes[i];
 		wanted |= saved->nodes[i];
@@ -136,7 +128,8 @@ void mempolicy_script(const struct rebuild *r, const Kcr__Process *p, const Kcr_
 
 uint64_t mempolicy_script_size(const Kcr__Mm *mm)
 {
-	return mm->n_policy * (2 * sizeof(struct restorer_op) + sizeof(struct policy) + 16);
+	/* Two calls with their labels, which are there again if they take turns, and the nodes. */
+	return mm->n_policy * (2 * (sizeof(struct restorer_op) + LABEL) + sizeof(struct policy) + 16);
 }
 
 /* ---- memory that cr_restart fills -------------------------------------------------------- */

@@ -236,12 +236,10 @@ bool mpi_job_checkpoint(const struct checkpoint_options *o, const struct mpi_job
 				   "network namespace", o->target);
 		return true;
 	}
-	if (fd < 0 && checkpoint_is_idle_restart(o->target)) {
-		*err = report_fail(-EBUSY, "cr_restart %d is starting or ending: try again", o->target);
-		return true;
+	if (fd < 0) {
+		*err = checkpoint_refuse_idle_restart(o->target);	/* it may become cr_mpirun */
+		return *err != 0;
 	}
-	if (fd < 0)
-		return false;
 	/* mpirun enforces the limit; this is for one that does not answer at all. */
 	if (o->timeout_s)
 		alarm(o->timeout_s + ANSWER_PATIENCE_S);

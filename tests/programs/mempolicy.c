@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mempolicy READY GO [free]: NUMA memory policies: of three threads, and of mappings in all modes
+ * mempolicy READY GO [free|many]: NUMA memory policies: of three threads, and of mappings in all modes
  * that the kernel has; pages are on the nodes that these name.  Which nodes there are does not
  * matter; with two or more it is seen where pages lie.  free: after a restart it must not be kept
- * to nodes.
+ * to nodes.  many: thousands of mappings, no two alike beside each other.
  */
 #include <linux/mempolicy.h>
 #include <pthread.h>
@@ -14,6 +14,7 @@
 
 #define PAGES		64
 #define LENGTH		(PAGES * 4096)
+#define MANY		2000
 #define WORDS		16
 #define MAX_NODE	(64 * WORDS + 1)
 #define WEIGHTED	6	/* MPOL_WEIGHTED_INTERLEAVE, Linux 6.9 */
@@ -167,6 +168,23 @@ static void check_mapping(const struct mapping *m)
 		fprintf(stderr, "# %s: %d of %d pages are on node %d\n", m->name, on_last, PAGES, last_node);
 }
 
+static void many(void)
+{
+	char *at = mmap(NULL, MANY * 4096ul, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+
+	NEED(at != MAP_FAILED);
+	for (int i = 0; i < MANY; i++) {
+		NEED(!syscall(SYS_mbind, at + 4096 * i, 4096, i % 2 ? MPOL_PREFERRED : MPOL_BIND,
+			      i % 2 ? &last : &all, MAX_NODE, 0));
+		if (!(i % 2))
+			syscall(HOME_NODE, at + 4096 * i, 4096, last_node, 0);
+	}
+	check_ready();
+	check_wait();
+	for (int i = 0; i < MANY; i++)
+		CHECK(has(at + 4096 * i, i % 2 ? MPOL_PREFERRED : MPOL_BIND, i % 2 ? &last : &all));
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[2];
@@ -175,6 +193,10 @@ int main(int argc, char **argv)
 	if (syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, 0) && errno == ENOSYS)
 		check_skip("this kernel has no memory policies");
 	set_nodes();
+	if (argc > 3 && !strcmp(argv[3], "many")) {
+		many();
+		return check_end();
+	}
 	is_free = argc > 3 && !strcmp(argv[3], "free");
 	pthread_barrier_init(&barrier, NULL, 3);
 	NEED(!syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &all, MAX_NODE));

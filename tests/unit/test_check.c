@@ -150,6 +150,34 @@ static void user_faults(void **state)
 	s.file[2] = saved;
 }
 
+static void policies(void **state)
+{
+	Kcr__MemoryPolicy policy = KCR__MEMORY_POLICY__INIT, *all = &policy;
+	uint64_t nodes[KCR_POLICY_NODES / 64 + 1] = { 1 };
+	Kcr__Thread *thread = s.process[0].thread[0];
+	Kcr__Mm *mm = s.process[0].mm;
+
+	(void)state;
+	policy.nodes = nodes;
+	policy.n_nodes = KCR_POLICY_NODES / 64;
+	thread->policy = &policy;
+	expect(NULL);
+	REFUSED(policy.n_nodes, KCR_POLICY_NODES / 64 + 1, "impossible nodes");
+	policy.has_start = policy.has_end = true;
+	policy.start = mm->vma[1]->start;
+	policy.end = mm->vma[1]->end;
+	expect("wrong memory");
+	thread->policy = NULL;
+	mm->policy = &all;
+	mm->n_policy = 1;
+	expect(NULL);
+	REFUSED(policy.n_nodes, KCR_POLICY_NODES / 64 + 1, "impossible nodes");
+	REFUSED(policy.end, policy.start, "wrong memory");
+	REFUSED(policy.end, 0, "wrong memory");
+	mm->n_policy = 0;
+	mm->policy = NULL;
+}
+
 static void packets(void **state)
 {
 	char name[] = "a name of many bytes", slash[] = "a/b", good[] = "eth0", none[] = "";
@@ -483,6 +511,7 @@ int main(void)
 		cmocka_unit_test(counts),
 		cmocka_unit_test(files),
 		cmocka_unit_test(packets), cmocka_unit_test(packet_rings), cmocka_unit_test(user_faults),
+		cmocka_unit_test(policies),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(circles),
 		cmocka_unit_test(zombies),
