@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What only the kernel knows: contexts of io_setup(2), io_urings, userfaultfds, rings of packets. */
+/* What only the kernel knows: contexts of io_setup(2), io_urings, userfaultfds, sockets. */
 #include <errno.h>
 #include <sys/ioctl.h>
 
@@ -45,6 +45,12 @@ int device_packet_ring(int job, int fd, uint32_t flags, struct kcr_packet_ring *
 	ring->fd = fd;
 	ring->pad = 0;
 	return since_async(device_call(job, KCR_IOC_PACKET_RING, ring));
+}
+
+int device_socket(int job, int fd, struct kcr_socket *out)
+{
+	*out = (struct kcr_socket){ .size = sizeof(*out), .fd = fd };
+	return device_call(job, KCR_IOC_SOCKET, out);
 }
 
 int device_userfault(int job, pid_t pid, int fd, struct kcr_userfault *out,

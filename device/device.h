@@ -48,6 +48,8 @@ int device_uring(int job, int fd, int like, uint32_t flags, struct kcr_uring *ou
 int device_uring_requests(int job, pid_t pid, int fd, struct kcr_uring_requests *out);
 /* Likewise; flags: KCR_PACKET_RING_TX, _SET. */
 int device_packet_ring(int job, int fd, uint32_t flags, struct kcr_packet_ring *ring);
+/* Likewise, as the ioctl, of our descriptor of a socket; -ENOTTY: the module is too old. */
+int device_socket(int job, int fd, struct kcr_socket *out);
 /*
  * Likewise of our descriptor of a userfaultfd, and the mappings of process pid (0: none) that send
  * it their faults.  -EBADF: it is none.  *out gets no ranges; *ranges: malloc'ed, or NULL.

@@ -76,6 +76,7 @@ static const struct command {
 	{ { KCR_IOC_URING, 72, KCR_URING_IN_USE }, OWNER, kcr_ioc_uring },
 	{ { KCR_IOC_PACKET_RING, 32, KCR_PACKET_RING_TX | KCR_PACKET_RING_SET }, OWNER,
 	  kcr_ioc_packet_ring },
+	{ { KCR_IOC_SOCKET, 48, 0 }, OWNER, kcr_ioc_socket },
 	/* Not PARKED: a snapshot is read while the programs run. */
 	{ { KCR_IOC_SCAN, 64, SCAN_FLAGS }, OWNER, kcr_ioc_scan },
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },

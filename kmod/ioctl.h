@@ -34,6 +34,7 @@ long kcr_ioc_aio(struct kcr_job *job, void *request);			/* aio.c */
 long kcr_ioc_uring(struct kcr_job *job, void *request);			/* uring.c */
 long kcr_ioc_userfault(struct kcr_job *job, void *request);		/* userfault.c */
 long kcr_ioc_packet_ring(struct kcr_job *job, void *request);		/* packet.c */
+long kcr_ioc_socket(struct kcr_job *job, void *request);			/* socket.c */
 long kcr_ioc_uring_requests(struct kcr_job *job, void *request);	/* uring_task.c */
 long kcr_ioc_scan(struct kcr_job *job, void *request);			/* scan.c */
 long kcr_ioc_track(struct kcr_job *job, void *request);			/* track.c */

@@ -17,19 +17,15 @@
 
 #include "report/report.h"
 #include "resource/file.h"
-#include "resource/inet_diag.h"
 #include "resource/inet_raw.h"
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
 #include "resource/option_names.h"
 #include "resource/socket.h"
+#include "resource/socket_hidden.h"
 #include "resource/socket_names.h"
 #include "resource/socket_unsaved.h"
 #include "resource/socket_urgent.h"
-
-/* Directions, as sock_diag has them. */
-#define ENDED_READ	1
-#define ENDED_WRITE	2
 
 static bool match(const struct file_probe *probe)
 {
@@ -213,20 +209,18 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 }
 
 /* Unread datagrams have addresses that a restart could not send from. */
-static void save_datagrams(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+static void save_datagrams(struct file_table *t, const struct file_probe *probe, uint32_t shut,
+			   Kcr__InetSocket *s)
 {
-	struct pollfd p = { .fd = probe->fd, .events = POLLIN | POLLRDHUP };
-	bool dry = file_table_is_dry(t);
-	uint8_t shut = dry || s->protocol != IPPROTO_UDP ? 0 :
-		       inet_diag_udp_shutdown(t, probe, s->family);
+	struct pollfd p = { .fd = probe->fd, .events = POLLIN };
 
-	if (poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP)	/* without sock_diag */
-		shut |= p.revents & POLLHUP ? ENDED_READ | ENDED_WRITE : ENDED_READ;
 	if (shut) {
 		s->has_shut = true;
-		s->shut = shut == ENDED_READ ? SHUT_RD : shut == ENDED_WRITE ? SHUT_WR : SHUT_RDWR;
+		s->shut = shut == KCR_SOCKET_SHUT_READ ? SHUT_RD :
+			  shut == KCR_SOCKET_SHUT_WRITE ? SHUT_WR : SHUT_RDWR;
 	}
-	if (!(shut & ENDED_READ) && p.revents & POLLIN && !dry)
+	if (!(shut & KCR_SOCKET_SHUT_READ) && !file_table_is_dry(t) && poll(&p, 1, 0) > 0 &&
+	    p.revents & POLLIN)
 		report_warn("process %d: datagrams that it has not read are not saved (%s)",
 			    probe->pid, probe->link);
 }
@@ -280,6 +274,7 @@ static bool is_unused_mptcp(const Kcr__InetSocket *s, int fd)
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__InetSocket *s = file_new_kind(file, KCR__FILE__KIND_INET_SOCKET, sizeof(*s));
+	struct kcr_socket hidden;
 	int err;
 
 	if (!s)
@@ -291,7 +286,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	    !(s->type == SOCK_DGRAM && s->protocol == IPPROTO_UDP) && !inet_raw_is(s) &&
 	    !is_unused_mptcp(s, probe->fd))
 		return socket_refuse_protocol(t, s->type, s->protocol);
-	err = socket_namespace_check(t, probe) ?: inet_unsaved_check(t, probe, s);
+	err = socket_hidden_get(t, probe, &hidden) ?: socket_namespace_check(t, probe) ?:
+	      inet_unsaved_check(t, probe, s) ?: socket_hidden_check(t, &hidden);
 	if (!err)
 		err = save_address(probe, false, &s->local, &s->has_local);
 	if (!err)
@@ -299,7 +295,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	if (!err && s->type == SOCK_STREAM)
 		err = save_tcp(t, probe, s);
 	else if (!err)
-		save_datagrams(t, probe, s);
+		save_datagrams(t, probe, hidden.shut, s);
 	if (!err && inet_raw_is(s))
 		err = inet_raw_save(t, probe, s);
 	if (!err && (s->type != SOCK_STREAM || s->peer_file_id || s->pending))
@@ -308,7 +304,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		inet_bind_save(probe, s);
 	if (!err)
 		err = socket_options_save(t, probe, s->family, s->type, s->protocol, &s->option,
-					  &s->n_option);
+					  &s->n_option) ?: socket_hidden_save(t, probe, &hidden, s);
 	if (!err && s->protocol == IPPROTO_UDP)
 		forget_peeked(probe, s);
 	if (!err && s->type != SOCK_STREAM)

@@ -20,6 +20,7 @@
 #ifndef SO_TIMESTAMP_NEW
 #define SO_TIMESTAMP_NEW	63
 #define SO_TIMESTAMPNS_NEW	64
+#define SO_TIMESTAMPING_NEW	65
 #endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL	69
@@ -30,6 +31,9 @@
 #endif
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK	72
+#endif
+#ifndef SO_RESERVE_MEM
+#define SO_RESERVE_MEM	73
 #endif
 #ifndef SO_TXREHASH
 #define SO_TXREHASH	74
@@ -45,6 +49,9 @@
 #endif
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS	83
+#endif
+#ifndef SO_INQ
+#define SO_INQ		84
 #endif
 #ifndef IP_RECVERR_RFC4884
 #define IP_RECVERR_RFC4884	26

@@ -29,6 +29,8 @@
 #define RECEIVE_LOCKED	2
 #define OPTION_MAX	64
 
+#define HIDDEN		(-2)	/* as family: getsockopt(2) does not tell it (socket_hidden.c) */
+
 #define O(family, level, name, when)	{ family, level, name, when, #name }
 
 static const struct option {
@@ -63,6 +65,8 @@ static const struct option {
 	O(0, SOL_SOCKET, SO_TXTIME, EARLY), O(0, SOL_SOCKET, SO_WIFI_STATUS, EARLY),
 	O(0, SOL_SOCKET, SO_NOFCS, EARLY), O(0, SOL_SOCKET, SO_TIMESTAMP_NEW, EARLY),
 	O(0, SOL_SOCKET, SO_TIMESTAMPNS_NEW, EARLY),	/* behind that: it shows as both */
+	O(0, SOL_SOCKET, SO_TIMESTAMPING_NEW, EARLY), O(0, SOL_SOCKET, SO_DEBUG, EARLY),
+	O(0, SOL_SOCKET, SO_RESERVE_MEM, EARLY), O(AF_UNIX, SOL_SOCKET, SO_INQ, EARLY),
 	O(AF_UNIX, SOL_SOCKET, SO_PASSRIGHTS, LATE), O(-1, IPPROTO_IP, IP_TOS, EARLY),
 	O(-1, IPPROTO_IP, IP_TTL, EARLY), O(-1, IPPROTO_IP, IP_FREEBIND, EARLY),
 	O(-1, IPPROTO_IP, IP_TRANSPARENT, EARLY), O(-1, IPPROTO_IP, IP_PKTINFO, EARLY),
@@ -86,6 +90,8 @@ static const struct option {
 	O(AF_INET6, IPPROTO_IPV6, IPV6_TCLASS, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_RECVPKTINFO, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_RECVERR, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_RECVERR_RFC4884, EARLY),
+	O(AF_INET6, IPPROTO_IPV6, IPV6_ROUTER_ALERT_ISOLATE, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, EARLY),
 	O(AF_INET6, IPPROTO_IPV6, IPV6_MULTICAST_IF, EARLY),
@@ -153,6 +159,8 @@ static const struct option {
 	O(-1, IPPROTO_UDP, UDP_CORK, EARLY), O(-1, IPPROTO_UDP, UDP_SEGMENT, EARLY),
 	O(-1, IPPROTO_UDP, UDP_GRO, EARLY), O(-1, IPPROTO_UDP, UDP_NO_CHECK6_TX, EARLY),
 	O(-1, IPPROTO_UDP, UDP_NO_CHECK6_RX, EARLY), O(-1, IPPROTO_UDP, UDP_ENCAP, EARLY),
+	O(HIDDEN, IPPROTO_IP, IP_ROUTER_ALERT, EARLY), O(HIDDEN, IPPROTO_IPV6, IPV6_MTU, LATE),
+	O(HIDDEN, IPPROTO_IPV6, IPV6_PKTINFO, LATE),
 };
 
 #undef O
@@ -176,6 +184,8 @@ int socket_family(const struct file_probe *probe)
 
 static bool applies(const struct option *o, int family, int type, int protocol, int locked)
 {
+	if (o->family == HIDDEN)
+		return false;
 	if (o->level == SOL_SOCKET && o->name == SO_SNDBUF)
 		return locked < 0 ? family == AF_UNIX || family == AF_PACKET : locked & SEND_LOCKED;
 	if (o->level == SOL_SOCKET && o->name == SO_RCVBUF)

@@ -18,7 +18,6 @@
 
 #include "report/report.h"
 #include "resource/file.h"
-#include "resource/inet_diag.h"
 #include "resource/inet_socket.h"
 #include "resource/not_accepted.h"
 #include "resource/option_names.h"
@@ -94,7 +93,7 @@ int socket_count_check(struct file_table *t, const struct file_probe *probe)
 
 /* ---- TCP -------------------------------------------------------------------------------- */
 
-static int check_tcp(struct file_table *t, const struct file_probe *probe, int family)
+static int check_tcp(struct file_table *t, const struct file_probe *probe)
 {
 	char protocol[16] = "", answer[256] = "";
 	socklen_t length = sizeof(protocol);
@@ -108,8 +107,6 @@ static int check_tcp(struct file_table *t, const struct file_probe *probe, int f
 	length = sizeof(answer);
 	if (!getsockopt(probe->fd, IPPROTO_TCP, TCP_AO_INFO, answer, &length))
 		return file_unsupported(t, "a TCP socket with keys (TCP_AO_ADD_KEY)");
-	if (inet_diag_has_md5(t, probe, family))
-		return file_unsupported(t, "a TCP socket with keys (TCP_MD5SIG)");
 	return 0;
 }
 
@@ -192,5 +189,9 @@ int inet_unsaved_check(struct file_table *t, const struct file_probe *probe,
 {
 	if (s->family == AF_INET6 && has_flow_label(probe->fd, s))
 		return file_unsupported(t, "a socket with a flow label (IPV6_FLOWLABEL_MGR)");
-	return s->type == SOCK_STREAM ? check_tcp(t, probe, s->family) : check_udp(t, probe);
+	/* Since 6.8; not which ones. */
+	if (s->family == AF_INET6 && value_of(probe->fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT))
+		return file_unsupported(t, "a raw socket that gets router alerts "
+					"(IPV6_ROUTER_ALERT)");
+	return s->type == SOCK_STREAM ? check_tcp(t, probe) : check_udp(t, probe);
 }

@@ -23,6 +23,7 @@
 #include "resource/not_accepted.h"
 #include "resource/root_folder.h"
 #include "resource/socket.h"
+#include "resource/socket_hidden.h"
 #include "resource/socket_urgent.h"
 #include "resource/unix_diag.h"
 
@@ -227,12 +228,14 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 {
 	Kcr__UnixSocket *u = file_new_kind(file, KCR__FILE__KIND_UNIX_SOCKET, sizeof(*u));
 	struct unix_state state;
+	struct kcr_socket hidden;
 	int err;
 
 	if (!u)
 		return -ENOMEM;
 	u->type = socket_value(probe->fd, SO_TYPE);
-	err = query(t, probe, &state) ?: save_names(t, probe, &state, file);
+	err = socket_hidden_get(t, probe, &hidden) ?: socket_hidden_check(t, &hidden) ?:
+	      query(t, probe, &state) ?: save_names(t, probe, &state, file);
 	if (err)
 		return err;
 	if (state.state == TCP_LISTEN && u->type != SOCK_DGRAM) {

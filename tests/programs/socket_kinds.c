@@ -9,8 +9,11 @@
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/connector.h>
+#include <linux/filter.h>
 #include <linux/net_tstamp.h>
 #include <linux/netlink.h>
+#include <linux/xfrm.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <sched.h>
@@ -139,7 +142,8 @@ static int keep_back(int fd)
 
 static int route(int fd) { return set(fd, IPPROTO_IP, 200, 1); }	/* MRT_INIT */
 
-static int flow_label(int fd)
+/* Leases it, and may use it. */
+static int flow_label(int fd, bool use)
 {
 	struct {
 		struct in6_addr to;
@@ -152,11 +156,14 @@ static int flow_label(int fd)
 				  .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_flowinfo = lease.label };
 
 	return setsockopt(fd, IPPROTO_IPV6, 32, &lease, sizeof(lease)) ||
-	       set(fd, IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1) ||
-	       connect(fd, (struct sockaddr *)&a, sizeof(a));
+	       (use && (set(fd, IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1) ||
+			connect(fd, (struct sockaddr *)&a, sizeof(a))));
 }
 
-static int attach_ebpf(int fd)
+static int lease_label(int fd) { return flow_label(fd, false); }
+static int use_label(int fd) { return flow_label(fd, true); }
+
+static int load_ebpf(void)
 {
 	static const struct bpf_insn all[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1 },
@@ -166,7 +173,13 @@ static int attach_ebpf(int fd)
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = 2,
 		.insns = (uintptr_t)all, .license = (uintptr_t)"GPL",
 	};
-	int program = syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+
+	return syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+}
+
+static int attach_ebpf(int fd)
+{
+	int program = load_ebpf();
 	int failed = program < 0 || set(fd, SOL_SOCKET, SO_ATTACH_BPF, program);
 
 	if (program >= 0)
@@ -184,17 +197,81 @@ static int pair_ebpf(int fd)
 	return attach_ebpf(fd);
 }
 
-/* Replaces it by a map that has it. */
+static int map = -1;
+
 static int put_in_map(int fd)
 {
 	union bpf_attr make = {
 		.map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 4, .max_entries = 1,
 	};
-	int map = syscall(SYS_bpf, BPF_MAP_CREATE, &make, sizeof(make)), key = 0;
-	union bpf_attr put = { .map_fd = map, .key = (uintptr_t)&key, .value = (uintptr_t)&fd };
+	int family, tcp, key = 0;
+	union bpf_attr put = { .key = (uintptr_t)&key, .value = (uintptr_t)&fd };
+	socklen_t length = sizeof(int);
 
-	return map < 0 || listen(fd, 1) || syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &put, sizeof(put)) ||
-	       dup(fd) < 0 || dup2(map, fd) != fd || close(map);
+	NEED(!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length));
+	tcp = family == AF_INET;
+	put.map_fd = map = syscall(SYS_bpf, BPF_MAP_CREATE, &make, sizeof(make));
+	return map < 0 || (tcp && listen(fd, 1)) ||
+	       syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &put, sizeof(put));
+}
+
+/* Replaces it by that map. */
+static int show_map(int fd) { return map < 0 || dup2(map, fd) != fd || close(map); }
+
+static int join_group(int fd) { return set(fd, SOL_SOCKET, SO_REUSEPORT, 1); }
+
+static int choose_classic(int fd)
+{
+	struct sock_filter first = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog program = { .len = 1, .filter = &first };
+
+	return join_group(fd) ||
+	       setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
+}
+
+static int choose_ebpf(int fd)
+{
+	int program = load_ebpf();
+	int failed = program < 0 || join_group(fd) ||
+		     set(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, program);
+
+	if (program >= 0)
+		close(program);
+	return failed;
+}
+
+/* As a daemon for IPsec has one, to get its own packets past the others. */
+static int bypass_policy(int fd, int family, int level, int name)
+{
+	struct xfrm_userpolicy_info policy = {
+		.sel.family = family, .action = XFRM_POLICY_ALLOW, .dir = XFRM_POLICY_OUT,
+		.lft = { .soft_byte_limit = XFRM_INF, .hard_byte_limit = XFRM_INF,
+			 .soft_packet_limit = XFRM_INF, .hard_packet_limit = XFRM_INF },
+	};
+
+	return setsockopt(fd, level, name, &policy, sizeof(policy));
+}
+
+static int bypass(int fd) { return bypass_policy(fd, AF_INET, IPPROTO_IP, IP_XFRM_POLICY); }
+static int bypass6(int fd) { return bypass_policy(fd, AF_INET6, IPPROTO_IPV6, IPV6_XFRM_POLICY); }
+
+/* Not on a kernel that does not tell. */
+static int get_alerts(int fd)
+{
+	socklen_t length = sizeof(int);
+	int value;
+
+	return set(fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT, 0) ||
+	       getsockopt(fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT, &value, &length);
+}
+
+static int join_anycast(int fd)
+{
+	struct ipv6_mreq m = { .ipv6mr_multiaddr = IN6ADDR_LOOPBACK_INIT,
+			       .ipv6mr_interface = if_nametoindex("lo") };
+
+	m.ipv6mr_multiaddr.s6_addr[15] = 2;
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_ANYCAST, &m, sizeof(m));
 }
 
 static int connect_netlink(int fd)
@@ -237,6 +314,9 @@ static int elsewhere(int fd)
 	{ name, AF_INET, type, protocol, NULL, text }
 #define IN(name, family, type, protocol, change, text)	\
 	{ name, family, type, protocol, change, text }
+
+#define GROUP_PROGRAM	"a socket of a group with a BPF program that chooses among them " \
+			"(SO_ATTACH_REUSEPORT_EBPF, SO_ATTACH_REUSEPORT_CBPF)"
 
 static const struct kind refused[] = {
 	FAMILY(AF_AX25, SOCK_SEQPACKET, 0, "amateur radio"),
@@ -305,8 +385,22 @@ static const struct kind refused[] = {
 	   "a UDP socket of a tunnel in the kernel (L2TP)"),
 	IN("UDP_CORK", AF_INET, SOCK_DGRAM, 0, keep_back,
 	   "a UDP socket that keeps data back (UDP_CORK)"),
-	IN("flow label", AF_INET6, SOCK_DGRAM, 0, flow_label,
+	IN("flow label", AF_INET6, SOCK_DGRAM, 0, use_label,
 	   "a socket with a flow label (IPV6_FLOWLABEL_MGR)"),
+	IN("flow label, not used", AF_INET6, SOCK_DGRAM, 0, lease_label,
+	   "a socket with a flow label (IPV6_FLOWLABEL_MGR)"),
+	IN("IPV6_ROUTER_ALERT", AF_INET6, SOCK_RAW, IPPROTO_RAW, get_alerts,
+	   "a raw socket that gets router alerts (IPV6_ROUTER_ALERT)"),
+	IN("IPV6_JOIN_ANYCAST", AF_INET6, SOCK_DGRAM, 0, join_anycast,
+	   "a socket with an anycast address (IPV6_JOIN_ANYCAST)"),
+	IN("IP_XFRM_POLICY, UDP", AF_INET, SOCK_DGRAM, 0, bypass,
+	   "a socket with an IPsec policy of its own (IP_XFRM_POLICY)"),
+	IN("IP_XFRM_POLICY, TCP", AF_INET, SOCK_STREAM, 0, bypass,
+	   "a socket with an IPsec policy of its own (IP_XFRM_POLICY)"),
+	IN("IPV6_XFRM_POLICY, raw", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, bypass6,
+	   "a socket with an IPsec policy of its own (IP_XFRM_POLICY)"),
+	IN("SO_ATTACH_REUSEPORT_CBPF", AF_INET, SOCK_DGRAM, 0, choose_classic, GROUP_PROGRAM),
+	IN("SO_ATTACH_REUSEPORT_EBPF", AF_INET6, SOCK_STREAM, 0, choose_ebpf, GROUP_PROGRAM),
 	IN("SO_ATTACH_BPF, TCP", AF_INET, SOCK_STREAM, 0, attach_ebpf, "a socket with an eBPF filter"),
 	IN("SO_ATTACH_BPF, Unix", AF_UNIX, SOCK_DGRAM, 0, attach_ebpf, "a socket with an eBPF filter"),
 	IN("SO_ATTACH_BPF, pair", AF_UNIX, SOCK_STREAM, 0, pair_ebpf, "a socket with an eBPF filter"),
@@ -314,7 +408,12 @@ static const struct kind refused[] = {
 	   "a socket with an eBPF filter"),
 	IN("SO_ATTACH_BPF, packet", AF_PACKET, SOCK_RAW, 0, attach_ebpf,
 	   "a socket with an eBPF filter"),
-	IN("in a BPF map", AF_INET, SOCK_STREAM, 0, put_in_map, "a kernel object of this kind"),
+	IN("in a BPF map", AF_INET, SOCK_STREAM, 0, put_in_map,
+	   "a socket that a BPF map or a protocol of the kernel uses"),
+	IN("a BPF map", AF_INET, SOCK_STREAM, 0, show_map, "a kernel object of this kind"),
+	IN("in a BPF map, Unix", AF_UNIX, SOCK_DGRAM, 0, put_in_map,
+	   "a socket that a BPF map or a protocol of the kernel uses"),
+	IN("the BPF map", AF_INET, SOCK_STREAM, 0, show_map, "a kernel object of this kind"),
 	IN("netlink, connected", AF_NETLINK, SOCK_RAW, NETLINK_USERSOCK, connect_netlink,
 	   "a netlink socket connected to another program"),
 	IN("netlink, of processes", AF_NETLINK, SOCK_DGRAM, NETLINK_CONNECTOR, hear_processes,

@@ -111,6 +111,9 @@ static void options_udp(void)
 		O(IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1), O(IPPROTO_IPV6, IPV6_FLOWINFO, 1),
 		O(IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1),
 		O(IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, 0x0001),
+		O(IPPROTO_IPV6, IPV6_RECVERR_RFC4884, 1),
+		O(IPPROTO_IPV6, IPV6_ROUTER_ALERT_ISOLATE, 1), O(SOL_SOCKET, SO_DEBUG, 1),
+		O(SOL_SOCKET, SO_RESERVE_MEM, 8192), O(SOL_SOCKET, SO_TIMESTAMPING_NEW, 8),
 	};
 
 	set_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, 8);
@@ -161,7 +164,7 @@ static void options_packet(void)
 
 static void options_unix(void)
 {
-	struct option list[] = { O(SOL_SOCKET, SO_PASSRIGHTS, 0) };
+	struct option list[] = { O(SOL_SOCKET, SO_PASSRIGHTS, 0), O(SOL_SOCKET, SO_INQ, 1) };
 
 	set_options(list, COUNT(list), AF_UNIX, SOCK_STREAM, 0);
 	checkpoint_here();
@@ -253,12 +256,29 @@ static int connect_udp(const char *address)
  * What is lost with a warning: an error that has not been read, half a datagram (MSG_MORE), the
  * peer of a socket whose network, of the address that is the argument, may be missing later.
  */
+/* An accepted connection whose SYN packet nobody has read. */
+static void keep_syn(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	socklen_t length = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	NEED(!setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	NEED(!setsockopt(listener, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof(on)));
+	NEED(!bind(listener, (struct sockaddr *)&address, sizeof(address)) && !listen(listener, 1));
+	NEED(!getsockname(listener, (struct sockaddr *)&address, &length));
+	NEED(!connect(client, (struct sockaddr *)&address, sizeof(address)));
+	NEED(accept(listener, NULL, NULL) >= 0);
+}
+
 static void options_unsaved(void)
 {
 	int failed = connect_udp("127.0.0.1"), half = connect_udp("127.0.0.1"), on = 1;
 	int far = connect_udp(check_argument);
 
 	NEED(!setsockopt(failed, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)));
+	keep_syn();
 	NEED(send(failed, "lost", 4, 0) == 4 && send(half, "half", 4, MSG_MORE) == 4);
 	checkpoint_here();
 	CHECK(send(half, "whole", 5, 0) == 5);

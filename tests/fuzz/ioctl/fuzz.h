@@ -136,9 +136,10 @@ struct actor {
 bool fuzz_has_failed(void);
 void fuzz_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* packet.c */
-void packets_make(void);		/* as root, before anything is created */
+/* sockets.c */
+void sockets_make(void);		/* as root, before anything is created */
 int any_packet_socket(struct actor *actor);
+int any_socket(struct actor *actor);			/* … of another kind */
 
 /* record.c */
 long call(struct actor *actor, int fd, unsigned long number, void *request);

@@ -427,7 +427,7 @@ int main(int argc, char **argv)
 	cover_init(&made);
 	log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	packets_make();
+	sockets_make();
 	canaries_start(&made);
 	fix_setting();
 	run(seconds, nr_workers, log);

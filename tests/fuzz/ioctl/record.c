@@ -43,6 +43,8 @@ static const struct {
 	{ "URING", KCR_IOC_URING, 0 },		/* needs a kernel with BTF, as the next two */
 	{ "URING_REQUESTS", KCR_IOC_URING_REQUESTS, 0 },
 	{ "USERFAULT", KCR_IOC_USERFAULT, 0 },
+	{ "PACKET_RING", KCR_IOC_PACKET_RING, 0 },
+	{ "SOCKET", KCR_IOC_SOCKET, 20 },
 	{ "WRITE", KCR_IOC_WRITE, 10 },
 	{ "READ", KCR_IOC_READ, 10 },
 	{ "SNAPSHOT", KCR_IOC_SNAPSHOT, 30 },

@@ -40,6 +40,7 @@ union request {
 	struct kcr_uring uring;
 	struct kcr_uring_requests uring_requests;
 	struct kcr_packet_ring packet_ring;
+	struct kcr_socket socket;
 	struct kcr_userfault userfault;
 	struct kcr_map map;
 	struct kcr_pages pages;
@@ -233,6 +234,11 @@ static void fill_packet_ring(struct actor *actor, union request *r)
 	r->packet_ring.sequence = random_next(&actor->random);
 }
 
+static void fill_socket(struct actor *actor, union request *r)
+{
+	r->socket.fd = any_socket(actor);
+}
+
 static void fill_userfault(struct actor *actor, union request *r)
 {
 	static _Atomic int own;
@@ -373,7 +379,7 @@ static const struct {
 	{ KCR_IOC_TRACK, fill_track }, { KCR_IOC_AIO, fill_aio },
 	{ KCR_IOC_URING, fill_uring }, { KCR_IOC_URING_REQUESTS, fill_uring_requests },
 	{ KCR_IOC_USERFAULT, fill_userfault }, { KCR_IOC_MAP, fill_map },
-	{ KCR_IOC_PACKET_RING, fill_packet_ring },
+	{ KCR_IOC_PACKET_RING, fill_packet_ring }, { KCR_IOC_SOCKET, fill_socket },
 	{ KCR_IOC_WRITE, fill_pages }, { KCR_IOC_READ, fill_pages },
 	{ KCR_IOC_SNAPSHOT, fill_nothing }, { KCR_IOC_RELEASE, fill_release },
 	{ KCR_IOC_NOTIFY, fill_notify }, { KCR_IOC_CANCEL, fill_cancel },
