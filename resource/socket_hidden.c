@@ -90,7 +90,8 @@ static int save_multicast(struct file_table *t, const struct file_probe *probe,
 	struct ip_mreqn m = { .imr_ifindex = hidden->multicast_interface };
 	socklen_t length = sizeof(m.imr_address);
 
-	if (!hidden->multicast_interface ||
+	/* In a connection the kernel itself sets it, and lets nobody else. */
+	if (!hidden->multicast_interface || s->type == SOCK_STREAM ||
 	    getsockopt(probe->fd, IPPROTO_IP, IP_MULTICAST_IF, &m.imr_address, &length) ||
 	    (m.imr_address.s_addr &&
 	     interface_by_address(t, s, m.imr_address) == hidden->multicast_interface))

@@ -189,7 +189,7 @@ int inet_unsaved_check(struct file_table *t, const struct file_probe *probe,
 {
 	if (s->family == AF_INET6 && has_flow_label(probe->fd, s))
 		return file_unsupported(t, "a socket with a flow label (IPV6_FLOWLABEL_MGR)");
-	/* Since 6.8; not which ones. */
+	/* Since 6.8, and not which; those of value 0 do not show. */
 	if (s->family == AF_INET6 && value_of(probe->fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT))
 		return file_unsupported(t, "a raw socket that gets router alerts "
 					"(IPV6_ROUTER_ALERT)");

@@ -151,7 +151,8 @@ static int flow_label(int fd, bool use)
 		uint8_t action, share;
 		uint16_t flags, expires, linger;
 		uint32_t pad;
-	} lease = { .to = IN6ADDR_LOOPBACK_INIT, .label = htonl(0x12345), .share = 1, .flags = 1 };
+	} lease = { .to = IN6ADDR_LOOPBACK_INIT, .label = htonl(0x12345 + use), .share = 1,
+		    .flags = 1 };
 	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_port = htons(9),
 				  .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_flowinfo = lease.label };
 
@@ -261,7 +262,7 @@ static int get_alerts(int fd)
 	socklen_t length = sizeof(int);
 	int value;
 
-	return set(fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT, 0) ||
+	return set(fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT, 1) ||
 	       getsockopt(fd, IPPROTO_IPV6, IPV6_ROUTER_ALERT, &value, &length);
 }
 
