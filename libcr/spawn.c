@@ -109,10 +109,6 @@ static void become_tool(const struct plan *plan)
 
 	if (null < 0 || status < 0 || (plan->fd >= 0 && fd < 0))
 		_exit(1);
-	/* Send our PID, then wait until we may begin. */
-	if (write(plan->status, &pid, sizeof(pid)) != sizeof(pid) ||
-	    read(plan->status, &byte, 1) != 1)
-		_exit(1);
 	put(null, STDIN_FILENO);
 	put(null, STDOUT_FILENO);
 	put(status, STDERR_FILENO);
@@ -120,6 +116,12 @@ static void become_tool(const struct plan *plan)
 	if (fd >= 0)
 		put(fd, CRI_TOOL_FD);
 	syscall(SYS_close_range, fd >= 0 ? FIRST_FREE : CRI_TOOL_FD, ~0u, 0);
+	/*
+	 * Send our PID, then wait until we may begin.  The program's end of the socket is closed
+	 * here by now: its death ends this.
+	 */
+	if (write(STATUS_FD, &pid, sizeof(pid)) != sizeof(pid) || read(STATUS_FD, &byte, 1) != 1)
+		_exit(1);
 	for (int i = 1; i <= 64; i++)
 		sigaction(i, &plain, NULL);
 	sigemptyset(&none);

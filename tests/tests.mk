@@ -150,6 +150,7 @@ $(T)/asan/shared.a: $(UNIT_SHARED:%.c=$(T)/asan/%.o)
 	$(call say,AR)
 	$(Q)$(AR) rcs $@ $^
 
+$(T)/unit/test_spawn: private PKG_CFLAGS += -Ilibcr/include
 $(T)/unit/%: tests/unit/%.c $(T)/asan/shared.a $(T)/asan/rooms.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC)
