@@ -115,7 +115,6 @@ static bool leads_on(const void *object, const struct kcr_btf_wanted *owner)
 
 static void query_ipv6(const struct sock *sk, bool have_labels, struct kcr_socket *request)
 {
-#if IS_ENABLED(CONFIG_IPV6)
 	const struct ipv6_pinfo *pinfo = inet6_sk(sk);
 
 	if (sk->sk_family != PF_INET6 || !pinfo)
@@ -127,7 +126,6 @@ static void query_ipv6(const struct sock *sk, bool have_labels, struct kcr_socke
 	request->mtu = pinfo->frag_size;
 	request->source_interface = pinfo->sticky_pktinfo.ipi6_ifindex;
 	memcpy(request->source, &pinfo->sticky_pktinfo.ipi6_addr, sizeof(request->source));
-#endif
 }
 
 static void query_inet(struct sock *sk, struct kcr_socket *request)
