@@ -72,6 +72,21 @@ static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
 	return 0;
 }
 
+/* What no system call of a restart can bring back. */
+static int refuse_thread(const struct kcr_thread *from, const Kcr__Thread *t)
+{
+	if (arch_xstate_locks_memory(t->xstate.data, t->xstate.len))
+		return report_fail(-EOPNOTSUPP, "thread %d may not use memory without a protection "
+				   "key (pkey_set of key 0), which a restart needs", t->tid);
+	if (from->flags & KCR_THREAD_IO_PORTS)
+		return report_fail(-EOPNOTSUPP, "thread %d may use I/O ports (ioperm, iopl), which "
+				   "cannot be saved", t->tid);
+	if (from->flags & KCR_THREAD_SEGMENTS)
+		return report_fail(-EOPNOTSUPP, "thread %d has segments of its own (modify_ldt), "
+				   "which cannot be saved", t->tid);
+	return 0;
+}
+
 static int describe_thread(struct checkpoint *c, const struct process_probe *probe,
 			   struct kcr_thread *from, Kcr__Process *p)
 {
@@ -85,9 +100,9 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	absolute_sleep_settle(&c->attempt.description, p, from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return report_errno(-ENOMEM, "process %d", p->pid);
-	if (arch_xstate_locks_memory(t->xstate.data, t->xstate.len))
-		return report_fail(-EOPNOTSUPP, "thread %d may not use memory without a protection "
-				   "key (pkey_set of key 0), which a restart needs", t->tid);
+	err = refuse_thread(from, t);
+	if (err)
+		return err;
 	c->attempt.description.preamble.xfeatures |=
 		arch_xstate_features(t->xstate.data, t->xstate.len);
 	for (size_t i = 0; !err && attributes[i]; i++)

@@ -42,7 +42,7 @@ static u32 read_securebits(struct task_struct *task)
 	return securebits;
 }
 
-/* What prctl(2) has set for it. */
+/* What prctl(2) and the like have set for it. */
 static u32 read_settings(struct task_struct *task)
 {
 	const unsigned int flusher = PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE;
@@ -53,6 +53,10 @@ static u32 read_settings(struct task_struct *task)
 		settings |= flags & PF_MCE_EARLY ? KCR_THREAD_MCE_EARLY : KCR_THREAD_MCE_LATE;
 	if ((flags & flusher) == flusher)
 		settings |= KCR_THREAD_IO_FLUSHER;
+	if (kcr_has_ports(task))
+		settings |= KCR_THREAD_IO_PORTS;
+	if (kcr_has_segments(task))
+		settings |= KCR_THREAD_SEGMENTS;
 	return settings;
 }
 

@@ -7,6 +7,7 @@
 #ifndef KCR_ARCH_REGISTERS_H
 #define KCR_ARCH_REGISTERS_H
 
+#include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/types.h>
 
@@ -23,6 +24,26 @@ int kcr_xstate_read(struct task_struct *task, void *xstate);
 static inline bool kcr_tsc_is_off(struct task_struct *task)
 {
 	return test_tsk_thread_flag(task, TIF_NOTSC);
+}
+
+/* May it use I/O ports (ioperm(2), iopl(2))? */
+static inline bool kcr_has_ports(const struct task_struct *task)
+{
+#ifdef CONFIG_X86_IOPL_IOPERM
+	return READ_ONCE(task->thread.io_bitmap) || READ_ONCE(task->thread.iopl_emul);
+#else
+	return false;
+#endif
+}
+
+/* Has its process segments of its own (modify_ldt(2))?  Of a thread at rest, which has its mm. */
+static inline bool kcr_has_segments(const struct task_struct *task)
+{
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	return READ_ONCE(task->mm->context.ldt);
+#else
+	return false;
+#endif
 }
 
 /* May the calling thread run on with these?  0 or -EINVAL. */

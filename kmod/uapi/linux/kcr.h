@@ -158,6 +158,8 @@ struct kcr_restart_block {
 #define KCR_THREAD_MCE_EARLY	(1 << 3)	/* PR_MCE_KILL_SET: PR_MCE_KILL_EARLY */
 #define KCR_THREAD_MCE_LATE	(1 << 4)	/* … PR_MCE_KILL_LATE */
 #define KCR_THREAD_IO_FLUSHER	(1 << 5)	/* PR_SET_IO_FLUSHER */
+#define KCR_THREAD_IO_PORTS	(1 << 6)	/* may use some: ioperm(2), iopl(2) */
+#define KCR_THREAD_SEGMENTS	(1 << 7)	/* its process has some of its own: modify_ldt(2) */
 
 /*
  * One thread.  The registers are ready to run: an interrupted system call is
