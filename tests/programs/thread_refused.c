@@ -22,7 +22,7 @@ static unsigned long limit_of(unsigned int selector)
 {
 	unsigned long limit = 0;
 
-	asm volatile("lsl %1, %0" : "+r" (limit) : "r" ((unsigned long)selector) : "cc");
+	asm volatile("lsl %1, %0" : "+r"(limit) : "r"((unsigned long)selector) : "cc");
 	return limit;
 }
 
@@ -45,7 +45,7 @@ static void all_ports(void)
 static void segments(void)
 {
 	struct user_desc segment = { .entry_number = INDEX, .base_addr = 0, .limit = 1234,
-				     .seg_32bit = 1, .useable = 1 };
+				     .seg_32bit = 1 };
 	unsigned int selector = INDEX << 3 | 7;
 
 	if (syscall(SYS_modify_ldt, 1, &segment, sizeof(segment)))
