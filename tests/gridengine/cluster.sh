@@ -11,6 +11,9 @@ PATH=/usr/lib/gridengine:$PATH	# the commands themselves: in /usr/bin are script
 . "$KCR_TOP/tests/cluster.sh"
 cluster_enter gridengine
 . "$KCR_TOP/tests/mpi/nodes.sh"
+# Jobs get it from qsub or from sge_execd, whoever starts that, and mpirun is to start its daemons by
+# qrsh.
+unset OMPI_MCA_plm_rsh_agent OMPI_MCA_plm_rsh_no_tree_spawn PRTE_MCA_plm_ssh_agent PRTE_MCA_plm_ssh_no_tree_spawn
 . "$KCR_TOP/tests/lib.sh"
 . "$KCR_TOP/tests/batch_jobs.sh"
 need jq
