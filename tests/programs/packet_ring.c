@@ -10,6 +10,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -78,10 +79,21 @@ static void bind_to_lo(int fd)
 	NEED(!bind(fd, (struct sockaddr *)&local, sizeof(local)));
 }
 
+/* Packets that one processor has yet to deliver are passed by those of another one. */
+static void stay_on_processor(void)
+{
+	cpu_set_t own;
+
+	CPU_ZERO(&own);
+	CPU_SET(sched_getcpu(), &own);
+	NEED(!sched_setaffinity(0, sizeof(own), &own));
+}
+
 static void open_ring(bool receives, bool sends, bool has_offset)
 {
 	char *memory;
 
+	stay_on_processor();
 	interface_up();
 	ring.version = check_argument[0] - '0';
 	ring.fd = socket(AF_PACKET, SOCK_DGRAM, 0);
