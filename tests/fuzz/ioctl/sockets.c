@@ -45,6 +45,26 @@ static void change_ring(int fd, uint32_t version, uint32_t blocks, int option)
 	setsockopt(fd, SOL_PACKET, option, &request, sizeof(request));
 }
 
+static void set_key(int fd)
+{
+	struct tcp_md5sig key = { .tcpm_keylen = 3, .tcpm_key = "abc" };
+	struct sockaddr_in *peer = (struct sockaddr_in *)&key.tcpm_addr;
+
+	peer->sin_family = AF_INET;
+	peer->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key));
+}
+
+static void set_program(int fd)
+{
+	struct sock_filter first = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog program = { .len = 1, .filter = &first };
+	const int on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
+}
+
 /* As root, before anything is created. */
 void sockets_make(void)
 {
@@ -61,46 +81,19 @@ void sockets_make(void)
 	}
 	for (size_t i = 0; i < KINDS; i++)
 		others[i] = socket(kinds[i].family, kinds[i].type | SOCK_CLOEXEC, kinds[i].protocol);
-}
-
-static void change_keys(int fd, int length)
-{
-	struct tcp_md5sig key = { .tcpm_keylen = length, .tcpm_key = "abc" };
-	struct sockaddr_in *peer = (struct sockaddr_in *)&key.tcpm_addr;
-
-	peer->sin_family = AF_INET;
-	peer->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key));
-}
-
-static void change_program(int fd, int on)
-{
-	struct sock_filter first = BPF_STMT(BPF_RET | BPF_K, 0);
-	const struct sock_fprog program = { .len = 1, .filter = &first };
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, on ? SO_ATTACH_REUSEPORT_CBPF : SO_DETACH_REUSEPORT_BPF, &program,
-		   sizeof(program));
+	/* Once: the kernel patches its own code for the first key, and compiles each program. */
+	set_key(others[0]);
+	set_program(others[2]);
 }
 
 int any_socket(struct actor *actor)
 {
 	int fd = others[below(&actor->random, KINDS)], on = below(&actor->random, 2);
 
-	switch (below(&actor->random, 20)) {
-	case 0:
+	if (chance(&actor->random, 5))
 		setsockopt(fd, IPPROTO_IP, IP_ROUTER_ALERT, &on, sizeof(on));
-		break;
-	case 1:
-		change_keys(fd, 3 * on);
-		break;
-	case 2:
-		change_program(fd, on);
-		break;
-	case 3:
+	if (chance(&actor->random, 5))
 		shutdown(fd, (int)below(&actor->random, 3));
-		break;
-	}
 	return chance(&actor->random, 90) ? fd : (int)below(&actor->random, 12) - 1;
 }
 
