@@ -55,8 +55,6 @@ static u32 read_settings(struct task_struct *task)
 		settings |= KCR_THREAD_IO_FLUSHER;
 	if (kcr_has_ports(task))
 		settings |= KCR_THREAD_IO_PORTS;
-	if (kcr_has_segments(task))
-		settings |= KCR_THREAD_SEGMENTS;
 	return settings;
 }
 
@@ -69,6 +67,9 @@ static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 	memset(record, 0, sizeof(*record));
 	record->tid = task_pid_vnr(task);
 	record->flags = read_settings(task);
+	/* Not task->mm: a thread that was killed at rest may have none any more. */
+	if (kcr_has_segments(parked->member->mm))
+		record->flags |= KCR_THREAD_SEGMENTS;
 	if (parked->state == KCR_STOPPED)
 		record->flags |= KCR_THREAD_STOPPED;
 	if (kcr_client_holds(parked->job, parked->member->pid, task, KCR_ANSWER_FREE_RESTART))

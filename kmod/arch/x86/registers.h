@@ -36,11 +36,11 @@ static inline bool kcr_has_ports(const struct task_struct *task)
 #endif
 }
 
-/* Has its process segments of its own (modify_ldt(2))?  Of a thread at rest, which has its mm. */
-static inline bool kcr_has_segments(const struct task_struct *task)
+/* Are there segments of its own (modify_ldt(2))?  The caller has a reference to the structure. */
+static inline bool kcr_has_segments(const struct mm_struct *mm)
 {
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
-	return READ_ONCE(task->mm->context.ldt);
+	return READ_ONCE(mm->context.ldt);
 #else
 	return false;
 #endif
