@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KCR_IOC_SOCKET: what a socket has that the kernel tells nobody: keys and policies, options that
- * can be set only.  Its program sets them under lock_sock(); what others change meanwhile (the
- * program of a group, a BPF map, the list of who gets router alerts) is either there or not, and
- * what it leads to is not looked at.
+ * can be set only.
+ *
+ * Its program stands still, and what others change meanwhile is either there or not: numbers are
+ * read once, pointers are not followed, but for three that are under RCU.  lock_sock() would let
+ * whoever has the socket, too, keep the caller waiting for ever, by a system call that faults.
  */
 #include <linux/errno.h>
 #include <linux/in.h>
@@ -110,32 +112,29 @@ static bool gets_alerts(struct sock *sk)
 
 static bool leads_on(const void *object, const struct kcr_btf_wanted *owner)
 {
-	return owner->type && *(void *const *)kcr_btf_at(object, owner->members);
+	return owner->type && READ_ONCE(*(void *const *)kcr_btf_at(object, owner->members));
 }
 
-static void query_ipv6(const struct sock *sk, bool have_labels, struct kcr_socket *request)
+static void query_ipv6(const struct sock *sk, struct kcr_socket *request)
 {
 	const struct ipv6_pinfo *pinfo = inet6_sk(sk);
 
 	if (sk->sk_family != PF_INET6 || !pinfo)
 		return;
-	if (pinfo->ipv6_ac_list)
+	if (READ_ONCE(pinfo->ipv6_ac_list))
 		request->state |= KCR_SOCKET_ANYCAST;
-	if (have_labels && (leads_on(pinfo, &wanted[0]) || leads_on(sk, &wanted[1])))
+	if (!kcr_btf_search(&labels) && (leads_on(pinfo, &wanted[0]) || leads_on(sk, &wanted[1])))
 		request->state |= KCR_SOCKET_LABEL;
-	request->mtu = pinfo->frag_size;
-	request->source_interface = pinfo->sticky_pktinfo.ipi6_ifindex;
+	request->mtu = READ_ONCE(pinfo->frag_size);
+	request->source_interface = READ_ONCE(pinfo->sticky_pktinfo.ipi6_ifindex);
 	memcpy(request->source, &pinfo->sticky_pktinfo.ipi6_addr, sizeof(request->source));
 }
 
 static void query_inet(struct sock *sk, struct kcr_socket *request)
 {
-	bool have_labels = !kcr_btf_search(&labels);
-
-	lock_sock(sk);
 	if (is_tcp(sk) && has_keys(sk))
 		request->state |= KCR_SOCKET_KEYS;
-	if (is_tcp(sk) && tcp_sk(sk)->saved_syn)
+	if (is_tcp(sk) && READ_ONCE(tcp_sk(sk)->saved_syn))
 		request->state |= KCR_SOCKET_SYN;
 	if (has_policy(sk))
 		request->state |= KCR_SOCKET_POLICY;
@@ -145,10 +144,9 @@ static void query_inet(struct sock *sk, struct kcr_socket *request)
 		request->state |= KCR_SOCKET_ALERT;
 	if (sock_flag(sk, SOCK_TXTIME))
 		request->state |= KCR_SOCKET_TXTIME;
-	request->shut = sk->sk_shutdown & (KCR_SOCKET_SHUT_READ | KCR_SOCKET_SHUT_WRITE);
-	request->multicast_interface = inet_sk(sk)->mc_index;
-	query_ipv6(sk, have_labels, request);
-	release_sock(sk);
+	request->shut = READ_ONCE(sk->sk_shutdown) & (KCR_SOCKET_SHUT_READ | KCR_SOCKET_SHUT_WRITE);
+	request->multicast_interface = READ_ONCE(inet_sk(sk)->mc_index);
+	query_ipv6(sk, request);
 }
 
 static void clear(struct kcr_socket *request)
