@@ -68,13 +68,12 @@ static uint64_t end_of(const struct family_chunk *chunk)
 	return chunk->base + n * CONTEXT_PAGE;
 }
 
-/* Leaves out pages that are zero: they are in no image. */
-static int drop_zero(struct checkpoint *c, bool snapshot, struct family_chunk *chunk)
+/* Marks pages of the owner, from `start` to `end` in one of its mappings, that are not zero. */
+static int find_nonzero(struct checkpoint *c, bool snapshot, const struct family_chunk *chunk,
+			uint64_t start, uint64_t end, bool *found)
 {
 	struct kcr_run run[WINDOW];
-	bool found[WINDOW] = { false };
-	struct kcr_scan scan = { .next = chunk->base };
-	uint64_t end = end_of(chunk);
+	struct kcr_scan scan = { .next = start };
 	int err = 0;
 
 	while (!err && scan.next < end) {
@@ -87,6 +86,24 @@ static int drop_zero(struct checkpoint *c, bool snapshot, struct family_chunk *c
 		for (size_t i = 0; !err && i < scan.count; i++)
 			for (uint64_t k = 0; k < run[i].nr_pages; k++)
 				found[(run[i].address - chunk->base) / CONTEXT_PAGE + k] = true;
+	}
+	return err;
+}
+
+/* Leaves out pages that are zero: they are in no image. */
+static int drop_zero(struct checkpoint *c, bool snapshot, struct family_chunk *chunk)
+{
+	const struct address_space *space = &c->attempt.description.space[chunk->share->space];
+	uint64_t base = chunk->base, end = end_of(chunk);
+	bool found[WINDOW] = { false };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < space->nr_regions; i++) {
+		const struct region *r = &space->region[i];
+
+		if (r->common && r->start < end && r->end > base)
+			err = find_nonzero(c, snapshot, chunk, r->start > base ? r->start : base,
+					   r->end < end ? r->end : end, found);
 	}
 	for (size_t i = 0; i < chunk->nr_shares; i++)
 		for (size_t k = 0; k < WINDOW; k++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * random_memory READY GO SEED [PAUSE [PAGES]]: up to four processes that change their memory at
- * full speed or with pauses (ms), at random but always the same for a seed: write, clear, map, unmap, move and
- * discard pages, map a file, fork, end.  Each knows what must be in each of its pages
+ * random_memory READY GO SEED [PAUSE [PAGES [KINDS]]]: up to four processes that change their memory
+ * at full speed or with pauses (ms), at random but always the same for a seed: write, clear, map, unmap,
+ * move and discard pages, map a file, fork, end.  They write KINDS different pages (a thousand million).  Each knows what must be in each of its pages
  * (its model) and looks again and again.  The models are in shared memory, which is not
  * saved as pages, so that old pages cannot come with the model that fits them.
  */
@@ -31,7 +31,7 @@ static char *arena;
 static struct model *models, *self;
 static int file;
 static long pause_ms;
-static uint32_t pages = 2048;
+static uint32_t pages = 2048, kinds = 1u << 30;
 
 static uint32_t draw(uint32_t limit)
 {
@@ -88,7 +88,7 @@ static void write_pages(uint32_t from, uint32_t count)
 	for (uint32_t page = from; page < from + count; page++) {
 		if (self->seed[page] == ABSENT)
 			continue;
-		self->seed[page] = 1 + draw(1u << 30);
+		self->seed[page] = 1 + draw(kinds);
 		make_page(page_at(page), self->seed[page]);
 	}
 }
@@ -248,10 +248,11 @@ static void make_file(void)
 int main(int argc, char **argv)
 {
 	check_begin(argc, argv);
-	NEED(argc >= 4 && argc <= 6);
+	NEED(argc >= 4 && argc <= 7);
 	pause_ms = argc > 4 ? atol(argv[4]) : 0;
 	pages = argc > 5 ? (uint32_t)atol(argv[5]) : pages;
-	NEED(pages <= MOST_PAGES);
+	kinds = argc > 6 ? (uint32_t)atol(argv[6]) : kinds;
+	NEED(pages <= MOST_PAGES && kinds);
 	arena = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	models = mmap(NULL, PROCESSES * sizeof(*models), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
