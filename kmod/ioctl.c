@@ -31,7 +31,7 @@ static long info(struct kcr_job *job, void *request)
 	struct kcr_info *info = request;
 
 	info->abi = KCR_ABI_VERSION;
-	info->features = KCR_FEATURE_NO_SUM;
+	info->features = KCR_FEATURE_NO_SUM | KCR_FEATURE_READ_BACK;
 	if (kcr_have_clone())
 		info->features |= KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE;
 	if (kcr_track_works())

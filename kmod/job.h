@@ -165,7 +165,7 @@ void kcr_restart_abort(struct kcr_job *job);
 void kcr_restart_free(struct kcr_job *job);
 /* Frees job->mover, with the job's last reference. pages.c */
 void kcr_mover_free(struct kcr_job *job);
-/* An entered process's address space, for FILL and STORE; as kcr_job_mm(). restart.c */
+/* An entered process's address space, for FILL, STORE and READ; as kcr_job_mm(). restart.c */
 struct mm_struct *kcr_restart_mm(struct kcr_job *job, pid_t pid);
 
 #endif /* KCR_JOB_H */

@@ -318,7 +318,8 @@ static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bo
 
 	if (!m)
 		return -ENOMEM;
-	if (into)
+	/* Whoever may STORE there may read, too. */
+	if (into || (job->restart && !file && !(req->flags & KCR_PAGES_SNAPSHOT)))
 		m->mm = kcr_restart_mm(job, req->pid);
 	else
 		m->mm = kcr_job_mm(job, req->pid, req->flags & KCR_PAGES_SNAPSHOT);

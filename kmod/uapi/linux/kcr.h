@@ -43,6 +43,7 @@
 #define KCR_FEATURE_GUARD	(1 << 3)	/* KCR_RESUME_GUARD works */
 #define KCR_FEATURE_HOLD	(1 << 4)	/* KCR_IOC_HOLD works */
 #define KCR_FEATURE_NO_SUM	(1 << 5)	/* KCR_PAGES_NO_SUM is known */
+#define KCR_FEATURE_READ_BACK	(1 << 6)	/* KCR_IOC_READ works in a restart */
 
 struct kcr_info {
 	__u32 size;
