@@ -564,6 +564,20 @@ const char *check_memory(const struct context *c, const struct context_item *ite
 	return NULL;
 }
 
+const char *check_originals(const struct context *c, const struct context_item *item)
+{
+	for (uint64_t i = 0; i < item->nr_pages; i++) {
+		const struct context_original *o = &item->original[i];
+		const Kcr__Process *p = context_process(c, o->pid);
+
+		/* What its userfaultfd has to give cannot be read before the program runs. */
+		if (!p || !p->mm || p->mm->n_user_fault || o->reserved || o->address % CONTEXT_PAGE ||
+		    o->address >= area_end(p->mm, o->address))
+			return "duplicates of a page that cannot be";
+	}
+	return NULL;
+}
+
 const char *check_content(const struct context *c, const struct context_item *item)
 {
 	return file_exists(item->file_id, c->nr_files) ? NULL : "contents of an unknown file";

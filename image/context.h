@@ -4,10 +4,12 @@
  * one pass, so that files, pipes, sockets and /dev/null all work.
  * The format is described in kcr-context(5); the messages in image/proto.
  *
- *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (SHARED+ MEMORY)*  (TABLE | MEMORY | ELSEWHERE)*  TRAILER
+ *	PREAMBLE  FILE*  PROCESS*  CONTENT*  (SHARED+ MEMORY)*  (TABLE | MEMORY | ELSEWHERE)*
+ *	DUPLICATES*  TRAILER
  *
  * Pages that processes share since a fork, none having written to them, are stored once:
- * SHARED sections say whose pages those of the MEMORY section after them are, too.
+ * SHARED sections say whose pages those of the MEMORY section after them are, too.  Of other pages
+ * that are equal one is stored; DUPLICATES sections say which one the others are equal to.
  *
  * An increment holds only the pages that differ from those of older files, its
  * ancestors; its tables say which file has which page.
@@ -53,6 +55,7 @@ enum context_section {
 	CONTEXT_TABLE = 7,
 	CONTEXT_SHARED = 8,
 	CONTEXT_ELSEWHERE = 9,
+	CONTEXT_DUPLICATES = 10,
 };
 
 /* Features that a reader must know, in the file head. */
@@ -71,6 +74,7 @@ enum context_section {
 #define CONTEXT_HAS_ELSEWHERE	(1ull << 12)	/* ELSEWHERE sections: it is partial */
 #define CONTEXT_HAS_RINGS	(1ull << 13)	/* packet sockets with rings in memory */
 #define CONTEXT_HAS_POLICIES	(1ull << 14)	/* NUMA memory policies */
+#define CONTEXT_HAS_DUPLICATES	(1ull << 15)	/* DUPLICATES sections */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 
@@ -90,6 +94,13 @@ struct context_table {
 	const struct context_hash *hash;	/* of each page */
 	const uint16_t *owner;		/* … the ancestor that has it, by number from 0;
 					 * the number of ancestors: this file */
+};
+
+/* The page, in a MEMORY section before, that a page of a DUPLICATES section is equal to. */
+struct context_original {
+	uint64_t address;
+	int32_t pid;
+	uint32_t reserved;		/* 0 */
 };
 
 /* A process to which pages of a MEMORY section belong as well, at the same addresses. */
@@ -188,6 +199,13 @@ int context_write_elsewhere(struct context_writer *w, int32_t pid, const struct 
 /* What pages there are, in a file that CONTEXT_HAS_TABLES. */
 int context_write_table(struct context_writer *w, const struct context_table *table);
 
+/*
+ * Pages that are equal to others, in a file that CONTEXT_HAS_DUPLICATES; original: of each page.
+ * After the last MEMORY section.
+ */
+int context_write_duplicates(struct context_writer *w, int32_t pid, const struct kcr_run *runs,
+			     size_t nr_runs, const struct context_original *original);
+
 /* Writes the trailer. Nothing may follow. */
 int context_writer_finish(struct context_writer *w);
 uint64_t context_writer_bytes(const struct context_writer *w);
@@ -222,6 +240,8 @@ struct context_item {
 	/* ELSEWHERE: pid, runs and pages as in MEMORY.  TABLE: the same, and per page: */
 	const struct context_hash *hash;
 	const uint16_t *owner;
+	/* DUPLICATES: pid, runs and pages as in MEMORY, and per page: */
+	const struct context_original *original;
 };
 
 /*
@@ -236,6 +256,11 @@ int context_reader_new_partial(struct context_reader **out, int fd, const char *
  * descriptor.  For chunks of a file that another reader has accepted.
  */
 int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name);
+/*
+ * Another reader of the same file, from its beginning; it shares the descriptor, but not its offset.
+ * -ESPIPE, silently: it is no regular file.
+ */
+int context_reader_again(struct context_reader **out, const struct context_reader *r);
 void context_reader_free(struct context_reader *r);
 
 /*

@@ -2,7 +2,8 @@
 /*
  * One process of a context file as an ELF core: headers, notes, then every
  * memory area at full length in a sparse file.  Pages are written to their
- * places in the order of the context file, so the memory needed is one chunk.
+ * places in the order of the context file, so the memory needed is one chunk; pages that are
+ * equal to others come last, in a second pass.
  *
  * What the context file leaves to the mapped files is copied from them first,
  * if they are unchanged; an area without any data has p_filesz 0 in the core,
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "arch/elf.h"
+#include "image/originals.h"
 #include "image/place.h"
 #include "report/report.h"
 #include "view.h"
@@ -31,6 +33,7 @@ struct core {
 	int fd;
 	Elf64_Phdr *segment;		/* [0]: notes; then one per area */
 	char *buffer;			/* a chunk of pages */
+	struct originals originals;	/* of the process's pages that are stored as others */
 };
 
 static int write_at(struct core *core, const void *data, size_t length, uint64_t offset)
@@ -311,6 +314,11 @@ static const struct context_sharer *sharer_of(const struct core *core,
 	return NULL;
 }
 
+static int put_duplicate(void *arg, uint64_t address, const void *page)
+{
+	return put_memory(arg, address, page, CONTEXT_PAGE);
+}
+
 static int put_sections(struct core *core, struct context_reader *r)
 {
 	struct context_item item;
@@ -323,12 +331,14 @@ static int put_sections(struct core *core, struct context_reader *r)
 			err = put_contents(core, &item);
 		else if (item.type == CONTEXT_MEMORY && item.pid == core->mm->pid)
 			err = put_pages(core, r, &item);
+		else if (item.type == CONTEXT_DUPLICATES && item.pid == core->mm->pid)
+			err = originals_note(&core->originals, &item);
 		else if (sharer_of(core, &item))
 			err = put_shared(core, r, &item, sharer_of(core, &item));
 		if (err)
 			return err;
 	}
-	return ret;
+	return ret ?: originals_read(&core->originals, r, put_duplicate, core);
 }
 
 static int put_vdso(struct core *core)
@@ -450,6 +460,7 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 	if (err && is_file)
 		unlinkat(place.folder, place.name, 0);
 	place_close(&place);
+	originals_free(&core.originals);
 	free(core.segment);
 	free(core.buffer);
 	return err;

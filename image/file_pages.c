@@ -29,6 +29,11 @@ static int next(struct page_source *source, struct context_chunk *chunk)
 	}
 	if (more <= 0)
 		return more;
+	/* Pages come no more; the caller may have use for these. */
+	if (item.type == CONTEXT_DUPLICATES) {
+		context_unread(reader(source));
+		return 0;
+	}
 	if (item.type == CONTEXT_ELSEWHERE) {
 		*chunk = (struct context_chunk) {
 			.pid = item.pid, .runs = item.runs, .nr_runs = item.nr_runs,

@@ -198,21 +198,23 @@ static void write_compression(FILE *out, const struct compression_count *count)
 static void write_mapping(FILE *out, const Kcr__Vma *v, const struct summary_mapping *m)
 {
 	uint64_t all = (v->end - v->start) / CONTEXT_PAGE, saved = summary_saved(m);
-	uint64_t known = saved + m->older + m->pages[SUMMARY_SHARED];	/* more than all: a file with pages twice */
+	/* More than all: a file with pages twice. */
+	uint64_t known = saved + m->older + m->pages[SUMMARY_SHARED] + m->pages[SUMMARY_DUPLICATE];
 
 	fprintf(out, "{\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"pages\":%" PRIu64, v->start,
 		v->end, saved);
 	for (size_t i = 0; i < CONTEXT_COMPRESSIONS; i++)
 		fprintf(out, ",\"pages_%s\":%" PRIu64, compression_names[i], m->pages[i]);
-	fprintf(out, ",\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64
-		",\"pages_absent\":%" PRIu64 "}", m->older, m->pages[SUMMARY_SHARED], all > known ? all - known : 0);
+	fprintf(out, ",\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64 ",\"pages_duplicate\":%" PRIu64
+		",\"pages_absent\":%" PRIu64 "}", m->older, m->pages[SUMMARY_SHARED],
+		m->pages[SUMMARY_DUPLICATE], all > known ? all - known : 0);
 }
 
 static void write_memory(FILE *out, const Kcr__Mm *mm, const struct summary_memory *m)
 {
 	fprintf(out, ",\"memory\":{\"sections\":%" PRIu64 ",\"runs\":%" PRIu64 ",\"pages\":%" PRIu64
-		",\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64, m->sections, m->runs,
-		m->pages, m->older, m->shared);
+		",\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64 ",\"pages_duplicate\":%" PRIu64,
+		m->sections, m->runs, m->pages, m->older, m->shared, m->duplicates);
 	write_compression(out, m->compression);
 	fputs(",\"mappings\":[", out);
 	for (size_t i = 0; mm && i < mm->n_vma; i++) {
@@ -237,7 +239,8 @@ static void write_total(FILE *out, const struct context *c, const struct summary
 			p->ancestor[i]->id, s->older[i]);
 		older += s->older[i];
 	}
-	fprintf(out, "],\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64, older, s->shared);
+	fprintf(out, "],\"pages_older\":%" PRIu64 ",\"pages_shared\":%" PRIu64 ",\"pages_duplicate\":%" PRIu64,
+		older, s->shared, s->duplicates);
 }
 
 void json_write(FILE *out, const struct context *c, const struct summary *summary)

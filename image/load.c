@@ -129,6 +129,8 @@ static int take(struct context_reader *r, struct context *c)
 		wrong = check_content(c, &r->item);
 	if (!wrong && r->item.nr_runs)
 		wrong = check_memory(c, &r->item) ?: check_sharers(c, &r->item);
+	if (!wrong && r->item.type == CONTEXT_DUPLICATES)
+		wrong = check_originals(c, &r->item);
 	for (uint64_t i = 0; !wrong && r->item.type == CONTEXT_TABLE && i < r->item.nr_pages; i++)
 		if (r->item.owner[i] > r->nr_ancestors)
 			wrong = "pages of an unknown ancestor";

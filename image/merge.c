@@ -55,9 +55,9 @@ int merge_write(struct context_reader *last, const struct context *context,
 	uint64_t features = context_needs(context->process, context->nr_processes);
 	int err;
 
-	if (context_reader_features(last) & CONTEXT_HAS_SHARED)
+	if (context_reader_features(last) & (CONTEXT_HAS_SHARED | CONTEXT_HAS_DUPLICATES))
 		return report_fail(-EOPNOTSUPP, "an image made with --dedup cannot be merged: it "
-				   "has pages that belong to several processes");
+				   "has pages that stand for several");
 	for (size_t i = 0; i < context->nr_files; i++)
 		features |= context_file_needs(context->file[i]);
 	err = context_writer_new(&w, fd, features);

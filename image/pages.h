@@ -145,7 +145,8 @@ struct context_page_sink {
 
 /*
  * All MEMORY sections that follow, and ELSEWHERE ones, whose chunks must be deferred; only tables
- * may be among them, and the trailer come after them.
+ * may be among them, and DUPLICATES sections, which are left to the reader, or the trailer come
+ * after them.
  */
 void context_page_source(struct context_page_source *s, struct context_reader *reader);
 void context_page_sink(struct context_page_sink *s, struct context_writer *writer);

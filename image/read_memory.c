@@ -83,6 +83,18 @@ int reader_take_table(struct context_reader *r, struct context_item *item)
 	return 0;
 }
 
+int reader_take_duplicates(struct context_reader *r, struct context_item *item)
+{
+	const char *wrong;
+	int err = reader_take_runs(r, item, sizeof(*item->original));
+
+	if (err)
+		return err;
+	item->original = (const struct context_original *)(item->runs + item->nr_runs);
+	wrong = r->context ? check_originals(r->context, item) : NULL;
+	return wrong ? reader_damaged(r, wrong) : 0;
+}
+
 size_t context_cut_runs(const struct kcr_run *runs, size_t nr_runs, uint64_t first,
 			uint64_t nr_pages, struct kcr_run *out)
 {

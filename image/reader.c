@@ -152,6 +152,9 @@ static int read_file_head(struct context_reader *r)
 		return reader_damaged(r, "an increment without tables");
 	if ((head.required & CONTEXT_HAS_ELSEWHERE) && (head.required & CONTEXT_HAS_TABLES))
 		return reader_damaged(r, "pages of tables that are elsewhere");
+	if ((head.required & CONTEXT_HAS_DUPLICATES) &&
+	    (head.required & (CONTEXT_HAS_ELSEWHERE | CONTEXT_HAS_TABLES)))
+		return reader_damaged(r, "duplicates of pages of other files");
 	if ((head.required & CONTEXT_HAS_ELSEWHERE) && !r->partial)
 		return report_fail(-EINVAL, "%s: context file of a migration (cr_migrate --lazy), without "
 				   "the memory that was sent later: it is of no use", r->name);
@@ -206,6 +209,13 @@ int context_reader_new_partial(struct context_reader **out, int fd, const char *
 int context_reader_new_at(struct context_reader **out, int fd, uint64_t base, const char *name)
 {
 	return new_reader(out, fd, base, true, true, name);
+}
+
+int context_reader_again(struct context_reader **out, const struct context_reader *r)
+{
+	if (lseek(r->fd, 0, SEEK_CUR) < 0)
+		return -ESPIPE;
+	return new_reader(out, r->fd, r->base, true, r->partial, r->name);
 }
 
 void context_reader_free(struct context_reader *r)
@@ -497,6 +507,8 @@ int reader_next(struct context_reader *r)
 		return reader_take_table(r, &r->item) ?: 1;
 	case CONTEXT_ELSEWHERE:
 		return reader_take_runs(r, &r->item, 0) ?: 1;
+	case CONTEXT_DUPLICATES:
+		return reader_take_duplicates(r, &r->item) ?: 1;
 	case CONTEXT_TRAILER:
 		return take_trailer(r, &r->item);
 	default:

@@ -50,6 +50,7 @@ int reader_next(struct context_reader *r);
 /* The section whose head was read; a memory section's pages follow. */
 int reader_take_memory(struct context_reader *r, struct context_item *item);
 int reader_take_table(struct context_reader *r, struct context_item *item);
+int reader_take_duplicates(struct context_reader *r, struct context_item *item);
 /* What all kinds begin with, verified; `page_bytes` of the meta follow for each page. */
 int reader_take_runs(struct context_reader *r, struct context_item *item, size_t page_bytes);
 /* Notes what a SHARED section says of the next memory section.  shared.c */

@@ -4,7 +4,8 @@
  * Private to image/.
  *
  *	file head
- *	section:  head, meta               (PREAMBLE FILE PROCESS SHARED TABLE ELSEWHERE TRAILER)
+ *	section:  head, meta               (PREAMBLE FILE PROCESS SHARED TABLE ELSEWHERE DUPLICATES
+ *					    TRAILER)
  *	section:  head, meta, padding, data, tail  (CONTENT MEMORY)
  *
  * The data start at a multiple of CONTEXT_PAGE from the start of the file.
@@ -32,7 +33,8 @@
 				 CONTEXT_HAS_OWN_THREADS | CONTEXT_HAS_SECCOMP | CONTEXT_HAS_KEYS | \
 				 CONTEXT_HAS_SETTINGS | CONTEXT_HAS_PACKETS | CONTEXT_HAS_SHARED | \
 				 CONTEXT_HAS_ASYNC | CONTEXT_HAS_USERFAULT | CONTEXT_HAS_RAW | \
-				 CONTEXT_HAS_ELSEWHERE | CONTEXT_HAS_RINGS | CONTEXT_HAS_POLICIES)
+				 CONTEXT_HAS_ELSEWHERE | CONTEXT_HAS_RINGS | CONTEXT_HAS_POLICIES | \
+				 CONTEXT_HAS_DUPLICATES)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
@@ -75,8 +77,9 @@ struct content_meta {
 };
 
 /*
- * Meta of a MEMORY, SHARED, ELSEWHERE or TABLE section; struct kcr_run[nr_runs] follows, and in a TABLE
- * struct context_hash[nr_pages] and the owners, uint16_t[nr_pages].
+ * Meta of a MEMORY, SHARED, ELSEWHERE, DUPLICATES or TABLE section; struct kcr_run[nr_runs] follows,
+ * in a TABLE also struct context_hash[nr_pages] and the owners, uint16_t[nr_pages], and in DUPLICATES
+ * struct context_original[nr_pages].
  */
 struct memory_meta {
 	int32_t pid;
@@ -91,6 +94,7 @@ static_assert(sizeof(struct content_meta) == 16, "on disk");
 static_assert(sizeof(struct memory_meta) == 16, "on disk");
 static_assert(sizeof(struct kcr_run) == 16, "on disk");
 static_assert(sizeof(struct context_hash) == 16, "on disk");
+static_assert(sizeof(struct context_original) == 16, "on disk");
 
 /* Bytes of a TABLE's meta for each page. */
 #define TABLE_PAGE_BYTES	(sizeof(struct context_hash) + sizeof(uint16_t))
@@ -139,9 +143,11 @@ const char *check_clocks(const Kcr__Clocks *clocks);
 const char *check_references(const struct context *c);
 /* Relations between processes, and all of the above that spans sections. */
 const char *check_context(const struct context *c);
-/* Of MEMORY (ELSEWHERE, TABLE) and CONTENT sections, and of what is said before a MEMORY section. */
+/* Of MEMORY (ELSEWHERE, TABLE, DUPLICATES) and CONTENT sections … */
 const char *check_memory(const struct context *c, const struct context_item *item);
 const char *check_content(const struct context *c, const struct context_item *item);
+/* … of what is said before a MEMORY section, and of what the pages of a DUPLICATES section are equal to. */
 const char *check_sharers(const struct context *c, const struct context_item *item);
+const char *check_originals(const struct context *c, const struct context_item *item);
 
 #endif /* KCR_IMAGE_SECTION_H */

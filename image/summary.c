@@ -28,7 +28,7 @@ static void count_chunk(struct compression_count *n, const struct context_item *
 	n[item->compression].stored += item->length;
 }
 
-/* kind: a compression, or SUMMARY_SHARED. */
+/* kind: a compression, SUMMARY_SHARED or SUMMARY_DUPLICATE. */
 static void add_run(const Kcr__Mm *mm, struct summary_memory *m, const struct kcr_run *run,
 		    unsigned int kind)
 {
@@ -90,6 +90,15 @@ static void add_table(const struct context *c, const Kcr__Mm *mm, struct summary
 	}
 }
 
+static void add_duplicates(const Kcr__Mm *mm, struct summary *s, struct summary_memory *m,
+			   const struct context_item *item)
+{
+	m->duplicates += item->nr_pages;
+	s->duplicates += item->nr_pages;
+	for (size_t i = 0; i < item->nr_runs; i++)
+		add_run(mm, m, &item->runs[i], SUMMARY_DUPLICATE);
+}
+
 static void add(struct summary *s, const struct context *c, const struct context_item *item)
 {
 	size_t process;
@@ -105,6 +114,8 @@ static void add(struct summary *s, const struct context *c, const struct context
 		add_shared(c, s, &item->sharer[i]);
 	if (item->type == CONTEXT_MEMORY)
 		add_memory(c->process[process]->mm, s, &s->memory[process], item);
+	else if (item->type == CONTEXT_DUPLICATES)
+		add_duplicates(c->process[process]->mm, s, &s->memory[process], item);
 	else
 		add_table(c, c->process[process]->mm, s, &s->memory[process], item);
 }

@@ -166,6 +166,9 @@ static void write_origin(FILE *out, const struct context *c, const struct summar
 	if (summary && summary->shared)
 		fprintf(out, "Shared:        %" PRIu64 " KiB more: pages that other processes have, too\n",
 			summary->shared * 4);
+	if (summary && summary->duplicates)
+		fprintf(out, "Duplicates:    %" PRIu64 " KiB more: pages that are equal to others\n",
+			summary->duplicates * 4);
 }
 
 static void write_row(FILE *out, const struct context *c, const struct summary *summary,
@@ -177,7 +180,8 @@ static void write_row(FILE *out, const struct context *c, const struct summary *
 	fprintf(out, "%8" PRId32 " %8" PRId32 "  %-8s %7zu %12" PRIu64, p->pid, p->ppid,
 		state_name(p), p->n_thread, address_space_bytes(mm) / 1024);
 	if (summary)
-		fprintf(out, " %12" PRIu64, (summary->memory[index].pages + summary->memory[index].shared) * 4);
+		fprintf(out, " %12" PRIu64, 4 * (summary->memory[index].pages + summary->memory[index].shared +
+						 summary->memory[index].duplicates));
 	fprintf(out, " %5zu  %*s", descriptor_count(c, p), 2 * (depth < 20 ? depth : 20), "");
 	text_put(out, command(p));
 	putc('\n', out);

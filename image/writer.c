@@ -396,6 +396,20 @@ int context_write_table(struct context_writer *w, const struct context_table *ta
 	return write_parts(w, &p);
 }
 
+int context_write_duplicates(struct context_writer *w, int32_t pid, const struct kcr_run *runs,
+			     size_t nr_runs, const struct context_original *original)
+{
+	struct memory_meta meta;
+	struct parts p;
+	int err = begin_runs(w, &p, CONTEXT_DUPLICATES, &meta, pid, runs, nr_runs);
+
+	if (err)
+		return err;
+	add_meta(w, &p, original, meta.nr_pages * sizeof(*original));
+	end_meta(w, &p, 0);
+	return write_parts(w, &p);
+}
+
 int context_writer_finish(struct context_writer *w)
 {
 	Kcr__Trailer trailer = KCR__TRAILER__INIT;

@@ -249,9 +249,9 @@ int lazy_check(struct context_reader *reader, const struct kcr_info *info)
 	if (fstat(context_reader_fd(reader), &st) || !S_ISREG(st.st_mode))
 		return report_fail(-ESPIPE, "--lazy needs the context file in a file, not in a pipe: save "
 				   "it first, or leave --lazy out");
-	if (context_reader_features(reader) & CONTEXT_HAS_SHARED)
-		return report_fail(-EOPNOTSUPP, "--lazy: the context file has memory that processes have in "
-				   "common (cr_checkpoint --dedup), which is read first: leave --lazy out");
+	if (context_reader_features(reader) & (CONTEXT_HAS_SHARED | CONTEXT_HAS_DUPLICATES))
+		return report_fail(-EOPNOTSUPP, "--lazy: the context file has pages that stand for several "
+				   "(cr_checkpoint --dedup) and are needed at once: leave --lazy out");
 	return lazy_check_host(info);
 }
 

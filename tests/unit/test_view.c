@@ -195,11 +195,11 @@ static void json(void **state)
 		"\"lz4\":{\"chunks\":1,\"bytes\":12288,",
 		"\"zstd\":{\"chunks\":1,\"bytes\":12288,",
 		/* Of the heap, and of a run over the border between two areas. */
-		"\"pages\":6,\"pages_none\":0,\"pages_lz4\":3,\"pages_zstd\":3,\"pages_older\":0,\"pages_shared\":0,"
+		"\"pages\":6,\"pages_none\":0,\"pages_lz4\":3,\"pages_zstd\":3,\"pages_older\":0,\"pages_shared\":0,\"pages_duplicate\":0,"
 		"\"pages_absent\":10}",
-		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,\"pages_shared\":0,"
+		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,\"pages_shared\":0,\"pages_duplicate\":0,"
 		"\"pages_absent\":31}",
-		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,\"pages_shared\":0,"
+		"\"pages\":1,\"pages_none\":1,\"pages_lz4\":0,\"pages_zstd\":0,\"pages_older\":0,\"pages_shared\":0,\"pages_duplicate\":0,"
 		"\"pages_absent\":0}",
 		"\"content_bytes\":12,\"pages\":8,", "\"older\":[],\"pages_older\":0",
 		"\"complete\":true", "\"path\":\"/nowhere/sample\"",

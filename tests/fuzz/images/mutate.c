@@ -23,6 +23,7 @@ struct section {
 	struct kcr_run *runs;
 	void *data;
 	struct context_sharer *sharer;	/* item.nr_sharers of them */
+	struct context_original *original;	/* of each duplicate */
 };
 
 static struct section sections[SECTIONS];
@@ -54,9 +55,13 @@ static int keep(struct context_reader *reader, const struct context_item *item)
 	section->item = *item;
 	if (item->type == CONTEXT_CONTENT)
 		section->data = copy_of(item->data, item->length);
-	if (item->type != CONTEXT_MEMORY)
+	if (item->type != CONTEXT_MEMORY && item->type != CONTEXT_DUPLICATES)
 		return 0;
 	section->runs = copy_of(item->runs, item->nr_runs * sizeof(*item->runs));
+	if (item->type == CONTEXT_DUPLICATES) {
+		section->original = copy_of(item->original, item->nr_pages * sizeof(*item->original));
+		return section->original ? 0 : -ENOMEM;
+	}
 	section->data = malloc(item->nr_pages * CONTEXT_PAGE);
 	if (keep_sharers(section, item))
 		return -ENOMEM;
@@ -97,6 +102,7 @@ static void discard(void)
 		for (size_t k = 0; sections[i].sharer && k < sections[i].item.nr_sharers; k++)
 			free((void *)sections[i].sharer[k].runs);
 		free(sections[i].sharer);
+		free(sections[i].original);
 		free(sections[i].runs);
 		free(sections[i].data);
 	}
@@ -141,10 +147,37 @@ static void change_sharers(struct section *section, struct random *random)
 	}
 }
 
+/* The number of pages stays: so many originals there are. */
+static void change_duplicates(struct section *section, struct random *random)
+{
+	struct context_original *o = &section->original[below(random, section->item.nr_pages)];
+
+	switch (below(random, 5)) {
+	case 0:
+		section->item.pid += (int)below(random, 5) - 2;
+		break;
+	case 1:
+		section->runs->address += ((int64_t)below(random, 33) - 16) * CONTEXT_PAGE;
+		break;
+	case 2:
+		o->pid += (int)below(random, 5) - 2;
+		break;
+	case 3:
+		o->address = random_next(random) & ~0xfffull;
+		break;
+	default:
+		o->address += ((int64_t)below(random, 33) - 16) * CONTEXT_PAGE;
+	}
+}
+
 static void change_memory(struct section *section, struct random *random)
 {
 	struct kcr_run *run = &section->runs[below(random, section->item.nr_runs)];
 
+	if (section->item.type == CONTEXT_DUPLICATES) {
+		change_duplicates(section, random);
+		return;
+	}
 	if (section->item.nr_sharers && chance(random, 60)) {
 		change_sharers(section, random);
 		return;
@@ -176,7 +209,7 @@ static void change_one(struct random *random, char *what, size_t size)
 		change_order(random, what, size);
 	} else if (section->item.message) {
 		value_mutate(section->item.message, random, what, size);
-	} else if (section->item.type == CONTEXT_MEMORY && section->item.nr_runs) {
+	} else if (section->item.nr_runs) {
 		snprintf(what + strlen(what), size - strlen(what), " memory");
 		change_memory(section, random);
 	} else if (section->item.type == CONTEXT_CONTENT) {
@@ -213,6 +246,9 @@ static int write_section(struct context_writer *writer, const struct section *se
 		return write_sharers(writer, section) ?:
 		       section_write(writer, item->pid, section->runs, item->nr_runs,
 				     section->data, item->compression);
+	case CONTEXT_DUPLICATES:
+		return context_write_duplicates(writer, item->pid, section->runs, item->nr_runs,
+						section->original);
 	default:
 		return 0;
 	}
@@ -225,8 +261,10 @@ static int write_all(int fd)
 	size_t i;
 	int err;
 
-	for (i = 0; i < nr_sections; i++)
+	for (i = 0; i < nr_sections; i++) {
 		features |= sections[i].item.nr_sharers ? CONTEXT_HAS_SHARED : 0;
+		features |= sections[i].original ? CONTEXT_HAS_DUPLICATES : 0;
+	}
 	err = context_writer_new(&writer, fd, features);
 
 	if (err)
