@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint/duplicates.h"
 #include "checkpoint/family.h"
 #include "device/device.h"
 #include "image/chooser.h"
@@ -142,7 +143,8 @@ static int finish(struct checkpoint *c)
 	c->result->id = context_writer_id(c->attempt.writer);
 	c->result->nr_unchanged = increment_unchanged(c->increment);
 	c->result->nr_unwritten = increment_unwritten(c->increment);
-	c->result->nr_pages -= c->result->nr_unchanged;
+	c->result->nr_duplicates = duplicates_count(c->attempt.duplicates);
+	c->result->nr_pages -= c->result->nr_unchanged + c->result->nr_duplicates;
 	increment_list_older(c->increment, c->result);
 	c->result->target_rate = memory_target_rate(c);
 	start = now_ns();
@@ -177,6 +179,7 @@ static void attempt_end(struct checkpoint *c)
 	describe_free(&c->attempt.description);
 	context_writer_free(c->attempt.writer);
 	family_free(c->attempt.family);
+	duplicates_free(c->attempt.duplicates);
 	chooser_free(c->attempt.chooser);
 	if (c->attempt.members.handle)
 		handles_close(c->attempt.members.handle, c->attempt.members.count);

@@ -4,7 +4,7 @@
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
  * saves their pages (of an increment: increment.c, changes.c, origins.c; those that
- * processes have in common: family.h), figures.c counts what is not saved,
+ * processes have in common, or that are equal: family.h, duplicates.h), figures.c counts what is not saved,
  * destination.c puts the file in place.  precopy.h makes several in a row.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
@@ -73,8 +73,8 @@ struct checkpoint_options {
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;
 	struct compression compression;
-	bool dedup;			/* pages that processes have in common are stored once; not
-					 * with `incremental` */
+	bool dedup;			/* pages that processes have in common, or that are equal, are
+					 * stored once; not with `incremental` */
 	bool incremental;		/* save tables, and only what differs from a parent */
 	enum checkpoint_changes changes;
 	const char *parent;		/* its file; NULL: the present one at `path`, if any; to a
@@ -149,6 +149,7 @@ struct checkpoint_result {
 	uint64_t nr_scanned;		/* pages of private mappings, all that were looked at */
 	uint64_t nr_pages;
 	uint64_t nr_shared;		/* pages more, which are stored as another process's */
+	uint64_t nr_duplicates;		/* pages more, which are equal to others */
 	uint64_t nr_unchanged;		/* pages more, which older files have */
 	uint64_t nr_unwritten;		/* … of these, known without reading them */
 	struct checkpoint_left_out left_out;

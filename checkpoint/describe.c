@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint/duplicates.h"
 #include "device/device.h"
 #include "proc/proc.h"
 #include "report/report.h"
@@ -448,6 +449,13 @@ int describe(struct checkpoint *c)
 	return err;
 }
 
+/* A restart has to read back what it has filled in, which is not for the memory of userfaultfds. */
+static bool looks_for_duplicates(const struct checkpoint *c, uint64_t features)
+{
+	return c->options->dedup && !(features & CONTEXT_HAS_USERFAULT) &&
+	       c->attempt.info.features & KCR_FEATURE_READ_BACK;
+}
+
 int describe_write(struct checkpoint *c)
 {
 	struct description *d = &c->attempt.description;
@@ -461,6 +469,12 @@ int describe_write(struct checkpoint *c)
 		features |= CONTEXT_HAS_ELSEWHERE;
 	for (uint32_t id = 1; id <= file_table_count(d->files); id++)
 		features |= context_file_needs(file_table_get(d->files, id));
+	if (looks_for_duplicates(c, features)) {
+		c->attempt.duplicates = duplicates_new();
+		if (!c->attempt.duplicates)
+			return report_errno(-ENOMEM, "pages that are equal");
+		features |= CONTEXT_HAS_DUPLICATES;
+	}
 	context_writer_require(w, features);
 	err = context_write_message(w, CONTEXT_PREAMBLE, &d->preamble.base);
 	for (uint32_t id = 1; !err && id <= file_table_count(d->files); id++)

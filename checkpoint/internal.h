@@ -15,6 +15,7 @@
 
 struct chooser;			/* image/chooser.h */
 struct family;			/* family.h */
+struct duplicates;		/* duplicates.h */
 struct forward;			/* forward.c */
 struct mapped_file;		/* address_space.c */
 struct opened;			/* opened.c */
@@ -74,6 +75,7 @@ struct attempt {
 	struct description description;
 	struct context_writer *writer;
 	struct family *family;		/* pages that processes have in common; NULL: none */
+	struct duplicates *duplicates;	/* pages that are equal; NULL: they are not looked for */
 	struct chooser *chooser;	/* of adaptive compression; NULL: it is not wanted */
 	struct writeback *writeback;	/* while memory is written; NULL: nothing waits for the disk */
 	bool snapshot;			/* memory is read from copies */

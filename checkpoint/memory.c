@@ -5,13 +5,14 @@
  * own, as a lazy restart takes a chunk as a whole.  The module reads them, into
  * the file or into a buffer.  Of an increment only those go on that have changed; those that
  * are known not to have been written to (changes.c) are not even read.  Pages that processes
- * have in common come first (family.c), and once.
+ * have in common come first (family.c), and once; so do others that are equal (duplicates.c).
  */
 #include "checkpoint/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "checkpoint/duplicates.h"
 #include "checkpoint/family.h"
 #include "device/device.h"
 #include "image/chooser.h"
@@ -330,6 +331,13 @@ static void pace(struct checkpoint *c, bool snapshot)
 		c->attempt.writeback = writeback_begin(context_writer_fd(c->attempt.writer));
 }
 
+static struct page_sieve *choose_sieve(struct checkpoint *c, enum memory_part part)
+{
+	if (c->increment)
+		return increment_sieve(c->increment);
+	return part == MEMORY_REST ? duplicates_sieve(c->attempt.duplicates) : NULL;
+}
+
 int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 {
 	static const struct page_source_ops ops = {
@@ -354,9 +362,11 @@ int memory_write(struct checkpoint *c, enum memory_part part, bool snapshot)
 	err = pages_move(&(struct pages_flow) {
 		.source = &pages->source, .sink = &sink.sink, .work = PAGES_ENCODE,
 		.compression = c->options->compression, .chooser = c->attempt.chooser,
-		.count = c->result->compression, .sieve = increment_sieve(c->increment),
+		.count = c->result->compression, .sieve = choose_sieve(c, part),
 		.progress = progress, .progress_arg = c,
 	});
+	if (!err && part == MEMORY_REST)
+		err = duplicates_write(c->attempt.duplicates, c->attempt.writer);
 	writeback_end(c->attempt.writeback);
 	c->attempt.writeback = NULL;
 	c->result->memory_ns += now_ns() - start;

@@ -7,7 +7,8 @@
 
 const char *const job_figure_names[JOB_FIGURES] = {
 	"processes", "threads", "mappings", "files", "content_bytes", "pages_scanned", "pages",
-	"pages_unchanged", "pages_zero", "pages_untouched", "pages_mapped",
+	"pages_shared", "pages_duplicate", "pages_unchanged", "pages_zero", "pages_untouched",
+	"pages_mapped",
 	"check_ms", "park_ms", "describe_ms", "snapshot_ms", "write_ms", "memory_ms", "scan_ms",
 	"sync_ms", "total_ms",
 };

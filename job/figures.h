@@ -9,11 +9,11 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#define JOB_FIGURES_COUNTS	11
+#define JOB_FIGURES_COUNTS	13
 #define JOB_FIGURES_TIMES	9
 #define JOB_FIGURES		(JOB_FIGURES_COUNTS + JOB_FIGURES_TIMES)
 
-/* It is a message (WIRE_FIGURES) as it is: further figures need another one. */
+/* It is a message (WIRE_FIGURES) as it is: one of another length is not added. */
 struct job_figures {
 	uint64_t number[JOB_FIGURES];		/* by job_figure_names; times in µs */
 };

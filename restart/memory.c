@@ -5,7 +5,8 @@
  * decompressed or came from a pipe are copied from a buffer.  No process runs
  * before all of it has been verified.
  *
- * The pages of an increment come from its chain (image/chain.h).
+ * The pages of an increment come from its chain (image/chain.h); those that are equal to others
+ * last (duplicates.h).
  */
 #include "restart/memory.h"
 
@@ -13,6 +14,7 @@
 #include "image/chain.h"
 #include "resource/file.h"
 #include "resource/mempolicy.h"
+#include "restart/duplicates.h"
 #include "restart/lazy.h"
 #include "restart/user_faults.h"
 
@@ -91,11 +93,16 @@ int memory_fill(struct rebuild *r, const struct user_faults *faults,
 		.sink.ops = faults ? &by_store : &ops, .rebuild = r, .faults = faults,
 		.options = options, .result = result,
 	};
+	int err;
 
 	if (r->lazy)
 		context_reader_skim(reader, CONTEXT_SKIM_TABLES);
-	return chain_move(&(struct pages_flow) {
+	err = chain_move(&(struct pages_flow) {
 		.defer = r->lazy ? lazy_defer : NULL, .defer_arg = r->lazy,
 		.sink = &f.sink, .work = PAGES_DECODE, .progress = account, .progress_arg = result,
 	}, reader, options->chain);
+	if (!err)
+		err = duplicates_fill(r, reader, &f.sink, &result->nr_duplicates);
+	result->nr_pages -= result->nr_duplicates;	/* the sink has counted all */
+	return err;
 }

@@ -30,6 +30,7 @@
 #include "resource/resource.h"
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
+#include "restart/duplicates.h"
 #include "restart/handles.h"
 #include "restart/inherited.h"
 #include "restart/lazy.h"
@@ -571,7 +572,7 @@ int restart_run(struct context_reader *reader, const struct context *context,
 	r.job = device_open(&info);
 	if (r.job < 0)
 		return r.job;
-	err = check_programs(context, &info);
+	err = check_programs(context, &info) ?: duplicates_check(reader, &info);
 	if (!err && options->lazy)
 		err = lazy_check(reader, &info);
 	if (!err)

@@ -82,6 +82,7 @@ struct restart_result {
 	uint64_t content_bytes;	/* of these */
 	uint64_t nr_pages;
 	uint64_t nr_shared;	/* pages more, which are another process's as well */
+	uint64_t nr_duplicates;	/* pages more, which are equal to others */
 	uint64_t bytes;		/* of the context file; of the older ones: */
 	size_t nr_images;
 	struct restart_image image[CONTEXT_MAX_ANCESTORS + 1];	/* the oldest first */

@@ -141,7 +141,7 @@ static const char usage_text[] =
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
-	"      --dedup              pages that processes share since a fork only once\n"
+	"      --dedup              equal pages only once\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
 	"      --save-{exe,private,shared,all,none}   contents of mapped files, too\n"

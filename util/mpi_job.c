@@ -102,6 +102,8 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 		add_compression(r, &o->compression, &err);
 	if (!o->sync)
 		add(r, "--nosync", &err);
+	if (o->dedup)
+		add(r, "--dedup", &err);
 	if (o->skip_unsupported)
 		add(r, "--skip-unsupported", &err);
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
@@ -141,9 +143,6 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 				   "the old snapshot as NAME.kcr.~N~");
 	if (o->precopy)
 		return report_fail(-EINVAL, "--precopy does not work for MPI jobs");
-	if (o->dedup)
-		return report_fail(-EINVAL, "--dedup does not work for MPI jobs, whose ranks are saved "
-				   "each for itself");
 	if (o->parent_folder)
 		return report_fail(-EINVAL, "--parent-folder does not work for MPI jobs: name the snapshot "
 				   "that is to be continued, --incremental=NAME.kcr");

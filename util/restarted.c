@@ -25,6 +25,7 @@ void restarted_json(const struct restart_result *r)
 	json_number(stdout, "content_bytes", r->content_bytes);
 	json_number(stdout, "pages", r->nr_pages);
 	json_number(stdout, "pages_shared", r->nr_shared);
+	json_number(stdout, "pages_duplicate", r->nr_duplicates);
 	json_number(stdout, "deferred_pages", r->nr_deferred);
 	compressed_json(stdout, r->compression, 0);
 	json_number(stdout, "bytes", r->bytes);

@@ -27,6 +27,7 @@ static void pages(const struct checkpoint_result *r)
 	json_number(stdout, "pages_scanned", r->nr_scanned);
 	json_number(stdout, "pages", r->nr_pages);
 	json_number(stdout, "pages_shared", r->nr_shared);
+	json_number(stdout, "pages_duplicate", r->nr_duplicates);
 	json_number(stdout, "pages_unchanged", r->nr_unchanged);
 	json_number(stdout, "pages_unwritten", r->nr_unwritten);
 	json_number(stdout, "pages_zero", out->nr_zero);

@@ -306,7 +306,7 @@ void phases_figures(struct root *root, const struct wire_header *h, const uint8_
 {
 	struct job_figures told;
 
-	if (h->id != root->id || root->phase != PHASE_SYNC || h->length < sizeof(told))
+	if (h->id != root->id || root->phase != PHASE_SYNC || h->length != sizeof(told))
 		return;
 	memcpy(&told, data, sizeof(told));
 	job_figures_add(&root->answer.figures, &told);
