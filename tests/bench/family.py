@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Eight processes that have 200 MiB in common since they were forked (KCR_MIB=): what
 cr_checkpoint --dedup saves of image, time and memory after a restart, beside an image
-without it, one of a single process, and CRIU.
+without it, one of a single process, and CRIU.  Then two that have as much each, equal but not in
+common; and a single one, which has nothing twice: what looking for it costs.
 
 Files are on tmpfs.  Every round measures everything once, in turn; medians are printed."""
 import json
@@ -15,7 +16,7 @@ import tempfile
 import time
 
 from criu_command import HAS_CRIU, criu_command
-from holding import hold
+from holding import hold, hold_twice
 from samples import ROUNDS, median, record, save
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -50,13 +51,13 @@ def checkpoint(name, pid, path, *options):
     record(f"{name} bytes", os.path.getsize(path))
 
 
-def restart(path):
+def restart(path, name="restart"):
     start = time.monotonic()
     tool = subprocess.Popen([f"{BIN}/cr_restart", "--json", path], stdout=subprocess.PIPE, text=True,
                             start_new_session=True)
     pid = json.loads(tool.stdout.readline())["pid"]
-    record("restart ms", (time.monotonic() - start) * 1e3)
-    record("resident after", resident(os.getpgid(pid)))
+    record(f"{name} ms", (time.monotonic() - start) * 1e3)
+    record(f"{name} resident", resident(os.getpgid(pid)))
     end(os.getpgid(pid))
     tool.wait()
     tool.stdout.close()
@@ -81,6 +82,7 @@ def one_round(directory):
     path = f"{directory}/image"
     child = hold(MIB)
     checkpoint("single", child.pid, path)
+    checkpoint("single dedup", child.pid, path, "--dedup")
     end(child.pid)
     child.wait()
     child = hold(MIB, "--forked", COUNT)
@@ -94,11 +96,18 @@ def one_round(directory):
     child.wait()
     restart(path)
     os.unlink(path)
+    child = hold_twice(MIB)
+    for name in (("two",), ("two dedup", "--dedup")):
+        checkpoint(name[0], child.pid, path, *name[1:])
+    end(child.pid)
+    child.wait()
+    restart(path, "two restart")
+    os.unlink(path)
 
 
 def report():
     size = median("dedup bytes") / median("single bytes")
-    memory = median("resident after") / median("resident before")
+    memory = median("restart resident") / median("resident before")
     print(f"\n{COUNT} processes with {MIB} MiB in common, {ROUNDS} rounds, medians")
     print(f"image: {median('dedup bytes') / 1e6:.1f} MB, {size:.2f} of one of them, goal 1.1"
           f"{'' if size <= 1.1 else ' MISSED'}; without --dedup {median('each bytes') / 1e6:.1f} MB")
@@ -108,6 +117,11 @@ def report():
           f"--snapshot stopped {median('dedup snapshot stopped'):.0f}; without --dedup "
           f"{median('each ms'):.0f}, stopped {median('each stopped'):.0f}; one process "
           f"{median('single ms'):.0f}; restart {median('restart ms'):.0f}")
+    print(f"two with as much each, equal: {median('two bytes') / 1e6:.1f} MB, {median('two ms'):.0f} ms; "
+          f"--dedup {median('two dedup bytes') / 1e6:.1f} MB, {median('two dedup ms'):.0f} ms, restart "
+          f"{median('two restart ms'):.0f} ms")
+    print(f"one, with nothing twice: --dedup takes "
+          f"{median('single dedup ms') / median('single ms'):.2f} of a checkpoint without it")
     if median("criu ms"):
         print(f"criu dump: {median('criu bytes') / 1e6:.1f} MB, {median('criu ms'):.0f} ms")
 

@@ -26,3 +26,13 @@ def hold(*arguments):
                              stderr=subprocess.DEVNULL, start_new_session=True)
     child.stdout.readline()
     return child
+
+
+def hold_twice(size):
+    """A shell and two that hold the same, each for itself."""
+    child = subprocess.Popen(["/bin/sh", "-c", '"$0" "$1" & "$0" "$1"; wait', HOLD, size],
+                             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+    child.stdout.readline()
+    child.stdout.readline()
+    return child
