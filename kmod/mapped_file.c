@@ -154,9 +154,11 @@ static int keep_size(const struct mapped *mapped)
 		return 0;
 	if (!seals)
 		return -EACCES;
-	inode_lock(inode);
+	/* A writer may hold it for as long as its program likes. */
+	if (down_write_killable(&inode->i_rwsem))
+		return -EINTR;
 	*seals |= F_SEAL_SHRINK | F_SEAL_GROW;
-	inode_unlock(inode);
+	up_write(&inode->i_rwsem);
 	return 0;
 }
 

@@ -3,15 +3,18 @@
  * KCR_IOC_PACKET_RING: which frame of a packet socket's ring the kernel uses next.  It tells
  * nobody, and begins a new ring with the first; where it keeps the number is asked of BTF, once.
  *
- * A ring is made and removed under lock_sock(); its place is moved under the lock of the queue of
+ * A ring is made and removed by who owns the socket (lock_sock()); its place is moved under the lock of the queue of
  * received packets, or with pg_vec_lock held by who sends.  All that is written is a number within
  * the ring, which the kernel could have got to by itself.
  */
 #include <linux/errno.h>
 #include <linux/if_packet.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <net/sock.h>
@@ -19,6 +22,8 @@
 #include "btf.h"
 #include "ioctl.h"
 #include "job.h"
+
+#define PATIENCE	(HZ / 10)
 
 enum { SK, RX_RING, TX_RING, PG_VEC_LOCK, VERSION };
 
@@ -135,12 +140,45 @@ static int access_tx(void *packet, struct kcr_packet_ring *request)
 	return err;
 }
 
+static bool try_own(struct sock *sk)
+{
+	bool free;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	free = !sk->sk_lock.owned;
+	if (free)
+		sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (free)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return free;
+}
+
+/*
+ * Owns the socket, until release_sock().  lock_sock() would wait for good and could not be killed:
+ * a program may make the kernel wait for memory of its own while it owns a socket.
+ */
+static int own(struct sock *sk)
+{
+	unsigned long end = jiffies + PATIENCE;
+
+	while (!try_own(sk)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, end))
+			return -EBUSY;
+		schedule_timeout_killable(1);
+	}
+	return 0;
+}
+
 static int access(struct sock *sk, struct kcr_packet_ring *request)
 {
 	void *packet = (void *)sk - in_socket[SK].offset;
-	int err;
+	int err = own(sk);
 
-	lock_sock(sk);
+	if (err)
+		return err;
 	err = request->flags & KCR_PACKET_RING_TX ? access_tx(packet, request) :
 						    access_rx(sk, packet, request);
 	release_sock(sk);

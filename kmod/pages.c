@@ -264,8 +264,10 @@ static int move_at_position(struct kcr_mover *m, int fd)
 	if (!m->file)
 		return -EBADF;
 	lock = m->file->f_mode & FMODE_ATOMIC_POS;
-	if (lock)
-		mutex_lock(&m->file->f_pos_lock);
+	if (lock && mutex_lock_killable(&m->file->f_pos_lock)) {
+		fput(m->file);
+		return -EINTR;
+	}
 	m->pos = m->file->f_pos;
 	err = move_all(m);
 	if (!(m->file->f_mode & FMODE_STREAM))

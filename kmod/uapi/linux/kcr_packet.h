@@ -20,7 +20,7 @@
  * counted in the open block when the call was made.  SET: the block is not open, but the kernel
  * opens it when it needs one and finds it free; for a socket to which nothing comes yet.
  * EBADF, ENOTSOCK; ENXIO: no packet socket, or it has no such ring; ERANGE: it has no such frame;
- * EBUSY: somebody is sending; EOPNOTSUPP: as for AIO.
+ * EBUSY: somebody is sending, or keeps the socket busy for 0.1 s; EOPNOTSUPP: as for AIO.
  */
 struct kcr_packet_ring {
 	__u32 size;
