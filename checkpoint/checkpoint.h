@@ -4,8 +4,8 @@
  * of steps is in checkpoint.c: scope.c finds the processes, precheck.c refuses
  * what cannot work, stop.c stops them, describe.c records their state, memory.c
  * saves their pages (of an increment: increment.c, changes.c, origins.c; those that
- * processes have in common, or that are equal: family.h, duplicates.h), figures.c counts what is not saved,
- * destination.c puts the file in place.  precopy.h makes several in a row.
+ * processes have in common, or that are equal: family.h, duplicates.h), figures.c counts
+ * what is not saved, destination.c puts the file in place.  precopy.h makes several in a row.
  */
 #ifndef KCR_CHECKPOINT_CHECKPOINT_H
 #define KCR_CHECKPOINT_CHECKPOINT_H

@@ -193,7 +193,7 @@ static size_t fill(struct part *part, const struct duplicate *found, size_t coun
 
 	*nr_runs = 0;
 	for (n = 0; n < count && n < CONTEXT_CHUNK_PAGES && found[n].pid == found->pid; n++) {
-		if (found[n].address != end)
+		if (!*nr_runs || found[n].address != end)
 			part->run[(*nr_runs)++] = (struct kcr_run){ .address = found[n].address };
 		part->run[*nr_runs - 1].nr_pages++;
 		end = found[n].address + CONTEXT_PAGE;

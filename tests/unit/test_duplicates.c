@@ -147,6 +147,33 @@ static void are_found_in_a_chunk(void **state)
 	duplicates_free(d);
 }
 
+/* A page at address 0 is one like others. */
+static void are_found_at_the_beginning(void **state)
+{
+	struct duplicates *d = duplicates_new();
+	struct context_reader *r;
+	struct context_item item;
+	int fd;
+
+	(void)state;
+	assert_non_null(d);
+	for (uint64_t i = 0; i < CONTEXT_CHUNK_PAGES; i++)
+		fill(i, i);
+	assert_int_equal(sift(d, 1, address_of(0)), CONTEXT_CHUNK_PAGES);
+	assert_int_equal(sift(d, 2, 0), 0);
+	fd = written(d);
+	duplicates_free(d);
+	assert_int_equal(context_reader_new(&r, fd, "image"), 0);
+	while (context_read(r, &item) > 0 && item.message)
+		protobuf_c_message_free_unpacked(item.message, NULL);
+	assert_int_equal(item.type, CONTEXT_DUPLICATES);
+	assert_int_equal(item.nr_runs, 2);
+	assert_int_equal(item.runs[0].address, 0);
+	assert_int_equal(item.runs[0].nr_pages, 1000);
+	context_reader_free(r);
+	close(fd);
+}
+
 static void are_not_looked_for(void **state)
 {
 	(void)state;
@@ -422,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(are_found),
 		cmocka_unit_test(are_found_in_a_chunk),
+		cmocka_unit_test(are_found_at_the_beginning),
 		cmocka_unit_test(are_not_looked_for),
 		cmocka_unit_test(are_read),
 		cmocka_unit_test(need_their_originals),
