@@ -140,7 +140,9 @@ void watch_go_on_alone(struct watch *w, const char *part)
 		return;
 	if (w->untold_ns && !casualty)
 		watch_say(w, w->untold, ", so the job ends");
-	watch_say(w, text, ", and the job ends");
+	/* Slurm ends its daemons when a rank has failed, perhaps before all ranks are known to have ended. */
+	if (!(w->fails && w->launcher.by_slurm && *part))
+		watch_say(w, text, ", and the job ends");
 	watch_end_job(w);
 }
 
