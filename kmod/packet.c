@@ -3,9 +3,9 @@
  * KCR_IOC_PACKET_RING: which frame of a packet socket's ring the kernel uses next.  It tells
  * nobody, and begins a new ring with the first; where it keeps the number is asked of BTF, once.
  *
- * A ring is made and removed by who owns the socket (lock_sock()); its place is moved under the lock of the queue of
- * received packets, or with pg_vec_lock held by who sends.  All that is written is a number within
- * the ring, which the kernel could have got to by itself.
+ * A ring is made and removed by who owns the socket (lock_sock()); its place is moved under the lock
+ * of the queue of received packets, or with pg_vec_lock held by who sends.  All that is written is a
+ * number within the ring, which the kernel could have got to by itself.
  */
 #include <linux/errno.h>
 #include <linux/if_packet.h>

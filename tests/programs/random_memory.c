@@ -2,9 +2,10 @@
 /*
  * random_memory READY GO SEED [PAUSE [PAGES [KINDS]]]: up to four processes that change their memory
  * at full speed or with pauses (ms), at random but always the same for a seed: write, clear, map, unmap,
- * move and discard pages, map a file, fork, end.  They write KINDS different pages (a thousand million).  Each knows what must be in each of its pages
- * (its model) and looks again and again.  The models are in shared memory, which is not
- * saved as pages, so that old pages cannot come with the model that fits them.
+ * move and discard pages, map a file, fork, end.  They write KINDS different pages (a thousand
+ * million).  Each knows what must be in each of its pages (its model) and looks again and again.
+ * The models are in shared memory, which is not saved as pages, so that old pages cannot come with
+ * the model that fits them.
  */
 #include <signal.h>
 #include <string.h>

@@ -198,7 +198,8 @@ struct kcr_track {
 /*
  * Copies pages.  WRITE: memory → file `fd`; READ: memory → `buffer`;
  * FILL: file → memory; STORE: buffer → memory (these two: processes that
- * entered a restart; since KCR_FEATURE_READ_BACK, READ does those, too).  Files are used at their current offset, which advances.
+ * entered a restart; with KCR_FEATURE_READ_BACK, READ does those, too).
+ * Files are used at their current offset, which advances.
  * `sum` is the XXH64 (seed 0) of all bytes in order, unless NO_SUM says that it is not
  * wanted.  After an error `bytes` says how far it got.
  * ENODATA: the file ended early; EFAULT: a page of a run is not mapped (any
