@@ -423,6 +423,8 @@ int device_snapshot(int job, uint64_t *elapsed_ns)
 	return 0;
 }
 
+#define TORN "a stopped process was continued, or a process killed, during the checkpoint"
+
 int device_release(int job, int signal, uint64_t *stopped_ns)
 {
 	struct kcr_release release = { .size = sizeof(release), .signal = signal };
@@ -430,8 +432,18 @@ int device_release(int job, int signal, uint64_t *stopped_ns)
 
 	*stopped_ns = release.stopped_ns;
 	if (err == -EAGAIN)
-		return report_fail(err, "a stopped process was continued during the checkpoint");
+		return report_fail(err, TORN);
 	return err ? report_errno(err, "cannot let the processes run on") : 0;
+}
+
+int device_release_test(int job)
+{
+	struct kcr_release release = { .size = sizeof(release), .flags = KCR_RELEASE_TEST };
+	int err = device_call(job, KCR_IOC_RELEASE, &release);
+
+	if (err == -EAGAIN)
+		return report_fail(err, TORN);
+	return err ? report_errno(err, "cannot check the stopped processes") : 0;
 }
 
 int device_notify(int job, struct kcr_notify *notify)

@@ -81,6 +81,8 @@ int device_store(int job, pid_t pid, const void *buffer, const struct kcr_run *r
 		 size_t count, uint64_t *sum);
 int device_snapshot(int job, uint64_t *elapsed_ns);
 int device_release(int job, int signal, uint64_t *stopped_ns);
+/* Of a module with KCR_FEATURE_RELEASE_TEST. */
+int device_release_test(int job);
 /* As the ioctls; messages for all errors except those reported in *notify. */
 int device_notify(int job, struct kcr_notify *notify);
 int device_cancel(int job, int error, bool kill);

@@ -31,7 +31,7 @@ static long info(struct kcr_job *job, void *request)
 	struct kcr_info *info = request;
 
 	info->abi = KCR_ABI_VERSION;
-	info->features = KCR_FEATURE_NO_SUM | KCR_FEATURE_READ_BACK;
+	info->features = KCR_FEATURE_NO_SUM | KCR_FEATURE_READ_BACK | KCR_FEATURE_RELEASE_TEST;
 	if (kcr_have_clone())
 		info->features |= KCR_FEATURE_SNAPSHOT | KCR_FEATURE_CLONE;
 	if (kcr_track_works())
@@ -82,7 +82,7 @@ static const struct command {
 	{ { KCR_IOC_WRITE, 56, KCR_PAGES_SNAPSHOT }, OWNER, kcr_ioc_write },
 	{ { KCR_IOC_READ, 56, KCR_PAGES_SNAPSHOT | KCR_PAGES_NO_SUM }, OWNER, kcr_ioc_read },
 	{ { KCR_IOC_SNAPSHOT, 16, 0 }, PARKED, kcr_ioc_snapshot },
-	{ { KCR_IOC_RELEASE, 24, KCR_RELEASE_HOLD }, OWNER, kcr_ioc_release },
+	{ { KCR_IOC_RELEASE, 24, KCR_RELEASE_HOLD | KCR_RELEASE_TEST }, OWNER, kcr_ioc_release },
 	{ { KCR_IOC_NOTIFY, 64, 0 }, CHECKPOINT, kcr_ioc_notify },
 	{ { KCR_IOC_CANCEL, 16, KCR_CANCEL_KILL }, CHECKPOINT, kcr_ioc_cancel },
 	/* The owner's, too, but without the lock: callbacks may wait for what takes it. */

@@ -88,7 +88,7 @@ struct kcr_member {
 	struct mm_struct *snapshot;	/* mm_users reference, or NULL */
 	struct kcr_fork_watch watch;
 	bool shares_mm;			/* … with another member: e.g. a child of vfork() */
-	bool continued;			/* one of its stopped threads was continued while parked */
+	bool torn;			/* a thread that rested was continued or began to exit */
 	u32 flags;			/* KCR_PROCESS_FORKED */
 	struct rcu_head rcu;		/* for the watch, see fork.h */
 };

@@ -384,24 +384,40 @@ static int release_hold(struct kcr_job *job, const struct kcr_release *request)
 	return 0;
 }
 
+static bool is_torn(struct kcr_job *job)
+{
+	struct kcr_member *member;
+	bool torn = false;
+
+	kcr_for_each_member(member, job)
+		torn |= kcr_parked_is_torn(member);
+	return torn;
+}
+
+static int release_test(struct kcr_job *job, const struct kcr_release *request)
+{
+	if (!job->parked || request->signal || request->flags != KCR_RELEASE_TEST)
+		return -EINVAL;
+	return is_torn(job) ? -EAGAIN : 0;
+}
+
 long kcr_ioc_release(struct kcr_job *job, void *request)
 {
 	struct kcr_release *release = request;
 	struct kcr_member *member;
-	bool torn = false;
 	int ret, err = 0;
+	bool torn;
 
+	if (release->flags & KCR_RELEASE_TEST)
+		return release_test(job, release);
 	if (release->flags & KCR_RELEASE_HOLD)
 		return release_hold(job, release);
 	if (!(job->parked || job->held) || (release->signal && !valid_signal(release->signal)))
 		return -EINVAL;
 
+	torn = is_torn(job);
 	kcr_for_each_member(member, job) {
 		kcr_fork_stop(&member->watch);
-		spin_lock(&job->list_lock);
-		torn |= member->continued;
-		member->continued = false;
-		spin_unlock(&job->list_lock);
 		if (release->signal) {	/* last, as SIGCONT continues it */
 			ret = kill_pid(member->pid, release->signal, 0);
 			if (ret && ret != -ESRCH && !err)

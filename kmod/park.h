@@ -53,6 +53,11 @@ int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 void kcr_parked_retry(struct kcr_parked *parked);
 /* Checks whether the thread rests in a group stop.  list_lock held. */
 void kcr_parked_check_stopped(struct kcr_parked *parked);
+/*
+ * Has a thread of the parked member been continued, or killed, since it came to rest?  An
+ * exiting thread writes to memory.  job->lock held; may sleep.
+ */
+bool kcr_parked_is_torn(struct kcr_member *member);
 
 static inline bool kcr_parked_rests(const struct kcr_parked *parked)
 {

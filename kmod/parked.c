@@ -179,6 +179,7 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 	member = parked->member;
 	if (!member)
 		goto out;
+	member->torn |= parked->state == KCR_STOPPED;
 	if (current->flags & PF_EXITING) {
 		set_state(parked, KCR_GONE);
 	} else if (current->mm != member->mm) {
@@ -189,8 +190,6 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 		    runs_for_parent(member, current))) {
 		set_state(parked, KCR_RETRY);
 	} else {
-		if (parked->state == KCR_STOPPED)
-			member->continued = true;
 		set_state(parked, KCR_ARRIVED);
 		rests = true;
 	}
@@ -223,8 +222,10 @@ static void rest(struct kcr_parked *parked)
 		call = parked->call;
 		if (ret || !parked->member) {
 			fail_call(parked);
-			if (parked->member)
+			if (parked->member) {
+				parked->member->torn = true;
 				set_state(parked, KCR_GONE);
+			}
 			spin_unlock(&job->list_lock);
 			return;
 		}
@@ -363,6 +364,26 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 	}
 }
 
+bool kcr_parked_is_torn(struct kcr_member *member)
+{
+	struct kcr_parked *parked;
+	bool torn = false;
+
+	/* The list does not change while job->lock is held. */
+	lockdep_assert_held(&member->job->lock);
+	list_for_each_entry(parked, &member->threads, node) {
+		/* Killed, it writes to memory long before its work runs. */
+		torn |= READ_ONCE(parked->state) == KCR_STOPPED &&
+			!task_is_stopped(parked->task) && !task_is_traced(parked->task);
+		cond_resched();
+	}
+	/* After the states: whoever leaves STOPPED sets it first. */
+	spin_lock(&member->job->list_lock);
+	torn |= member->torn;
+	spin_unlock(&member->job->list_lock);
+	return torn;
+}
+
 /*
  * Cancels the work of a thread that will not run it soon.  Others are left
  * to run it: it hides the EINTR that queueing it may have caused.
@@ -444,6 +465,9 @@ static void release_member(struct kcr_member *member, bool hold, struct list_hea
 		spin_unlock(&job->list_lock);
 		cond_resched();
 	}
+	spin_lock(&job->list_lock);
+	member->torn = false;
+	spin_unlock(&job->list_lock);
 }
 
 static void release_members(struct kcr_job *job, bool hold)

@@ -89,7 +89,10 @@ static void held(void)
 	CHECK(job_release(job, KCR_RELEASE_HOLD) == -EINVAL);
 	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
 	CHECK(!job_call(job, KCR_IOC_TIMERS, &timers) && !timers.count);
+	CHECK(job_release(job, KCR_RELEASE_HOLD | KCR_RELEASE_TEST) == -EINVAL);
+	CHECK(!job_release(job, KCR_RELEASE_TEST));
 	CHECK(!job_release(job, KCR_RELEASE_HOLD));
+	CHECK(job_release(job, KCR_RELEASE_TEST) == -EINVAL);
 	timers.count = 4;
 	CHECK(job_call(job, KCR_IOC_TIMERS, &timers) == -EINVAL);
 	CHECK(job_call(job, KCR_IOC_SNAPSHOT, &snapshot) == -EINVAL);

@@ -44,6 +44,7 @@
 #define KCR_FEATURE_HOLD	(1 << 4)	/* KCR_IOC_HOLD works */
 #define KCR_FEATURE_NO_SUM	(1 << 5)	/* KCR_PAGES_NO_SUM is known */
 #define KCR_FEATURE_READ_BACK	(1 << 6)	/* KCR_IOC_READ works in a restart */
+#define KCR_FEATURE_RELEASE_TEST (1 << 7)	/* KCR_RELEASE_TEST is known */
 
 struct kcr_info {
 	__u32 size;
@@ -286,17 +287,20 @@ struct kcr_snapshot {
  */
 #define KCR_RELEASE_HOLD	(1 << 0)
 
+/* Lets nothing run, and only says whether what was read is whole: 0 or EAGAIN. */
+#define KCR_RELEASE_TEST	(1 << 1)
+
 /*
  * Lets every program run on; the snapshot stays.  Clients get the outcome
  * CONTINUED.
- * EAGAIN: a stopped process was continued meanwhile and what was read of it
- * may be torn: discard it (the programs run on all the same).
+ * EAGAIN: a stopped process was continued meanwhile, or a process was killed, and
+ * what was read may be torn: discard it (the programs run on all the same).
  * signal: sent to every process while still parked, 0: none.
  */
 struct kcr_release {
 	__u32 size;
 	__u32 flags;		/* KCR_RELEASE_* */
-	__u32 signal;		/* HOLD: 0 */
+	__u32 signal;		/* HOLD, TEST: 0 */
 	__u32 pad;
 	__u64 stopped_ns;	/* out: since the first PARK began */
 };

@@ -236,6 +236,11 @@ static void release(struct actor *actor, int job, bool hold)
 	static const int signals[] = { 0, 0, 0, 0, 0, 0, SIGUSR2, SIGCONT, SIGSTOP, SIGKILL };
 	struct kcr_release request = { .size = sizeof(request) };
 
+	if (chance(&actor->random, 30)) {
+		request.flags = KCR_RELEASE_TEST;
+		call(actor, job, KCR_IOC_RELEASE, &request);
+		request.flags = 0;
+	}
 	if (hold)
 		request.flags = KCR_RELEASE_HOLD;
 	else

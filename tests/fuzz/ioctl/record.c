@@ -190,10 +190,10 @@ static void check_result(const struct actor *actor, unsigned long number, void *
 	} else if (number == KCR_IOC_READ) {
 		check_pages(_IOC_NR(number), request);
 	} else if (number == KCR_IOC_RELEASE) {
-		if (((struct kcr_release *)request)->flags & KCR_RELEASE_HOLD)
-			fuzz->nr_held++;
-		else
-			fuzz->nr_released++;
+		const struct kcr_release *release = request;
+
+		fuzz->nr_held += release->flags == KCR_RELEASE_HOLD;
+		fuzz->nr_released += !release->flags;
 	}
 }
 

@@ -288,7 +288,9 @@ static void fill_release(struct actor *actor, union request *r)
 {
 	static const int signals[] = { 0, 0, 0, 0, SIGCONT, SIGUSR2, SIGSTOP, SIGKILL };
 
-	r->release.flags = chance(&actor->random, 40) ? KCR_RELEASE_HOLD : 0;
+	static const int flags[] = { 0, 0, 0, KCR_RELEASE_HOLD, KCR_RELEASE_TEST };
+
+	r->release.flags = flags[below(&actor->random, 5)];
 	r->release.signal = r->release.flags ? 0 : signals[below(&actor->random, 8)];
 }
 
