@@ -115,6 +115,16 @@ static int save_stopped(struct checkpoint *c)
 	return err;
 }
 
+/* -EAGAIN: what was read of a process may be torn, or it has not been found any more. */
+static int save_whole(struct checkpoint *c)
+{
+	int err = save_stopped(c);
+
+	if (!err)
+		err = changes_track(c);
+	return err && err != -ESRCH ? err : stop_verify(c) ?: err;
+}
+
 /* Writes the rest from the snapshot while the processes run. */
 static int save_running(struct checkpoint *c)
 {
@@ -214,9 +224,7 @@ static int attempt_run(struct checkpoint *c)
 	c->attempt.snapshot = (o->snapshot && !o->signal) || o->postponed;
 	err = stop_processes(c);
 	if (!err)
-		err = save_stopped(c);
-	if (!err)
-		err = changes_track(c);
+		err = save_whole(c);
 	/* Our duplicates, before anything runs again. */
 	if (c->attempt.description.files)
 		file_table_close(c->attempt.description.files);
@@ -224,9 +232,7 @@ static int attempt_run(struct checkpoint *c)
 		err = release(c);
 	if (!err && c->attempt.snapshot)
 		err = save_running(c);
-	if (!err)
-		err = finish(c);
-	return !err && o->signal ? stop_verify(c) : err;
+	return err ? err : finish(c);
 }
 
 /*
@@ -239,10 +245,12 @@ static int begin_again(struct checkpoint *c, int why, bool unread)
 
 	if (err && why == -EBUSY)
 		return why;
-	if (err)
-		return report_fail(-EAGAIN, "a stopped process was continued during the checkpoint, or "
+	if (err) {
+		report_clear();
+		return report_fail(-EAGAIN, "a process was killed or continued during the checkpoint, or "
 				   "its tracking disturbed, and what was written can't be taken back: "
 				   "try again");
+	}
 	attempt_end(c);
 	report_clear();
 	if (why == -EBUSY)

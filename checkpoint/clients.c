@@ -155,7 +155,7 @@ static int finish_all(struct checkpoint *c)
 	if (err != -ETIMEDOUT || bounded)
 		return err;
 	report_clear();
-	err = device_release(c->attempt.job, 0, &c->result->stopped_ns);
+	err = stop_run_on(c, 0);
 	c->attempt.members.released = true;
 	return err ? err : wait_until_done(c, time_left(c));
 }

@@ -80,6 +80,7 @@ struct attempt {
 	struct writeback *writeback;	/* while memory is written; NULL: nothing waits for the disk */
 	bool snapshot;			/* memory is read from copies */
 	bool announced;			/* the caller was told that the processes run again */
+	bool whole;			/* all was read before anything stopped was continued or died */
 	bool in_flight;			/* requests were waited for in vain: they would be again */
 	uint64_t written_bytes;		/* of memory, for progress */
 };
@@ -175,8 +176,13 @@ int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread);
 int stop_processes(struct checkpoint *c);
 /* Reports that all processes of the scope were excluded or have exited: -ESRCH. */
 int stop_nobody(const struct checkpoint *c);
-/* Are the SIGSTOPped processes still stopped?  0, or -EAGAIN. */
+/*
+ * When all that is read of stopped processes has been read: has one been continued or
+ * killed meanwhile, so that it may be torn?  0, or -EAGAIN, reported.
+ */
 int stop_verify(struct checkpoint *c);
+/* RELEASE, which forgives what has happened since stop_verify(): the image has it all. */
+int stop_run_on(struct checkpoint *c, int signal);
 /*
  * A descriptor of a process that was added to the job (proc/handle.h), for signals when
  * it runs.  -errno, reported; but silently -ESRCH: it has ended.

@@ -310,30 +310,25 @@ int stop_processes(struct checkpoint *c)
 			   "new processes appear faster than they can be stopped");
 }
 
-static int continued(pid_t pid)
-{
-	return report_fail(-EAGAIN, "process %d was stopped and was continued or killed during the "
-			   "checkpoint", pid);
-}
-
 int stop_verify(struct checkpoint *c)
 {
-	const struct members *m = &c->attempt.members;
+	int err;
 
-	for (size_t i = 0; i < m->count; i++) {
-		const struct kcr_process *p = &m->process[i];
-		char stat[1024];
-		const char *after;
+	/* An older module only says so at the release. */
+	if (!(c->attempt.info.features & KCR_FEATURE_RELEASE_TEST))
+		return 0;
+	err = device_release_test(c->attempt.job);
+	c->attempt.whole = !err;
+	return err;
+}
 
-		if (!(p->flags & KCR_PROCESS_STOPPED))
-			continue;
-		if (proc_read(scope_thread(&c->attempt.scope, p->pid), "stat", stat,
-			      sizeof(stat)) <= 0)
-			return continued(p->pid);
-		after = strrchr(stat, ')');
-		if (!after || (after[2] != 'T' && after[2] != 't'))
-			return continued(p->pid);
-	}
+int stop_run_on(struct checkpoint *c, int signal)
+{
+	int err = device_release(c->attempt.job, signal, &c->result->stopped_ns);
+
+	if (err != -EAGAIN || !c->attempt.whole)
+		return err;
+	report_clear();
 	return 0;
 }
 
@@ -358,7 +353,7 @@ int stop_release(struct checkpoint *c, int signal)
 	if (by_us && signal != SIGCONT)
 		send_signal(m, signal);
 	if (!m->released)
-		err = device_release(c->attempt.job, by_us ? 0 : signal, &c->result->stopped_ns);
+		err = stop_run_on(c, by_us ? 0 : signal);
 	if (by_us && signal == SIGCONT && !err)
 		send_signal(m, signal);
 	return err;
