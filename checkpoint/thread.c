@@ -73,7 +73,7 @@ static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
 }
 
 /* What no system call of a restart can bring back. */
-static int refuse_thread(const struct kcr_thread *from, const Kcr__Thread *t)
+static int refuse_thread(const struct kcr_thread *from, const Kcr__Thread *t, bool skip)
 {
 	if (arch_xstate_locks_memory(t->xstate.data, t->xstate.len))
 		return report_fail(-EOPNOTSUPP, "thread %d may not use memory without a protection "
@@ -84,6 +84,13 @@ static int refuse_thread(const struct kcr_thread *from, const Kcr__Thread *t)
 	if (from->flags & KCR_THREAD_SEGMENTS)
 		return report_fail(-EOPNOTSUPP, "thread %d has segments of its own (modify_ldt), "
 				   "which cannot be saved", t->tid);
+	if (!(from->flags & KCR_THREAD_LANDLOCK))
+		return 0;
+	if (!skip)
+		return report_fail(-EOPNOTSUPP, "thread %d is restricted by Landlock, whose rules the "
+				   "kernel does not tell (--skip-unsupported saves it without them)",
+				   t->tid);
+	report_warn("thread %d is restricted by Landlock: after a restart it will not be", t->tid);
 	return 0;
 }
 
@@ -100,7 +107,7 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	absolute_sleep_settle(&c->attempt.description, p, from);
 	if (thread_state(from, t) || thread_restart(&from->restart, t))
 		return report_errno(-ENOMEM, "process %d", p->pid);
-	err = refuse_thread(from, t);
+	err = refuse_thread(from, t, c->options->skip_unsupported);
 	if (err)
 		return err;
 	c->attempt.description.preamble.xfeatures |=

@@ -24,7 +24,8 @@ typedef pid_t kernel_clone_fn(struct kernel_clone_args *args);
 typedef long kernel_wait4_fn(pid_t pid, int __user *status, int options, struct rusage *usage);
 typedef bool ptrace_may_access_fn(struct task_struct *task, unsigned int mode);
 typedef int security_file_receive_fn(struct file *file);
-typedef long io_uring_enter_fn(const struct pt_regs *arguments);
+typedef int landlock_traceme_fn(struct task_struct *tracer);
+typedef long system_call_fn(const struct pt_regs *arguments);
 typedef typeof(const struct btf *) get_btf_fn(void);
 typedef s32 btf_find_fn(const struct btf *btf, const char *name, u8 kind);
 typedef const struct btf_type *btf_type_fn(const struct btf *btf, u32 id);
@@ -36,11 +37,15 @@ KCR_DEFINE_CALL(kcr_call_kernel_wait4, kernel_wait4_fn);
 KCR_DEFINE_CALL(kcr_call_ptrace_may_access, ptrace_may_access_fn);
 KCR_DEFINE_CALL(kcr_call_security_file_receive, security_file_receive_fn);
 KCR_DEFINE_CALL(kcr_call_do_send_sig_info, typeof(do_send_sig_info));
-KCR_DEFINE_CALL(kcr_call_io_uring_enter, io_uring_enter_fn);
+KCR_DEFINE_CALL(kcr_call_io_uring_enter, system_call_fn);
+KCR_DEFINE_CALL(kcr_call_landlock_create, system_call_fn);
+KCR_DEFINE_CALL(kcr_call_landlock_traceme, landlock_traceme_fn);
 KCR_DEFINE_CALL(kcr_call_get_btf, get_btf_fn);
 KCR_DEFINE_CALL(kcr_call_btf_find, btf_find_fn);
 KCR_DEFINE_CALL(kcr_call_btf_type, btf_type_fn);
 KCR_DEFINE_CALL(kcr_call_btf_name, btf_name_fn);
+
+#define KCR_LANDLOCK_VERSION	1	/* LANDLOCK_CREATE_RULESET_VERSION, since 5.13 */
 
 static struct {
 	unsigned long nanosleep;
@@ -50,6 +55,7 @@ static struct {
 	bool send_sig_info;
 	bool file_receive;
 	bool io_uring_enter;
+	bool landlock;
 	bool btf;
 } found __ro_after_init;
 
@@ -128,8 +134,24 @@ static void __init find_io_uring(void)
 
 	if (!enter)
 		return;
-	kcr_call_set(kcr_call_io_uring_enter, io_uring_enter_fn, enter);
+	kcr_call_set(kcr_call_io_uring_enter, system_call_fn, enter);
 	found.io_uring_enter = true;
+}
+
+/* Its function must not be called if it was switched off at boot (lsm=): ask for its version. */
+static void __init find_landlock(void)
+{
+	const unsigned long argument[6] = { 0, 0, KCR_LANDLOCK_VERSION };
+	unsigned long create = find(KCR_CALL_SYMBOL("landlock_create_ruleset"));
+	unsigned long traceme = find("hook_ptrace_traceme");
+	struct pt_regs regs = {};
+
+	if (!create || !traceme)
+		return;
+	kcr_call_set(kcr_call_landlock_create, system_call_fn, create);
+	kcr_call_set(kcr_call_landlock_traceme, landlock_traceme_fn, traceme);
+	kcr_call_set_arguments(&regs, argument);
+	found.landlock = kcr_call(kcr_call_landlock_create)(&regs) > 0;
 }
 
 static int __init find_security(void)
@@ -160,6 +182,7 @@ int __init kcr_lookup_init(void)
 	find_send_sig_info();
 	find_btf();
 	find_io_uring();
+	find_landlock();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
@@ -234,6 +257,11 @@ const char *kcr_btf_name(const struct btf *btf, u32 offset)
 long kcr_io_uring_enter(const struct pt_regs *arguments)
 {
 	return found.io_uring_enter ? kcr_call(kcr_call_io_uring_enter)(arguments) : -EOPNOTSUPP;
+}
+
+int kcr_landlock_traceme(struct task_struct *tracer)
+{
+	return found.landlock ? kcr_call(kcr_call_landlock_traceme)(tracer) : 0;
 }
 
 unsigned long kcr_nanosleep_restart(void)

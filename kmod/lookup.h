@@ -45,6 +45,9 @@ const char *kcr_btf_name(const struct btf *btf, u32 offset);
 /* io_uring_enter(2); -EOPNOTSUPP: there is none. */
 long kcr_io_uring_enter(const struct pt_regs *arguments);
 
+/* May the task trace this one, for all that Landlock says?  0 (or there is none), or -EPERM. */
+int kcr_landlock_traceme(struct task_struct *tracer);
+
 /* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
 unsigned long kcr_nanosleep_restart(void);
 unsigned long kcr_futex_wait_restart(void);

@@ -16,6 +16,7 @@
 #include "client.h"
 #include "compat/task.h"
 #include "ioctl.h"
+#include "lookup.h"
 #include "park.h"
 #include "syscall.h"
 
@@ -55,6 +56,9 @@ static u32 read_settings(struct task_struct *task)
 		settings |= KCR_THREAD_IO_FLUSHER;
 	if (kcr_has_ports(task))
 		settings |= KCR_THREAD_IO_PORTS;
+	/* It may only trace who is bound by all of its rules. */
+	if (kcr_landlock_traceme(task))
+		settings |= KCR_THREAD_LANDLOCK;
 	return settings;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread that has what no restart can bring back: `ports` (ioperm(2)), `all_ports` (iopl(2)) or
- * `segments` (modify_ldt(2)).  The argument `thread`: another thread than the first has it.
+ * A thread that has what no restart can bring back: `ports` (ioperm(2)), `all_ports` (iopl(2)),
+ * `segments` (modify_ldt(2)) or `landlock` (it may not make block devices).  The argument `thread`: another thread than the first has it.
  */
 #include <asm/ldt.h>
+#include <linux/landlock.h>
 #include <pthread.h>
 #include <sys/io.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "check.h"
@@ -55,7 +57,20 @@ static void segments(void)
 	CHECK(limit_of(selector) == 1234);
 }
 
+static void landlock(void)
+{
+	struct landlock_ruleset_attr attr = { .handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK };
+	int rules = syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+
+	if (rules < 0)
+		check_skip("this kernel has no Landlock");
+	NEED(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	NEED(!syscall(SYS_landlock_restrict_self, rules, 0) && !close(rules));
+	checkpoint_here();
+}
+
 static const struct check checks[] = {
+	{ "landlock", landlock },
 	{ "ports", ports },
 	{ "all_ports", all_ports },
 	{ "segments", segments },
