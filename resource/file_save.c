@@ -82,6 +82,16 @@ static int save_unsupported(struct file_table *t, struct entry *e)
 	return e->file->closed ? 0 : -ENOMEM;
 }
 
+/* Without fcntl(2)'s F_NOTIFY a folder has no use for an owner; what it asked for is not told. */
+static void warn_of_notices(const struct file_probe *p)
+{
+	char place[64];
+
+	name_place(p, place, sizeof(place));
+	report_warn("%s: signals of changes in %s (F_NOTIFY) do not come any more after a restart",
+		    place, p->link);
+}
+
 /* What all kinds have: position, owner for signals, locks. */
 static int save_common(struct file_table *t, struct entry *e)
 {
@@ -104,6 +114,8 @@ static int save_common(struct file_table *t, struct entry *e)
 		file->has_owner = true;
 		file->owner = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
 		file->has_owner_thread = file->owner_thread = owner.type == F_OWNER_TID;
+		if (S_ISDIR(p->st.st_mode) && !file_table_is_dry(t))
+			warn_of_notices(p);
 	}
 	if (p->number >= 0 && !(p->flags & O_PATH)) {
 		sig = fcntl(p->fd, F_GETSIG);
