@@ -18,6 +18,7 @@ const struct file_kind *const file_kinds[] = {
 	&file_kind_timerfd,
 	&file_kind_pidfd,
 	&file_kind_inotify,
+	&file_kind_fanotify,
 	&file_kind_io_uring,
 	&file_kind_user_fault,
 	&file_kind_memfd,

@@ -20,6 +20,7 @@ extern const struct file_kind file_kind_directory;
 extern const struct file_kind file_kind_epoll;
 extern const struct file_kind file_kind_eventfd;
 extern const struct file_kind file_kind_inet_socket;
+extern const struct file_kind file_kind_fanotify;
 extern const struct file_kind file_kind_inotify;
 extern const struct file_kind file_kind_io_uring;
 extern const struct file_kind file_kind_memfd;

@@ -83,6 +83,14 @@ static bool are_guarded_watches(const struct rebuild *r, const Kcr__Inotify *ino
 	return true;
 }
 
+static bool are_guarded_marks(const struct rebuild *r, const Kcr__Fanotify *fanotify)
+{
+	for (size_t i = 0; i < fanotify->n_mark; i++)
+		if (!rebuild_is_guarded(r, fanotify->mark[i]->path))
+			return false;
+	return true;
+}
+
 /* Named pipes may have several names, and all of them are used (resource/pipe.c). */
 static bool are_guarded_pipes(const struct rebuild *r, const Kcr__Pipe *pipe)
 {
@@ -115,6 +123,8 @@ static bool is_out_of_reach(const struct rebuild *r, const Kcr__File *file)
 		return are_guarded_names(r, file);
 	case KCR__FILE__KIND_INOTIFY:
 		return are_guarded_watches(r, file->inotify);
+	case KCR__FILE__KIND_FANOTIFY:
+		return are_guarded_marks(r, file->fanotify);
 	default:		/* without a path */
 		return true;
 	}

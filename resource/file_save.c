@@ -140,8 +140,6 @@ static int refuse_unknown(struct file_table *t, const struct file_probe *p)
 	int family;
 	socklen_t length = sizeof(family);
 
-	if (probe_is_anon(p, "[fanotify]"))
-		return file_unsupported(t, "a fanotify group");
 	if (!S_ISSOCK(p->st.st_mode) ||
 	    getsockopt(p->fd, SOL_SOCKET, SO_DOMAIN, &family, &length))
 		return file_unsupported(t, "a kernel object of this kind");

@@ -16,6 +16,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/attribute.h"
+#include "resource/fanotify.h"
 #include "resource/file.h"
 #include "resource/inet_raw.h"
 
@@ -193,6 +194,8 @@ static int check_file(const struct file_probe *probe, const Kcr__File *file)
 		return check_device(probe, file->device);
 	case KCR__FILE__KIND_INOTIFY:
 		return check_watches(file->inotify);
+	case KCR__FILE__KIND_FANOTIFY:
+		return fanotify_check(file->fanotify);
 	case KCR__FILE__KIND_PACKET_SOCKET:
 		return have_capability(CAP_NET_RAW) ? 0 : -EPERM;
 	case KCR__FILE__KIND_PIPE:
@@ -229,6 +232,8 @@ static void describe(const struct file_probe *probe, const Kcr__File *file, char
 		snprintf(text + length, size - length, " (port %u)", port_of(file->inet_socket));
 	else if (file->kind_case == KCR__FILE__KIND_PACKET_SOCKET)
 		snprintf(text + length, size - length, " (packet socket, which needs CAP_NET_RAW)");
+	else if (file->kind_case == KCR__FILE__KIND_FANOTIFY)
+		snprintf(text + length, size - length, " (fanotify, which needs CAP_SYS_ADMIN)");
 	else if (file->kind_case == KCR__FILE__KIND_INOTIFY)
 		snprintf(text + length, size - length, " (inotify of %s)",
 			 failing_watch(file->inotify));

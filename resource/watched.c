@@ -21,29 +21,34 @@
 
 #define SEARCH_MS	2000		/* for each place */
 
-bool watched_parse(const char *line, struct watched *w)
+void watched_parse_handle(const char *line, struct watched *w)
 {
 	unsigned int bytes, type;
 	const char *hex = strstr(line, "fhandle-bytes:");
 	int start;
 
-	*w = (struct watched){ 0 };
-	if (sscanf(line, "inotify wd:%x ino:%llx sdev:%x mask:%x", (unsigned int *)&w->wd, &w->ino,
-		   &w->dev, &w->mask) != 4)
-		return false;
 	if (!hex || hex > line + strcspn(line, "\n") ||
 	    sscanf(hex, "fhandle-bytes:%x fhandle-type:%x f_handle:%n", &bytes, &type, &start) < 2 ||
 	    bytes > MAX_HANDLE_SZ)
-		return true;
+		return;
 	w->handle = calloc(1, sizeof(*w->handle) + bytes);
 	if (!w->handle)
-		return true;
+		return;
 	w->handle->handle_bytes = bytes;
 	w->handle->handle_type = type;
 	hex += start;
 	for (unsigned int i = 0; i < bytes; i++)
 		if (sscanf(hex + 2 * i, "%2hhx", &w->handle->f_handle[i]) != 1)
 			break;
+}
+
+bool watched_parse(const char *line, struct watched *w)
+{
+	*w = (struct watched){ 0 };
+	if (sscanf(line, "inotify wd:%x ino:%llx sdev:%x mask:%x", (unsigned int *)&w->wd, &w->ino,
+		   &w->dev, &w->mask) != 4)
+		return false;
+	watched_parse_handle(line, w);
 	return true;
 }
 

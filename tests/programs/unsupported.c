@@ -2,10 +2,9 @@
 /*
  * Has a descriptor of a kind that cannot be saved, number 20: a netlink socket that is
  * connected to another program.  The argument `skipped` says that the checkpoint went on
- * without it: then it is closed; `fanotify`, that it is one of those instead.
+ * without it: then it is closed.
  */
 #include <linux/netlink.h>
-#include <sys/fanotify.h>
 #include <sys/socket.h>
 
 #include "check.h"
@@ -18,13 +17,6 @@ static int connected_netlink(void)
 	return fd < 0 || connect(fd, (struct sockaddr *)&other, sizeof(other)) ? -1 : fd;
 }
 
-static int open_one(const char *what)
-{
-	if (!strcmp(what, "fanotify"))
-		return fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
-	return connected_netlink();
-}
-
 int main(int argc, char **argv)
 {
 	const char *what;
@@ -32,7 +24,7 @@ int main(int argc, char **argv)
 
 	check_begin(argc, argv);
 	what = argc > 3 ? argv[3] : "";
-	fd = open_one(what);
+	fd = connected_netlink();
 	NEED(fd >= 0 && dup2(fd, 20) == 20 && !close(fd));
 	check_ready();
 	check_wait();
