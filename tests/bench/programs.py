@@ -43,18 +43,23 @@ HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
 def hpcc():
-    """The benchmark's own example, for two processes, with a matrix of 3000 lines."""
+    """The benchmark's own example, for two processes, with a matrix of 3000 lines, many times."""
     with open(HPCC_EXAMPLE, encoding="utf-8") as example:
         for line in example.read().splitlines():
             name = line.split()[-1:]
-            yield {"Ns": "3000 Ns", "Ps": "1 Ps"}.get(name[0], line) if name else line
+            yield {"Ns": "3000 " * 20 + "Ns", "(N)": "20 # of problems sizes (N)",
+                   "Ps": "1 Ps"}.get(name[0], line) if name else line
 
 
-def sql():
-    """A table in memory, and updates of a few rows at a time."""
+def table():
+    """A table in memory."""
     yield "CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT);"
     yield ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) "
            "INSERT INTO t SELECT i, hex(randomblob(60)) FROM n;")
+
+
+def updates():
+    """Updates of a few rows of it at a time."""
     for i in range(400000):
         first = i * 7919 % 400000
         yield f"UPDATE t SET v = hex(randomblob(60)) WHERE k BETWEEN {first} AND {first + 50};"
@@ -70,7 +75,8 @@ def c_source():
 
 PROGRAMS = {
     "numpy": (["/usr/bin/python3", "points.py"], {"points.py": NUMPY}),
-    "sqlite3": (["sqlite3", ":memory:", ".read updates.sql"], {"updates.sql": sql}),
+    "sqlite3": (["sqlite3", ":memory:", ".read table.sql", *[".read updates.sql"] * 100],
+                {"table.sql": table, "updates.sql": updates}),
     "gcc": (["sh", "-c", "while gcc -O2 -c source.c; do :; done"], {"source.c": c_source}),
     "LAMMPS": ([f"{BIN}/cr_mpirun", "-np", "2", "lmp", "-var", "size", "20", "-var", "steps",
                 "1000000", "-in", MELT], {}),
