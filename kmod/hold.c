@@ -23,6 +23,7 @@
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
@@ -201,12 +202,6 @@ static enum { UNTRIED, ARMED, IMPOSSIBLE } state;
 static struct task_struct *tester;	/* sends a signal that only the probes are to see */
 static bool test_seen;
 
-/* Executed in place of the probed functions, by a jump. */
-static notrace noinline int send_nothing(void)
-{
-	return 0;
-}
-
 static bool is_test(int signal)
 {
 	if (signal != SIGURG || READ_ONCE(tester) != current)
@@ -224,7 +219,11 @@ static int on_send(struct kprobe *probe, struct pt_regs *regs)
 		       (struct task_struct *)regs_get_kernel_argument(regs, 2),
 		       (enum pid_type)regs_get_kernel_argument(regs, 3)))
 		return 0;
-	instruction_pointer_set(regs, (unsigned long)send_nothing);
+	/*
+	 * Jumps to a function that returns 0.  Not to one of ours: a thread that is preempted on
+	 * its way would find the module unloaded.
+	 */
+	instruction_pointer_set(regs, (unsigned long)noop_fsync);
 	return 1;
 }
 NOKPROBE_SYMBOL(on_send);
