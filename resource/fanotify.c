@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proc/mount.h"
@@ -39,10 +40,22 @@ static bool match(const struct file_probe *probe)
 
 /* ---- save ------------------------------------------------------------------- */
 
-/* A place of the mount with this ID (mount >= 0), or of one of the device; NULL: none. */
-static char *mount_place(pid_t thread, int mount, unsigned int dev)
+/* Not so if another mount covers it. */
+static bool leads_to(const char *place, int mount)
 {
-	FILE *mounts = proc_stream(thread, "mountinfo");
+	struct statx st;
+
+	return !statx(AT_FDCWD, place, AT_NO_AUTOMOUNT, STATX_MNT_ID, &st) &&
+	       st.stx_mask & STATX_MNT_ID && st.stx_mnt_id == (uint64_t)mount;
+}
+
+/*
+ * A place, as seen by the calling process, of the mount with this ID (mount >= 0), or of one
+ * of the device; NULL: none, such as of a mount of another mount namespace.
+ */
+static char *mount_place(int mount, unsigned int dev)
+{
+	FILE *mounts = proc_stream(PROC_SELF, "mountinfo");
 	unsigned int major, minor;
 	char place[4096] = "";
 	bool found = false;
@@ -50,13 +63,16 @@ static char *mount_place(pid_t thread, int mount, unsigned int dev)
 	size_t room = 0;
 	int id;
 
-	while (mounts && !found && getline(&line, &room, mounts) > 0)
-		found = sscanf(line, "%d %*d %u:%u %*s %4095s", &id, &major, &minor, place) == 4 &&
-			(mount >= 0 ? id == mount : major == dev >> 20 && minor == (dev & 0xfffff));
+	while (mounts && !found && getline(&line, &room, mounts) > 0) {
+		if (sscanf(line, "%d %*d %u:%u %*s %4095s", &id, &major, &minor, place) != 4 ||
+		    (mount >= 0 ? id != mount : major != dev >> 20 || minor != (dev & 0xfffff)))
+			continue;
+		mount_unescape(place);
+		found = leads_to(place, id);
+	}
 	if (mounts)
 		fclose(mounts);
 	free(line);
-	mount_unescape(place);
 	return found ? strdup(place) : NULL;
 }
 
@@ -76,11 +92,11 @@ static bool parse_mark(struct file_table *t, const struct file_probe *probe, con
 	} else if (sscanf(line, "fanotify mnt_id:%x mflags:%x mask:%x ignored_mask:%x",
 			  (unsigned int *)&id, &m->flags, &m->mask, &m->ignored) == 4) {
 		m->kind = FAN_MARK_MOUNT;
-		m->path = mount_place(probe->thread, id, 0);
+		m->path = mount_place(id, 0);
 	} else if (sscanf(line, "fanotify sdev:%x mflags:%x mask:%x ignored_mask:%x", &w.dev,
 			  &m->flags, &m->mask, &m->ignored) == 4) {
 		m->kind = FAN_MARK_FILESYSTEM;
-		m->path = mount_place(probe->thread, -1, w.dev);
+		m->path = mount_place(-1, w.dev);
 	}
 	return m->path;
 }
@@ -138,7 +154,7 @@ int fanotify_check(const Kcr__Fanotify *fanotify)
 
 	for (size_t i = 0; i < fanotify->n_mark; i++)
 		users &= fanotify->mark[i]->kind == FAN_MARK_INODE &&
-			 !access(fanotify->mark[i]->path, R_OK);
+			 !faccessat(AT_FDCWD, fanotify->mark[i]->path, R_OK, AT_EACCESS);
 	return users || have_capability(CAP_SYS_ADMIN) ? 0 : -EPERM;
 }
 

@@ -2,9 +2,11 @@
 /*
  * Groups of fanotify(7), in a folder of their own in the working folder: `marks` of inodes, a
  * mount and a file system, with ignore masks; `names`: events that tell names (FID).  For
- * refusals: `permission`: one that is asked for it; `removed`: a mark of what has no path.
+ * refusals: `permission`: one that is asked for it; `removed`: a mark of what has no path;
+ * `covered`: one of a mount that another one hides.
  */
 #include <sys/fanotify.h>
+#include <sys/mount.h>
 
 #include "check.h"
 
@@ -162,6 +164,18 @@ static void removed(void)
 	CHECK(fcntl(fd, F_GETFD) == 0);
 }
 
+static void covered(void)
+{
+	int fd = group(FAN_CLASS_NOTIF);
+
+	NEED(!mount("none", folder, "tmpfs", 0, NULL));
+	NEED(!fanotify_mark(fd, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN, AT_FDCWD, folder));
+	NEED(!mount("none", folder, "tmpfs", 0, NULL));
+	checkpoint_here();
+	CHECK(fcntl(fd, F_GETFD) == 0 && !umount(folder) && !umount(folder));
+	CHECK(!unlink(name) && !rmdir(folder));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -169,6 +183,7 @@ int main(int argc, char **argv)
 		{ "names", names },
 		{ "permission", permission },
 		{ "removed", removed },
+		{ "covered", covered },
 		{ }
 	};
 
