@@ -7,6 +7,7 @@
 #include "resource/inet_connect.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -205,6 +206,23 @@ static size_t find_listeners(const struct rebuild *r, const Kcr__File *like,
 							     .events = POLLIN };
 	}
 	return count;
+}
+
+/* A listening socket tells it where others tell what has not been acknowledged. */
+uint32_t inet_count_waiting(const struct rebuild *r, const Kcr__File *listening)
+{
+	struct pollfd listener[LISTENERS_MAX];
+	size_t count = find_listeners(r, listening, listener);
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct tcp_info info = {};
+		socklen_t length = sizeof(info);
+
+		if (!getsockopt(listener[i].fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+			sum += info.tcpi_unacked;
+	}
+	return sum;
 }
 
 /* ---- both ends -------------------------------------------------------------------------- */

@@ -19,6 +19,8 @@ int inet_connect(const Kcr__InetSocket *client, int listener, bool old);
 
 /* The listening socket of the tree at the server's address, else at its port; NULL: none. */
 const Kcr__File *inet_find_listener(const struct rebuild *r, const Kcr__InetSocket *server);
+/* How many connections wait to be accepted at the port of this one, which is open. */
+uint32_t inet_count_waiting(const struct rebuild *r, const Kcr__File *listening);
 /* Descriptors of a connection of these two; `listening`, if there, is open. */
 int inet_connect_pair(const struct rebuild *r, const Kcr__InetSocket *client,
 		      const Kcr__InetSocket *server, const Kcr__File *listening, int out[2]);

@@ -19,6 +19,8 @@
 #include "resource/identity.h"
 #include "resource/inet_connect.h"
 
+#define ARRIVE_MS	1000
+
 static bool is_connected(int fd)
 {
 	uint8_t end[INET_END];
@@ -37,19 +39,32 @@ static void warn_lost(void)
 		    "be reached here");
 }
 
-static int connect_client(struct rebuild *r, int listener, const Kcr__File *client)
+/*
+ * connect() returns before the listener has got the last part of the handshake; if that comes
+ * when the listener has its own options again, it may be dropped.  A socket of another tree at
+ * the same port may have got the connection: this does not wait for ever.
+ */
+static void wait_until_there(const struct rebuild *r, const Kcr__File *listening, uint32_t before)
 {
+	for (int ms = 0; ms < ARRIVE_MS && inet_count_waiting(r, listening) <= before; ms++)
+		usleep(1000);
+}
+
+static int connect_client(struct rebuild *r, const Kcr__File *listening, const Kcr__File *client)
+{
+	uint32_t before = inet_count_waiting(r, listening);
 	int fd;
 
 	if (is_connected(r->file_fd[client->id - 1]))
 		return 0;
-	fd = inet_connect(client->inet_socket, listener, true);
+	fd = inet_connect(client->inet_socket, r->file_fd[listening->id - 1], true);
 	if (is_out_of_reach(fd)) {
 		warn_lost();
 		return inet_open_hung_up(r, client);
 	}
 	if (fd < 0)
 		return fd;
+	wait_until_there(r, listening, before);
 	inet_end_again(fd, client->inet_socket);
 	return rebuild_put(r, client->id, fd);
 }
@@ -91,10 +106,11 @@ static int connect_somebody(const Kcr__InetSocket *s, int listener)
 }
 
 /* A client that ends the connection at once, or resets it, as one that is gone has or would. */
-static int connect_nobody(const Kcr__InetSocket *s, int listener, bool ended)
+static int connect_nobody(const struct rebuild *r, const Kcr__File *listening, bool ended)
 {
 	const struct linger reset = { .l_onoff = 1 };
-	int fd = connect_somebody(s, listener);
+	uint32_t before = inet_count_waiting(r, listening);
+	int fd = connect_somebody(listening->inet_socket, r->file_fd[listening->id - 1]);
 
 	if (is_out_of_reach(fd)) {
 		warn_lost();
@@ -102,6 +118,7 @@ static int connect_nobody(const Kcr__InetSocket *s, int listener, bool ended)
 	}
 	if (fd < 0)
 		return fd;
+	wait_until_there(r, listening, before);
 	if (!ended)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(fd);
@@ -110,8 +127,9 @@ static int connect_nobody(const Kcr__InetSocket *s, int listener, bool ended)
 
 /* ---- all -------------------------------------------------------------------------------- */
 
-static int connect_all(struct rebuild *r, const Kcr__InetSocket *s, int listener)
+static int connect_all(struct rebuild *r, const Kcr__File *listening)
 {
+	const Kcr__InetSocket *s = listening->inet_socket;
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_not_accepted && !err; i++) {
@@ -119,10 +137,10 @@ static int connect_all(struct rebuild *r, const Kcr__InetSocket *s, int listener
 		const Kcr__File *client = context_file(r->context, one->file_id);
 
 		if (!client)
-			err = connect_nobody(s, listener, one->ended);
+			err = connect_nobody(r, listening, one->ended);
 		else if (client->kind_case == KCR__FILE__KIND_INET_SOCKET &&
 			 client->inet_socket->pending && r->file_fd[client->id - 1] >= 0)
-			err = connect_client(r, listener, client);
+			err = connect_client(r, listening, client);
 	}
 	return err;
 }
@@ -143,7 +161,7 @@ int inet_socket_complete(struct rebuild *r, const Kcr__File *file)
 	getsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, &length);
 	setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off));
 	listen(listener, INT_MAX);
-	err = connect_all(r, s, listener);
+	err = connect_all(r, file);
 	listen(listener, s->backlog);
 	setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	return err ? inet_connect_error(file, err, "a client cannot connect to it") : 0;
