@@ -166,6 +166,8 @@ static int describe_attributes(struct checkpoint *c, const struct process_probe 
 	if (!err)
 		err = describe_threads(c, probe, p);
 	if (!err)
+		err = describe_settings(c, p);
+	if (!err)
 		err = describe_mempolicies(c, p);
 	if (!err)
 		err = describe_actions(c, p);

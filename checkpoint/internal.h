@@ -267,6 +267,13 @@ int user_faults_describe(struct checkpoint *c);
 
 /* Lists the threads of a stopped process in `p`. */
 int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p);
+/* The recorded thread with this ID, maybe the one of index `likely`; NULL: none. */
+Kcr__Thread *describe_find_thread(const Kcr__Process *p, pid_t tid, size_t likely);
+
+/* ---- settings.c ---- */
+
+/* Records what prctl(2) has set of a stopped process, whose threads are listed in `p`. */
+int describe_settings(const struct checkpoint *c, Kcr__Process *p);
 
 /* ---- mempolicies.c ---- */
 

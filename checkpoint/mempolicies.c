@@ -37,14 +37,6 @@ static Kcr__MemoryPolicy *make(const struct kcr_mempolicy *from)
 	return out;
 }
 
-static Kcr__Thread *find_thread(const Kcr__Process *p, pid_t tid)
-{
-	for (size_t i = 0; i < p->n_thread; i++)
-		if (p->thread[i]->tid == tid)
-			return p->thread[i];
-	return NULL;
-}
-
 /* Is it of a mapping that is saved?  One that has excluded parts begins with one of its pieces. */
 static bool has_mapping(const Kcr__Mm *mm, const struct kcr_mempolicy *from)
 {
@@ -53,7 +45,7 @@ static bool has_mapping(const Kcr__Mm *mm, const struct kcr_mempolicy *from)
 
 static int add(Kcr__Process *p, const struct kcr_mempolicy *from)
 {
-	Kcr__Thread *t = from->tid ? find_thread(p, from->tid) : NULL;
+	Kcr__Thread *t = from->tid ? describe_find_thread(p, from->tid, 0) : NULL;
 	Kcr__MemoryPolicy *policy;
 
 	if (from->tid ? !t : !p->mm || !has_mapping(p->mm, from))

@@ -118,6 +118,16 @@ static int describe_thread(struct checkpoint *c, const struct process_probe *pro
 	return err;
 }
 
+Kcr__Thread *describe_find_thread(const Kcr__Process *p, pid_t tid, size_t likely)
+{
+	if (likely < p->n_thread && p->thread[likely]->tid == tid)
+		return p->thread[likely];
+	for (size_t i = 0; i < p->n_thread; i++)
+		if (p->thread[i]->tid == tid)
+			return p->thread[i];
+	return NULL;
+}
+
 int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p)
 {
 	void *records;

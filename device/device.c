@@ -275,6 +275,22 @@ int device_timers(int job, pid_t pid, struct kcr_timer **out)
 	return count;
 }
 
+int device_settings(int job, pid_t pid, struct kcr_settings *all, struct kcr_setting **out)
+{
+	void *array = NULL;
+	int count;
+
+	*all = (struct kcr_settings){ .size = sizeof(*all), .pid = pid };
+	count = device_call_array(job, KCR_IOC_SETTINGS, all, &all->count, &all->settings,
+				  sizeof(struct kcr_setting), &array);
+	if (count == -ENOTTY)
+		count = 0;
+	if (count < 0)
+		return report_errno(count, "process %d: cannot read its settings", pid);
+	*out = array;
+	return count;
+}
+
 int device_mempolicies(int job, pid_t pid, struct kcr_mempolicy **out)
 {
 	struct kcr_mempolicies list = { .size = sizeof(list), .pid = pid };

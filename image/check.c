@@ -363,7 +363,7 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		return "process with another one's address space";
 	if (p->has_clocks && (!p->clocks || p->clocks > preamble->n_clocks))
 		return "process with unknown clocks";
-	if (p->mdwe > MDWE_MAX)
+	if (p->mdwe > MDWE_MAX || (p->tracer && p->tracer != -1 && !valid_pid(p->tracer)))
 		return "process with unknown settings";
 	if (p->n_action && p->n_action != SIGNALS)
 		return "process with a wrong number of signal handlers";

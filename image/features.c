@@ -57,6 +57,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_POLICIES;
 		if (p->mdwe)
 			features |= CONTEXT_HAS_SETTINGS;
+		if (p->tracer)
+			features |= CONTEXT_HAS_TRACERS;
 		for (size_t t = 0; t < p->n_thread; t++)
 			features |= features_of_thread(p->thread[t]);
 	}

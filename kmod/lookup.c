@@ -25,6 +25,7 @@ typedef long kernel_wait4_fn(pid_t pid, int __user *status, int options, struct 
 typedef bool ptrace_may_access_fn(struct task_struct *task, unsigned int mode);
 typedef int security_file_receive_fn(struct file *file);
 typedef int landlock_traceme_fn(struct task_struct *tracer);
+typedef unsigned long lookup_name_fn(const char *name);
 typedef long system_call_fn(const struct pt_regs *arguments);
 typedef typeof(const struct btf *) get_btf_fn(void);
 typedef s32 btf_find_fn(const struct btf *btf, const char *name, u8 kind);
@@ -40,6 +41,7 @@ KCR_DEFINE_CALL(kcr_call_do_send_sig_info, typeof(do_send_sig_info));
 KCR_DEFINE_CALL(kcr_call_io_uring_enter, system_call_fn);
 KCR_DEFINE_CALL(kcr_call_landlock_create, system_call_fn);
 KCR_DEFINE_CALL(kcr_call_landlock_traceme, landlock_traceme_fn);
+KCR_DEFINE_CALL(kcr_call_lookup_name, lookup_name_fn);
 KCR_DEFINE_CALL(kcr_call_get_btf, get_btf_fn);
 KCR_DEFINE_CALL(kcr_call_btf_find, btf_find_fn);
 KCR_DEFINE_CALL(kcr_call_btf_type, btf_type_fn);
@@ -57,6 +59,7 @@ static struct {
 	bool io_uring_enter;
 	bool landlock;
 	bool btf;
+	const struct list_head *ptracer_relations;
 } found __ro_after_init;
 
 /* The address of a function, or 0. */
@@ -154,6 +157,17 @@ static void __init find_landlock(void)
 	found.landlock = kcr_call(kcr_call_landlock_create)(&regs) > 0;
 }
 
+/* No function: a probe does not find it, but the kernel's own search does. */
+static void __init find_ptracer_relations(void)
+{
+	unsigned long lookup = IS_ENABLED(CONFIG_SECURITY_YAMA) ? find("kallsyms_lookup_name") : 0;
+
+	if (!lookup)
+		return;
+	kcr_call_set(kcr_call_lookup_name, lookup_name_fn, lookup);
+	found.ptracer_relations = (void *)kcr_call(kcr_call_lookup_name)("ptracer_relations");
+}
+
 static int __init find_security(void)
 {
 	unsigned long file_receive = 0;
@@ -183,6 +197,7 @@ int __init kcr_lookup_init(void)
 	find_btf();
 	find_io_uring();
 	find_landlock();
+	find_ptracer_relations();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
@@ -262,6 +277,11 @@ long kcr_io_uring_enter(const struct pt_regs *arguments)
 int kcr_landlock_traceme(struct task_struct *tracer)
 {
 	return found.landlock ? kcr_call(kcr_call_landlock_traceme)(tracer) : 0;
+}
+
+const struct list_head *kcr_ptracer_relations(void)
+{
+	return found.ptracer_relations;
 }
 
 unsigned long kcr_nanosleep_restart(void)

@@ -48,6 +48,9 @@ long kcr_io_uring_enter(const struct pt_regs *arguments);
 /* May the task trace this one, for all that Landlock says?  0 (or there is none), or -EPERM. */
 int kcr_landlock_traceme(struct task_struct *tracer);
 
+/* Yama's list of who may trace whom, of struct ptrace_relation, under RCU; NULL: not found. */
+const struct list_head *kcr_ptracer_relations(void);
+
 /* Addresses for comparison and for rebuilding a restart_block; 0: unknown. */
 unsigned long kcr_nanosleep_restart(void);
 unsigned long kcr_futex_wait_restart(void);

@@ -15,12 +15,14 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "arch/thread.h"
 #include "proc/proc.h"
 #include "proc/status.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/file.h"
 
 #define PARENT_MS	300000u		/* time-out for a failed restart */
 
@@ -93,11 +95,22 @@ static int set_file(const Kcr__Process *p, const char *name, int base, long valu
 	return 0;
 }
 
+/* Where Yama does not restrict who may trace it, all may. */
+static void set_tracer(const struct rebuild *r, const Kcr__Process *p)
+{
+	long tracer = p->tracer < 0 ? p->tracer : rebuild_pid(r, p->tracer);
+
+	if (tracer && !prctl(PR_SET_PTRACER, tracer, 0, 0, 0))
+		return;
+	if (!access("/proc/sys/kernel/yama", F_OK))
+		report_warn("process %d cannot let process %d trace it (PR_SET_PTRACER)", p->pid,
+			    p->tracer);
+}
+
 static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 {
 	int err = 0;
 
-	(void)r;
 	if (p->has_oom_score_adj)
 		err = set_file(p, "oom_score_adj", 10, p->oom_score_adj, false);
 	if (!err && p->has_coredump_filter)
@@ -110,6 +123,8 @@ static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 	    p->thp_disable != (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0) &&
 	    prctl(PR_SET_THP_DISABLE, p->thp_disable, 0, 0, 0) < 0)
 		return report_errno(-errno, "process %d: transparent huge pages", p->pid);
+	if (p->has_tracer)
+		set_tracer(r, p);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scheduling of every thread: policy, priorities, processors, timer slack and
- * I/O priority.  What the caller of cr_restart may not set, or this machine
- * does not have, is a warning: a program runs on without it.
+ * Scheduling of every thread: policy, priorities, processors, I/O priority, and timer slack,
+ * which checkpoint/settings.c takes from the kernel module.  What the caller of cr_restart
+ * may not set, or this machine does not have, is a warning: a program runs on without it.
  */
 #include "resource/attribute.h"
 
@@ -18,7 +18,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
 
@@ -89,17 +88,6 @@ static int save_affinity(Kcr__Sched *sched, pid_t tid)
 	return 0;
 }
 
-static void save_slack(Kcr__Sched *sched, pid_t tid)
-{
-	char text[32];
-
-	/* That of other processes may be read with CAP_SYS_NICE only. */
-	if (proc_read(tid, "timerslack_ns", text, sizeof(text)) <= 0)
-		return;
-	sched->timer_slack_ns = strtoull(text, NULL, 10);
-	sched->has_timer_slack_ns = true;
-}
-
 static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
 	struct sched_parameters now = { .size = sizeof(now) };
@@ -129,7 +117,6 @@ static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 		sched->has_io_priority = true;
 		sched->io_priority = io;
 	}
-	save_slack(sched, t->tid);
 	return save_affinity(sched, t->tid);
 }
 

@@ -26,6 +26,12 @@ static inline bool kcr_tsc_is_off(struct task_struct *task)
 	return test_tsk_thread_flag(task, TIF_NOTSC);
 }
 
+/* Does CPUID fault in it (ARCH_SET_CPUID)? */
+static inline bool kcr_cpuid_is_off(struct task_struct *task)
+{
+	return test_tsk_thread_flag(task, TIF_NOCPUID);
+}
+
 /* May it use I/O ports (ioperm(2), iopl(2))? */
 static inline bool kcr_has_ports(const struct task_struct *task)
 {

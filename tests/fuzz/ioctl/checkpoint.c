@@ -120,8 +120,11 @@ static void read_rest(struct actor *actor, int job, pid_t pid)
 					   .ranges = (uintptr_t)actor->out };
 	struct kcr_mempolicies policies = { .size = sizeof(policies), .pid = pid, .count = 20,
 					    .policies = (uintptr_t)actor->out };
+	struct kcr_settings settings = { .size = sizeof(settings), .pid = pid, .count = 20,
+					 .settings = (uintptr_t)actor->out };
 
 	call(actor, job, KCR_IOC_MEMPOLICIES, &policies);
+	call(actor, job, KCR_IOC_SETTINGS, &settings);
 	call(actor, job, KCR_IOC_AIO, &aio);
 	call(actor, job, KCR_IOC_URING_REQUESTS, &requests);
 	call(actor, job, KCR_IOC_USERFAULT, &userfault);
