@@ -4,9 +4,50 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "device/device.h"
 #include "report/report.h"
+
+static uint32_t store_bypass(uint32_t state)
+{
+	if (state & KCR_SETTING_STORE_FORCED)
+		return PR_SPEC_FORCE_DISABLE;
+	if (state & KCR_SETTING_STORE_NOEXEC)
+		return PR_SPEC_DISABLE_NOEXEC;
+	return state & KCR_SETTING_STORE_OFF ? PR_SPEC_DISABLE : 0;
+}
+
+static uint32_t indirect_branch(uint32_t state)
+{
+	if (state & KCR_SETTING_BRANCH_FORCED)
+		return PR_SPEC_FORCE_DISABLE;
+	return state & KCR_SETTING_BRANCH_OFF ? PR_SPEC_DISABLE : 0;
+}
+
+static void take_speculation(const struct kcr_setting *from, Kcr__Thread *t)
+{
+	t->store_bypass = store_bypass(from->state);
+	t->has_store_bypass = t->store_bypass;
+	t->indirect_branch = indirect_branch(from->state);
+	t->has_indirect_branch = t->indirect_branch;
+	t->has_cache_flush = from->state & KCR_SETTING_FLUSH;
+	t->cache_flush = t->has_cache_flush ? PR_SPEC_ENABLE : 0;
+}
+
+static int take_dispatch(const struct kcr_dispatch *from, Kcr__Thread *t)
+{
+	if (!from->on)
+		return 0;
+	t->dispatch = malloc(sizeof(*t->dispatch));
+	if (!t->dispatch)
+		return report_errno(-ENOMEM, "thread %d", t->tid);
+	kcr__dispatch__init(t->dispatch);
+	t->dispatch->selector = from->selector;
+	t->dispatch->offset = from->offset;
+	t->dispatch->length = from->length;
+	return 0;
+}
 
 static int take_thread(const struct kcr_setting *from, Kcr__Thread *t)
 {
@@ -17,7 +58,15 @@ static int take_thread(const struct kcr_setting *from, Kcr__Thread *t)
 		t->sched->has_timer_slack_ns = true;
 		t->sched->timer_slack_ns = from->timer_slack_ns;
 	}
-	return 0;
+	take_speculation(from, t);
+	return take_dispatch(&from->dispatch, t);
+}
+
+static void take_process(const struct kcr_settings *from, Kcr__Process *p)
+{
+	p->has_merge = p->merge = from->state & KCR_SETTINGS_MERGE;
+	p->has_thp_advised = p->thp_advised = from->state & KCR_SETTINGS_THP_ADVISED;
+	p->has_amx = p->amx = from->state & KCR_SETTINGS_AMX;
 }
 
 static void take_tracer(const struct kcr_settings *from, Kcr__Process *p)
@@ -45,7 +94,9 @@ int describe_settings(const struct checkpoint *c, Kcr__Process *p)
 		err = t ? take_thread(&list[i], t) : 0;
 	}
 	free(list);
-	if (!err)
+	if (!err) {
+		take_process(&all, p);
 		take_tracer(&all, p);
+	}
 	return err;
 }

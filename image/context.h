@@ -75,7 +75,7 @@ enum context_section {
 #define CONTEXT_HAS_RINGS	(1ull << 13)	/* packet sockets with rings in memory */
 #define CONTEXT_HAS_POLICIES	(1ull << 14)	/* NUMA memory policies */
 #define CONTEXT_HAS_DUPLICATES	(1ull << 15)	/* DUPLICATES sections */
-#define CONTEXT_HAS_TRACERS	(1ull << 16)	/* processes that let others trace them */
+#define CONTEXT_HAS_MORE_SETTINGS (1ull << 16)	/* more of prctl(2), and of arch_prctl(2) */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

@@ -14,6 +14,8 @@ static uint64_t features_of_thread(const Kcr__Thread *t)
 	return (t->credentials || t->cwd ? CONTEXT_HAS_OWN_THREADS : 0) |
 	       (t->seccomp ? CONTEXT_HAS_SECCOMP : 0) |
 	       (t->has_tsc || t->has_mce_kill || t->io_flusher ? CONTEXT_HAS_SETTINGS : 0) |
+	       (t->store_bypass || t->indirect_branch || t->cache_flush || t->dispatch ?
+		CONTEXT_HAS_MORE_SETTINGS : 0) |
 	       (t->policy ? CONTEXT_HAS_POLICIES : 0);
 }
 
@@ -57,8 +59,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_POLICIES;
 		if (p->mdwe)
 			features |= CONTEXT_HAS_SETTINGS;
-		if (p->tracer)
-			features |= CONTEXT_HAS_TRACERS;
+		if (p->tracer || p->merge || p->thp_advised || p->amx)
+			features |= CONTEXT_HAS_MORE_SETTINGS;
 		for (size_t t = 0; t < p->n_thread; t++)
 			features |= features_of_thread(p->thread[t]);
 	}

@@ -25,6 +25,7 @@
 #include "arch/x86/registers.h"
 #include "compat/exe.h"
 #include "compat/rseq.h"
+#include "compat/settings.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
@@ -74,6 +75,7 @@ static void install(struct callback_head *work)
 		kcr_registers_set(request->regs);
 		set_signal_mask(request->sigmask, request->flags & KCR_ENTER_STOPPED);
 		kcr_rseq_renew();
+		kcr_set_dispatch(&request->dispatch);
 	}
 	kfree(entrant);
 	kcr_job_put(job);
@@ -103,7 +105,9 @@ static int check_request(const struct kcr_enter *request)
 	if (request->unmap_len > TASK_SIZE_MAX ||
 	    request->unmap_start > TASK_SIZE_MAX - request->unmap_len)
 		return -EINVAL;
-	return kcr_registers_check(request->regs) ?: kcr_syscall_check_block(&request->restart);
+	return kcr_registers_check(request->regs) ?:
+	       kcr_syscall_check_block(&request->restart) ?:
+	       kcr_dispatch_check(&request->dispatch);
 }
 
 /*

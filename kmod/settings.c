@@ -14,6 +14,7 @@
 
 #include "arch/x86/registers.h"
 #include "btf.h"
+#include "compat/settings.h"
 #include "ioctl.h"
 #include "lookup.h"
 #include "park.h"
@@ -84,6 +85,22 @@ static struct task_struct *find_task(struct kcr_job *job, const void *task)
 	return NULL;
 }
 
+/*
+ * Is it the caller, or what the caller descends from?  libcr and the ranks of MPI jobs let their
+ * requester trace them, for this once.
+ */
+static bool is_requester(const void *tracer)
+{
+	const struct task_struct *task;
+	bool found = false;
+
+	rcu_read_lock();
+	for (task = current; task->pid && !found; task = rcu_dereference(task->real_parent))
+		found = READ_ONCE(task->group_leader) == tracer;
+	rcu_read_unlock();
+	return found;
+}
+
 static void tell_tracer(struct kcr_job *job, const struct kcr_member *member,
 			struct kcr_settings *out)
 {
@@ -92,7 +109,7 @@ static void tell_tracer(struct kcr_job *job, const struct kcr_member *member,
 
 	out->tracing = KCR_TRACER_NONE;
 	out->tracer = 0;
-	if (!find_tracer(member->leader, &tracer))
+	if (!find_tracer(member->leader, &tracer) || is_requester(tracer))
 		return;
 	if (!tracer) {
 		out->tracing = KCR_TRACER_ANY;
@@ -106,12 +123,33 @@ static void tell_tracer(struct kcr_job *job, const struct kcr_member *member,
 
 /* ---- threads ------------------------------------------------------------------------ */
 
+static u32 read_speculation(struct task_struct *task)
+{
+	u32 state = 0;
+
+	if (task_spec_ssb_disable(task))
+		state |= KCR_SETTING_STORE_OFF;
+	if (task_spec_ssb_force_disable(task))
+		state |= KCR_SETTING_STORE_FORCED;
+	if (task_spec_ssb_noexec(task))
+		state |= KCR_SETTING_STORE_NOEXEC;
+	if (task_spec_ib_disable(task))
+		state |= KCR_SETTING_BRANCH_OFF;
+	if (task_spec_ib_force_disable(task))
+		state |= KCR_SETTING_BRANCH_FORCED;
+	if (kcr_flushes_cache(task))
+		state |= KCR_SETTING_FLUSH;
+	return state;
+}
+
 static struct kcr_setting read_thread(struct task_struct *task)
 {
 	return (struct kcr_setting){
 		.tid = task_pid_vnr(task),
-		.state = kcr_cpuid_is_off(task) ? KCR_SETTING_NO_CPUID : 0,
+		.state = read_speculation(task) |
+			 (kcr_cpuid_is_off(task) ? KCR_SETTING_NO_CPUID : 0),
 		.timer_slack_ns = READ_ONCE(task->timer_slack_ns),
+		.dispatch = kcr_task_dispatch(task),
 	};
 }
 
@@ -146,5 +184,8 @@ long kcr_ioc_settings(struct kcr_job *job, void *request)
 	if (!member)
 		return -ESRCH;
 	tell_tracer(job, member, settings);
+	settings->pad = 0;
+	settings->state = kcr_mm_settings(member->mm) |
+			  (kcr_has_amx(member->leader) ? KCR_SETTINGS_AMX : 0);
 	return read_threads(member, settings);
 }

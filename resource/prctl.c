@@ -24,6 +24,13 @@
 #include "report/report.h"
 #include "resource/file.h"
 
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE	67
+#endif
+#ifndef PR_THP_DISABLE_EXCEPT_ADVISED
+#define PR_THP_DISABLE_EXCEPT_ADVISED	(1 << 1)
+#endif
+
 #define PARENT_MS	300000u		/* time-out for a failed restart */
 
 static int check_shadow_stack(pid_t tid, const char *status)
@@ -38,9 +45,22 @@ static int check_shadow_stack(pid_t tid, const char *status)
 			   "be checkpointed", tid);
 }
 
+/* With LAM an address that the program has may not be the one of its mapping. */
+static int check_tags(pid_t pid, const char *status)
+{
+	const char *mask = status_value(status, ARCH_STATUS_UNTAG_MASK);
+
+	if (!mask || strtoull(mask, NULL, 16) == UINT64_MAX)
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d has tags in its addresses "
+			   "(ARCH_ENABLE_TAGGED_ADDR), which cannot be saved", pid);
+}
+
 static int prctl_check(const struct process_probe *probe)
 {
-	return check_shadow_stack(probe->pid, probe->status);
+	int err = check_shadow_stack(probe->pid, probe->status);
+
+	return err ? err : check_tags(probe->pid, probe->status);
 }
 
 static int prctl_save(const struct process_probe *probe, Kcr__Process *p)
@@ -107,6 +127,24 @@ static void set_tracer(const struct rebuild *r, const Kcr__Process *p)
 			    p->tracer);
 }
 
+static int set_memory(const Kcr__Process *p)
+{
+	unsigned long except = p->thp_advised ? PR_THP_DISABLE_EXCEPT_ADVISED : 0;
+	unsigned long off = p->thp_disable || except;
+
+	if (p->has_thp_disable && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != (int)(off | except) &&
+	    prctl(PR_SET_THP_DISABLE, off, except, 0, 0) < 0) {
+		if (!except)
+			return report_errno(-errno, "process %d: transparent huge pages", p->pid);
+		report_warn("process %d gets transparent huge pages for which it has not asked: "
+			    "this kernel has no PR_THP_DISABLE_EXCEPT_ADVISED", p->pid);
+	}
+	if (p->merge && prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0) < 0)
+		report_warn("process %d: new memory of it is not merged with equal pages "
+			    "(PR_SET_MEMORY_MERGE): %s", p->pid, strerror(errno));
+	return 0;
+}
+
 static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 {
 	int err = 0;
@@ -119,13 +157,14 @@ static int prctl_rebuild(struct rebuild *r, const Kcr__Process *p)
 		return err;
 	if (prctl(PR_SET_CHILD_SUBREAPER, p->has_subreaper && p->subreaper, 0, 0, 0) < 0)
 		return report_errno(-errno, "process %d: child subreaper", p->pid);
-	if (p->has_thp_disable &&
-	    p->thp_disable != (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0) &&
-	    prctl(PR_SET_THP_DISABLE, p->thp_disable, 0, 0, 0) < 0)
-		return report_errno(-errno, "process %d: transparent huge pages", p->pid);
 	if (p->has_tracer)
 		set_tracer(r, p);
-	return 0;
+	if (p->amx)
+		err = arch_request_amx();
+	if (err)
+		return report_errno(err, "process %d may use AMX tiles, which it cannot here",
+				    p->pid);
+	return set_memory(p);
 }
 
 /*

@@ -97,6 +97,12 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 	for (size_t i = 0; i < KCR_NR_REGS; i++)
 		enter->regs[i] = t->reg[i];
 	enter->sigmask = t->sigmask;
+	if (t->dispatch) {
+		enter->dispatch.on = 1;
+		enter->dispatch.selector = t->dispatch->selector;
+		enter->dispatch.offset = t->dispatch->offset;
+		enter->dispatch.length = t->dispatch->length;
+	}
 	if (!t->restart)
 		return;
 	enter->restart.kind = t->restart->kind;

@@ -2,7 +2,7 @@
 /*
  * What prctl(2) and files of /proc/self set: name, child subreaper, huge pages,
  * timer slack, parent-death signal, dumpable, core dump filter, OOM score; what only the
- * module tells: time stamp counter, memory errors, writing out of memory, MDWE.
+ * module tells: time stamp counter, memory errors, writing out of memory, MDWE, KSM.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,6 +16,13 @@
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE		65
 #define PR_GET_MDWE		66
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE	67
+#define PR_GET_MEMORY_MERGE	68
+#endif
+#ifndef PR_THP_DISABLE_EXCEPT_ADVISED
+#define PR_THP_DISABLE_EXCEPT_ADVISED	(1 << 1)
 #endif
 #define MDWE_ALL		3	/* refused, and not for children */
 
@@ -37,13 +44,17 @@ static long get(const char *path, int base)
 int main(int argc, char **argv)
 {
 	char name[16];
-	bool has_mdwe;
-	int value;
+	bool has_mdwe, has_merge;
+	int value, thp = 1;
 
 	check_begin(argc, argv);
 	NEED(!prctl(PR_SET_NAME, "a ) (name\\"));
 	NEED(!prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
-	NEED(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	if (argc > 3)			/* Linux 6.18 */
+		thp = prctl(PR_SET_THP_DISABLE, 1, PR_THP_DISABLE_EXCEPT_ADVISED, 0, 0) ? 0 : 3;
+	else
+		NEED(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	has_merge = !prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0);	/* Linux 6.4 */
 	NEED(!prctl(PR_SET_TIMERSLACK, 123456, 0, 0, 0));
 	NEED(!prctl(PR_SET_PDEATHSIG, SIGUSR2, 0, 0, 0));
 	put("/proc/self/coredump_filter", "0x21");
@@ -61,7 +72,8 @@ int main(int argc, char **argv)
 	CHECK(!has_mdwe || prctl(PR_GET_MDWE, 0, 0, 0, 0) == MDWE_ALL);
 	CHECK(!prctl(PR_GET_NAME, name) && !strcmp(name, "a ) (name\\"));
 	CHECK(!prctl(PR_GET_CHILD_SUBREAPER, &value) && value == 1);
-	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == thp);
+	CHECK(!has_merge || prctl(PR_GET_MEMORY_MERGE, 0, 0, 0, 0) == 1);
 	CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 123456);
 	CHECK(!prctl(PR_GET_PDEATHSIG, &value) && value == SIGUSR2);
 	CHECK(prctl(PR_GET_DUMPABLE) == (argc > 3 ? atoi(argv[3]) : 1));

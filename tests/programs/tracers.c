@@ -2,7 +2,7 @@
 /*
  * PR_SET_PTRACER where Yama is at work: whom a process lets read its memory still may, and
  * nobody else.  Argument: `none`, `one`, `any`; `parent`, which lets the parent, and so all its
- * descendants; `outside`, which lets process 1 and so everybody.
+ * descendants; or the PID of a process outside.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -97,7 +97,7 @@ static pid_t let_by(const char *name)
 {
 	if (!strcmp(name, "any"))
 		return -1;
-	return !strcmp(name, "parent") ? getpid() : 1;
+	return !strcmp(name, "parent") ? getpid() : atoi(name);
 }
 
 int main(int argc, char **argv)
@@ -112,11 +112,11 @@ int main(int argc, char **argv)
 	tracer = make();
 	other = make();
 	one = !strcmp(argv[3], "one");
-	all = !one && strcmp(argv[3], "none");
+	all = !strcmp(argv[3], "any") || !strcmp(argv[3], "parent");
 	NEED(!ask(&tracer, READ, traced.pid));
 	if (one)
 		NEED(ask(&traced, LET, tracer.pid) == 1);
-	else if (all)
+	else if (strcmp(argv[3], "none"))
 		NEED(ask(&traced, LET, let_by(argv[3])) == 1);
 	checkpoint_here();
 	meet_again(&traced);

@@ -358,10 +358,25 @@ static void shadow_stack(void **state)
 	assert_int_equal(attribute_prctl.check(&probe), 0);
 }
 
+/* Nor this. */
+static void tagged_addresses(void **state)
+{
+	struct process_probe probe = { .pid = 1234, .status = "Seccomp:\t0\n"
+				       "untag_mask:\t0x81ffffffffffffff\n" };
+
+	(void)state;
+	assert_int_equal(attribute_prctl.check(&probe), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), "tags in its addresses"));
+	report_clear();
+	probe.status = "Seccomp:\t0\nuntag_mask:\t0xffffffffffffffff\n";
+	assert_int_equal(attribute_prctl.check(&probe), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain),
+		cmocka_unit_test(tagged_addresses),
 		cmocka_unit_test(simple),
 		cmocka_unit_test(scheduling),
 		cmocka_unit_test(realtime),

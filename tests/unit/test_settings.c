@@ -11,13 +11,15 @@
 
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include "checkpoint/internal.h"
 
 #define COUNT	3
 
 static int answer;
-static uint32_t state, tracing;
+static uint32_t state, process_state, tracing;
+static struct kcr_dispatch dispatch;
 
 /* The module: its threads are in another order, and one of them is new. */
 int ioctl(int fd, unsigned long request, ...)
@@ -42,8 +44,10 @@ int ioctl(int fd, unsigned long request, ...)
 		list[i] = (struct kcr_setting){
 			.tid = 10 + COUNT - i, .state = i ? 0 : state, .timer_slack_ns = 100 + i,
 		};
+	list[1].dispatch = dispatch;
 	all->count = COUNT;
 	all->tracing = tracing;
+	all->state = process_state;
 	all->tracer = tracing == KCR_TRACER_ONE ? 7 : 0;
 	return 0;
 }
@@ -112,6 +116,53 @@ static void tracers(void **unused)
 	tracing = KCR_TRACER_NONE;
 }
 
+static void speculation(void **unused)
+{
+	static const struct {
+		uint32_t state, store_bypass, indirect_branch;
+	} cases[] = {
+		{ KCR_SETTING_STORE_OFF, PR_SPEC_DISABLE, 0 },
+		{ KCR_SETTING_STORE_OFF | KCR_SETTING_STORE_FORCED, PR_SPEC_FORCE_DISABLE, 0 },
+		{ KCR_SETTING_STORE_OFF | KCR_SETTING_STORE_NOEXEC, PR_SPEC_DISABLE_NOEXEC, 0 },
+		{ KCR_SETTING_BRANCH_OFF, 0, PR_SPEC_DISABLE },
+		{ KCR_SETTING_BRANCH_OFF | KCR_SETTING_BRANCH_FORCED, 0, PR_SPEC_FORCE_DISABLE },
+	};
+	Kcr__Process p;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		state = cases[i].state;
+		ask(&p);
+		p.thread[0]->tid = 10 + COUNT;
+		assert_int_equal(describe_settings(&(struct checkpoint){}, &p), 0);
+		assert_int_equal(p.thread[0]->store_bypass, cases[i].store_bypass);
+		assert_int_equal(p.thread[0]->indirect_branch, cases[i].indirect_branch);
+		assert_int_equal(p.thread[0]->cache_flush, 0);
+		assert_int_equal(p.thread[2]->store_bypass, 0);
+	}
+	state = 0;
+}
+
+static void of_processes(void **unused)
+{
+	Kcr__Process p;
+
+	(void)unused;
+	process_state = KCR_SETTINGS_MERGE | KCR_SETTINGS_AMX;
+	assert_int_equal(ask(&p), 0);
+	assert_true(p.merge && p.amx && !p.thp_advised);
+	process_state = 0;
+	dispatch = (struct kcr_dispatch){ .on = 1, .selector = 1, .offset = 2, .length = 3 };
+	assert_int_equal(ask(&p), 0);
+	assert_null(p.thread[0]->dispatch);
+	assert_non_null(p.thread[2]->dispatch);
+	assert_int_equal(p.thread[2]->dispatch->selector, 1);
+	assert_int_equal(p.thread[2]->dispatch->offset, 2);
+	assert_int_equal(p.thread[2]->dispatch->length, 3);
+	kcr__dispatch__free_unpacked(p.thread[2]->dispatch, NULL);
+	dispatch = (struct kcr_dispatch){};
+}
+
 /* That of a thread which is not there does not count. */
 static void refused(void **unused)
 {
@@ -128,7 +179,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(older_module), cmocka_unit_test(slack),
-		cmocka_unit_test(tracers), cmocka_unit_test(refused),
+		cmocka_unit_test(tracers), cmocka_unit_test(speculation),
+		cmocka_unit_test(of_processes), cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

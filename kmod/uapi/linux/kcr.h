@@ -425,6 +425,7 @@ struct kcr_enter {
 	__u64 regs[KCR_NR_REGS];	/* orig_ax, bases and selectors are ignored */
 	__u64 sigmask;
 	struct kcr_restart_block restart;
+	struct kcr_dispatch dispatch;
 };
 
 /*

@@ -110,12 +110,20 @@ static void enter(struct child *child, int stack, uint32_t flags, uint32_t threa
 		request.unmap_start = (uintptr_t)removed;
 		request.unmap_len = sizeof(removed);
 	}
+	if (chance(random, 20)) {	/* from anywhere: no call is blocked */
+		request.dispatch.on = 1;
+		request.dispatch.length = UINT64_MAX;
+	}
 	if (flags & KCR_ENTER_STOPPED)
 		request.stop_signal = chance(random, 50) ? SIGSTOP : 0;
 	if (child->part == PART_REFUSED)
 		request.regs[below(random, KCR_NR_REGS)] = random_next(random);
 	if (child->part == PART_REFUSED && chance(random, 50))
 		request.unmap_len = random_next(random) & ~4095ull;
+	if (child->part == PART_REFUSED && chance(random, 50)) {
+		request.dispatch.on = below(random, 3);
+		request.dispatch.selector = random_next(random);
+	}
 	/* Counted here; its result cannot be recorded. */
 	fuzz->nr_calls[_IOC_NR(KCR_IOC_ENTER)]++;
 	raw(SYS_ioctl, child->job, KCR_IOC_ENTER, (uintptr_t)&request);

@@ -233,6 +233,7 @@ static void change_identity(void)
 	switch (below(&choice, 5)) {
 	case 0:
 		prctl(PR_SET_DUMPABLE, below(&choice, 2));
+		prctl(PR_SET_SYSCALL_USER_DISPATCH, below(&choice, 2), 0, -1L, 0);
 		prctl(PR_SET_PTRACER, chance(&choice, 50) ? -1L : (long)getppid(), 0, 0, 0);
 		break;
 	case 1:

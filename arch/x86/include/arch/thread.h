@@ -14,6 +14,12 @@
 #define ARCH_STATUS_FEATURES	"x86_Thread_features"
 #define ARCH_SHADOW_STACK	"shstk"
 
+/*
+ * Since Linux 6.4, with LAM: the bits of an address that count, as a hexadecimal number
+ * (Documentation/arch/x86/, fs/proc/array.c).
+ */
+#define ARCH_STATUS_UNTAG_MASK	"untag_mask"
+
 /* The calling thread's thread pointer, the base of the C library's offsets (__rseq_offset). */
 static inline char *arch_thread_pointer(void)
 {
@@ -33,5 +39,11 @@ struct arch_tls_call {
 
 /* regs: the saved registers, as in registers.h. */
 void arch_tls_calls(const uint64_t *regs, struct arch_tls_call call[ARCH_NR_TLS_CALLS]);
+
+/*
+ * Asks for the right of the calling process to use AMX tiles (Documentation/arch/x86/xstate.rst).
+ * 0 or -errno: ENODEV, for one, where the processor has none.
+ */
+int arch_request_amx(void);
 
 #endif /* KCR_ARCH_THREAD_H */
