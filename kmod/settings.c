@@ -109,16 +109,18 @@ static void tell_tracer(struct kcr_job *job, const struct kcr_member *member,
 
 	out->tracing = KCR_TRACER_NONE;
 	out->tracer = 0;
-	if (!find_tracer(member->leader, &tracer) || is_requester(tracer))
+	if (!find_tracer(member->leader, &tracer))
 		return;
+	task = tracer ? find_task(job, tracer) : NULL;
 	if (!tracer) {
 		out->tracing = KCR_TRACER_ANY;
-		return;
+	} else if (task) {
+		/* Of whichever thread it is, all of its process may. */
+		out->tracing = KCR_TRACER_ONE;
+		out->tracer = task_tgid_vnr(task);
+	} else if (!is_requester(tracer)) {
+		out->tracing = KCR_TRACER_OTHER;
 	}
-	task = find_task(job, tracer);
-	out->tracing = task ? KCR_TRACER_ONE : KCR_TRACER_OTHER;
-	/* Of whichever thread it is, all of its process may. */
-	out->tracer = task ? task_tgid_vnr(task) : 0;
 }
 
 /* ---- threads ------------------------------------------------------------------------ */
