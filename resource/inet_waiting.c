@@ -52,11 +52,12 @@ static void wait_until_there(const struct rebuild *r, const Kcr__File *listening
 
 static int connect_client(struct rebuild *r, const Kcr__File *listening, const Kcr__File *client)
 {
-	uint32_t before = inet_count_waiting(r, listening);
+	uint32_t before;
 	int fd;
 
 	if (is_connected(r->file_fd[client->id - 1]))
 		return 0;
+	before = inet_count_waiting(r, listening);
 	fd = inet_connect(client->inet_socket, r->file_fd[listening->id - 1], true);
 	if (is_out_of_reach(fd)) {
 		warn_lost();

@@ -13,6 +13,8 @@
 #include <linux/thread_info.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
+#include <asm/fpu/types.h>
+#include <asm/processor.h>
 
 #include "uapi/linux/kcr.h"
 
@@ -61,6 +63,24 @@ static inline void kcr_set_dispatch(const struct kcr_dispatch *dispatch)
 	current->syscall_dispatch.len = dispatch->length;
 	current->syscall_dispatch.on_dispatch = false;
 	set_task_syscall_work(current, SYSCALL_USER_DISPATCH);
+#endif
+}
+
+/*
+ * May its process use AMX tiles (ARCH_REQ_XCOMP_PERM, since 5.16)?  The leader of a process knows.
+ * Since 6.16 the state of the FPU is behind the task, where x86_task_fpu() finds it, which kernels
+ * with CONFIG_X86_DEBUG_FPU do not export.
+ */
+static inline bool kcr_has_amx(struct task_struct *leader)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	const struct fpu *fpu = (const void *)(leader + 1);
+
+	return READ_ONCE(fpu->perm.__state_perm) & XFEATURE_MASK_XTILE_DATA;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0)
+	return READ_ONCE(leader->thread.fpu.perm.__state_perm) & XFEATURE_MASK_XTILE_DATA;
+#else
+	return false;
 #endif
 }
 

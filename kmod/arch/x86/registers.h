@@ -10,9 +10,6 @@
 #include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/types.h>
-#include <linux/version.h>
-#include <asm/fpu/types.h>
-#include <asm/processor.h>
 
 u32 kcr_xstate_size(void);
 
@@ -40,21 +37,6 @@ static inline bool kcr_flushes_cache(struct task_struct *task)
 {
 #ifdef TIF_SPEC_L1D_FLUSH
 	return test_tsk_thread_flag(task, TIF_SPEC_L1D_FLUSH);
-#else
-	return false;
-#endif
-}
-
-/* May its process use AMX tiles (ARCH_REQ_XCOMP_PERM)?  The leader of a process knows. */
-static inline bool kcr_has_amx(struct task_struct *leader)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	/* As x86_task_fpu(), which kernels with CONFIG_X86_DEBUG_FPU do not export. */
-	const struct fpu *fpu = (const void *)(leader + 1);
-
-	return READ_ONCE(fpu->perm.__state_perm) & XFEATURE_MASK_XTILE_DATA;
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0)
-	return READ_ONCE(leader->thread.fpu.perm.__state_perm) & XFEATURE_MASK_XTILE_DATA;
 #else
 	return false;
 #endif
