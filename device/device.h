@@ -35,12 +35,17 @@ int device_threads(int job, pid_t pid, const struct kcr_info *info, void **out, 
 int device_signals(int job, pid_t pid, pid_t tid, siginfo_t **out);
 int device_sigactions(int job, pid_t pid, struct kcr_sigactions *out);
 int device_timers(int job, pid_t pid, struct kcr_timer **out);
-/* NUMA memory policies; none if the module in memory, an older one, does not tell. */
 /*
  * The settings of the process and, in *out, to be freed, of its threads: their number.  0 of an
  * older module, which does not tell them.
  */
 int device_settings(int job, pid_t pid, struct kcr_settings *all, struct kcr_setting **out);
+/*
+ * What the end of the process undoes of its semaphore operations; *state: KCR_UNDOS_*.  0 of an
+ * older module; -EOPNOTSUPP, without a message: there may be some, but the kernel does not tell.
+ */
+int device_undos(int job, pid_t pid, uint32_t *state, struct kcr_undo **out);
+/* NUMA memory policies; none if the module in memory, an older one, does not tell. */
 int device_mempolicies(int job, pid_t pid, struct kcr_mempolicy **out);
 int device_mm(int job, pid_t pid, struct kcr_mm *out);
 /*

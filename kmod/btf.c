@@ -89,14 +89,15 @@ static s64 bits_before(const struct btf_type *owner, const struct btf_member *me
 	return member->offset >> BITFIELD_SHIFT ? -1 : member->offset & OFFSET_MASK;
 }
 
-/* Is it this structure, a pointer to it or an array of either? */
+/* Is it this structure or integer, a pointer to it or an array of either? */
 static bool is_of(const struct btf *btf, const struct btf_type *type, const char *name)
 {
 	while (type && BTF_INFO_KIND(type->info) == BTF_KIND_ARRAY)
 		type = resolve(btf, array_of(type)->type);
 	if (type && BTF_INFO_KIND(type->info) == BTF_KIND_PTR)
 		type = resolve(btf, type->type);
-	return type && BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT &&
+	return type && (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ||
+			BTF_INFO_KIND(type->info) == BTF_KIND_INT) &&
 	       !strcmp(kcr_btf_name(btf, type->name_off) ?: "", name);
 }
 

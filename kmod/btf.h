@@ -16,7 +16,7 @@ struct btf_type;
 /* A member that is wanted, of the structure itself or of a nameless one in it. */
 struct kcr_btf_member {
 	const char *name;
-	const char *type;	/* the structure that it is, points to or has an array of; NULL: none */
+	const char *type;	/* what it is, points to or has an array of; NULL: any integer */
 	size_t size;		/* that it must have, or ANY_SIZE; 0: an array without bounds */
 	u32 offset;		/* result: bytes from the structure's beginning */
 };

@@ -67,6 +67,7 @@ static const struct command {
 	{ { KCR_IOC_VMAS, 40, KCR_VMAS_ORIGINS }, PARKED, kcr_ioc_vmas },
 	{ { KCR_IOC_MEMPOLICIES, 24, 0 }, PARKED, kcr_ioc_mempolicies },
 	{ { KCR_IOC_SETTINGS, 40, 0 }, PARKED, kcr_ioc_settings },
+	{ { KCR_IOC_UNDOS, 32, 0 }, PARKED, kcr_ioc_undos },
 	{ { KCR_IOC_MAPPED_FILE, 24, KCR_FILE_EXE | KCR_FILE_SAME }, SHARED, kcr_ioc_mapped_file },
 	{ { KCR_IOC_DESCRIPTOR, 16, KCR_DESCRIPTOR_CLOEXEC }, OWNER, kcr_ioc_descriptor },
 	{ { KCR_IOC_TRACK, 24, KCR_TRACK_TEST }, PARKED, kcr_ioc_track },

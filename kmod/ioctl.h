@@ -28,6 +28,7 @@ long kcr_ioc_timers(struct kcr_job *job, void *request);		/* timer.c */
 long kcr_ioc_mm(struct kcr_job *job, void *request);			/* mm.c */
 long kcr_ioc_vmas(struct kcr_job *job, void *request);			/* vma.c */
 long kcr_ioc_settings(struct kcr_job *job, void *request);		/* settings.c */
+long kcr_ioc_undos(struct kcr_job *job, void *request);		/* undo.c */
 long kcr_ioc_mempolicies(struct kcr_job *job, void *request);		/* mempolicy.c */
 long kcr_ioc_mapped_file(struct kcr_job *job, void *request);		/* mapped_file.c */
 long kcr_ioc_descriptor(struct kcr_job *job, void *request);		/* descriptor.c */

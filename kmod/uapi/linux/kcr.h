@@ -32,6 +32,7 @@
 #include "kcr_packet.h"
 #include "kcr_settings.h"
 #include "kcr_socket.h"
+#include "kcr_sysv.h"
 
 #define KCR_DEVICE		"/dev/kcr"
 #define KCR_ABI_VERSION		2
@@ -528,6 +529,7 @@ struct kcr_faulting {
 #define KCR_IOC_MEMPOLICIES	_IOWR(KCR_IOC_MAGIC, 0x2a, struct kcr_mempolicies)
 #define KCR_IOC_SOCKET		_IOWR(KCR_IOC_MAGIC, 0x2b, struct kcr_socket)
 #define KCR_IOC_SETTINGS	_IOWR(KCR_IOC_MAGIC, 0x2c, struct kcr_settings)
+#define KCR_IOC_UNDOS		_IOWR(KCR_IOC_MAGIC, 0x2d, struct kcr_undos)
 #define KCR_IOC_CLONE		_IOW(KCR_IOC_MAGIC, 0x30, struct kcr_clone)
 #define KCR_IOC_ENTER		_IOW(KCR_IOC_MAGIC, 0x31, struct kcr_enter)
 #define KCR_IOC_WAIT		_IOW(KCR_IOC_MAGIC, 0x32, struct kcr_wait)

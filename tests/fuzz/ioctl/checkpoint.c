@@ -122,9 +122,12 @@ static void read_rest(struct actor *actor, int job, pid_t pid)
 					    .policies = (uintptr_t)actor->out };
 	struct kcr_settings settings = { .size = sizeof(settings), .pid = pid, .count = 20,
 					 .settings = (uintptr_t)actor->out };
+	struct kcr_undos undos = { .size = sizeof(undos), .pid = pid, .count = below(&actor->random, 20),
+				   .undos = (uintptr_t)actor->out };
 
 	call(actor, job, KCR_IOC_MEMPOLICIES, &policies);
 	call(actor, job, KCR_IOC_SETTINGS, &settings);
+	call(actor, job, KCR_IOC_UNDOS, &undos);
 	call(actor, job, KCR_IOC_AIO, &aio);
 	call(actor, job, KCR_IOC_URING_REQUESTS, &requests);
 	call(actor, job, KCR_IOC_USERFAULT, &userfault);

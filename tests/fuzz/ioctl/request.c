@@ -33,6 +33,7 @@ union request {
 	struct kcr_vmas vmas;
 	struct kcr_mempolicies mempolicies;
 	struct kcr_settings settings;
+	struct kcr_undos undos;
 	struct kcr_mapped_file mapped_file;
 	struct kcr_descriptor descriptor;
 	struct kcr_scan scan;
@@ -141,7 +142,7 @@ static void fill_timers(struct actor *actor, union request *r)
 	r->timers.timers = any_buffer(actor);
 }
 
-/* At the same offsets in SETTINGS. */
+/* At the same offsets in SETTINGS and UNDOS. */
 static void fill_mempolicies(struct actor *actor, union request *r)
 {
 	r->mempolicies.pid = any_pid(actor);
@@ -379,6 +380,7 @@ static const struct {
 	{ KCR_IOC_SIGACTIONS, fill_pid }, { KCR_IOC_TIMERS, fill_timers },
 	{ KCR_IOC_MM, fill_pid }, { KCR_IOC_VMAS, fill_vmas },
 	{ KCR_IOC_MEMPOLICIES, fill_mempolicies }, { KCR_IOC_SETTINGS, fill_mempolicies },
+	{ KCR_IOC_UNDOS, fill_mempolicies },
 	{ KCR_IOC_MAPPED_FILE, fill_mapped_file }, { KCR_IOC_SCAN, fill_scan },
 	{ KCR_IOC_TRACK, fill_track }, { KCR_IOC_AIO, fill_aio },
 	{ KCR_IOC_URING, fill_uring }, { KCR_IOC_URING_REQUESTS, fill_uring_requests },
@@ -501,21 +503,21 @@ void attack(struct actor *actor)
 		KCR_IOC_SIGACTIONS, KCR_IOC_TIMERS, KCR_IOC_MM, KCR_IOC_VMAS, KCR_IOC_MAPPED_FILE,
 		KCR_IOC_SCAN, KCR_IOC_TRACK, KCR_IOC_WRITE, KCR_IOC_READ, KCR_IOC_FILL,
 		KCR_IOC_STORE, KCR_IOC_WAIT, KCR_IOC_DESCRIPTOR, KCR_IOC_MEMPOLICIES,
-		KCR_IOC_SETTINGS };
-	uint32_t which = below(&actor->random, 33);
+		KCR_IOC_SETTINGS, KCR_IOC_UNDOS };
+	uint32_t which = below(&actor->random, 34);
 	union request r;
 	size_t i;
 
 	memset(&r, 0, sizeof(r));
-	if (which < 17) {
+	if (which < 18) {
 		for (i = 0; i < NR_KINDS; i++)
 			if (kinds[i].number == reads[which])
 				kinds[i].fill(actor, &r);
 		r.mm.pid = pid;		/* at the same offset in all of them */
 		expect_refusal(actor, reads[which], &r);
-	} else if (which < 25) {
+	} else if (which < 26) {
 		attack_mapped_file(actor, &r);
-	} else if (which < 29) {
+	} else if (which < 30) {
 		r.add.pid = pid;
 		r.add.mem_fd = which & 1 ? FUZZ_FD + 2 : memory_of(any_pid(actor));
 		expect_refusal(actor, KCR_IOC_ADD, &r);

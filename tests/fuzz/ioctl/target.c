@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +31,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+
+#define SEMAPHORE_KEY	0x4b46
 
 static struct slot *slot;
 static struct random choice;
@@ -190,6 +193,18 @@ static void use_memory(void)
 	shmctl(id, IPC_RMID, NULL);
 	if (memory != (void *)-1 && chance(&choice, 80))
 		shmdt(memory);
+}
+
+/* All targets have one set, which comes and goes. */
+static void use_semaphores(void)
+{
+	struct sembuf both[] = { { 0, 3, IPC_NOWAIT }, { 0, -3, IPC_NOWAIT | SEM_UNDO } };
+	int set = semget(SEMAPHORE_KEY, 1 + below(&choice, 2), IPC_CREAT | 0600);
+
+	both[0].sem_num = both[1].sem_num = below(&choice, 2);
+	semop(set, both, 2);
+	if (chance(&choice, 3))
+		semctl(set, 0, IPC_RMID);
 }
 
 static void use_timers(void)
@@ -358,7 +373,7 @@ static void act(void)
 {
 	static void (*const acts[])(void) = {
 		make_child, make_child, make_vfork_child, trace_child, make_thread, make_thread,
-		use_memory, use_memory, use_timers, use_signals, change_identity, block, block,
+		use_memory, use_memory, use_semaphores, use_timers, use_signals, change_identity, block, block,
 		own_job, use_async,
 	};
 	uint32_t which = below(&choice, 400);
