@@ -168,6 +168,8 @@ static int describe_attributes(struct checkpoint *c, const struct process_probe 
 	if (!err)
 		err = describe_settings(c, p);
 	if (!err)
+		err = describe_undos(c, p);
+	if (!err)
 		err = describe_mempolicies(c, p);
 	if (!err)
 		err = describe_actions(c, p);
@@ -440,6 +442,8 @@ int describe(struct checkpoint *c)
 		err = user_faults_describe(c);
 	if (!err)
 		err = describe_all_running(c, status);
+	if (!err)
+		err = sysv_describe(d->process, d->nr_processes);
 	if (!err)
 		err = describe_tool(c);
 	if (!err)

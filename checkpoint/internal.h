@@ -275,6 +275,14 @@ Kcr__Thread *describe_find_thread(const Kcr__Process *p, pid_t tid, size_t likel
 /* Records what prctl(2) has set of a stopped process, whose threads are listed in `p`. */
 int describe_settings(const struct checkpoint *c, Kcr__Process *p);
 
+/* ---- undos.c ---- */
+
+/*
+ * Records what the end of a stopped process undoes of its semaphore operations.  -EOPNOTSUPP,
+ * reported: it shares that with another one.
+ */
+int describe_undos(const struct checkpoint *c, Kcr__Process *p);
+
 /* ---- mempolicies.c ---- */
 
 /* Records those of a stopped process, whose threads are listed in `p`, and its mappings in p->mm. */

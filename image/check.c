@@ -542,7 +542,8 @@ const char *check_context(const struct context *c)
 {
 	if (!c->nr_processes)
 		return "it holds no process";
-	return check_references(c) ?: check_numbers(c) ?: check_parents(c) ?: check_shared(c);
+	return check_references(c) ?: check_numbers(c) ?: check_parents(c) ?: check_shared(c) ?:
+	       check_sysv(c);
 }
 
 /* ---- sections ------------------------------------------------------------------ */

@@ -31,6 +31,7 @@
 #include "file.pb-c.h"
 #include "memory.pb-c.h"
 #include "process.pb-c.h"
+#include "sysv.pb-c.h"
 
 #define CONTEXT_PAGE		4096u
 #define CONTEXT_CHUNK_PAGES	1024u	/* most pages in one MEMORY section */
@@ -76,6 +77,7 @@ enum context_section {
 #define CONTEXT_HAS_POLICIES	(1ull << 14)	/* NUMA memory policies */
 #define CONTEXT_HAS_DUPLICATES	(1ull << 15)	/* DUPLICATES sections */
 #define CONTEXT_HAS_MORE_SETTINGS (1ull << 16)	/* more of prctl(2), and of arch_prctl(2) */
+#define CONTEXT_HAS_SYSV	(1ull << 17)	/* System V semaphores and message queues */
 
 #define CONTEXT_MAX_ANCESTORS	256u	/* of one file: all are open during a restart */
 

@@ -61,6 +61,8 @@ uint64_t context_needs(Kcr__Process *const *process, size_t count)
 			features |= CONTEXT_HAS_SETTINGS;
 		if (p->tracer || p->merge || p->thp_advised || p->amx)
 			features |= CONTEXT_HAS_MORE_SETTINGS;
+		if (p->n_semaphore_set || p->n_sysv_queue || p->n_semaphore_undo)
+			features |= CONTEXT_HAS_SYSV;
 		for (size_t t = 0; t < p->n_thread; t++)
 			features |= features_of_thread(p->thread[t]);
 	}

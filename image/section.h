@@ -34,7 +34,8 @@
 				 CONTEXT_HAS_SETTINGS | CONTEXT_HAS_PACKETS | CONTEXT_HAS_SHARED | \
 				 CONTEXT_HAS_ASYNC | CONTEXT_HAS_USERFAULT | CONTEXT_HAS_RAW | \
 				 CONTEXT_HAS_ELSEWHERE | CONTEXT_HAS_RINGS | CONTEXT_HAS_POLICIES | \
-				 CONTEXT_HAS_DUPLICATES | CONTEXT_HAS_MORE_SETTINGS)
+				 CONTEXT_HAS_DUPLICATES | CONTEXT_HAS_MORE_SETTINGS | \
+				 CONTEXT_HAS_SYSV)
 
 /* Limit of one message, in bytes; a process with 4,000 threads needs 12 MB. */
 #define CONTEXT_MESSAGE_MAX	(256u << 20)
@@ -141,6 +142,8 @@ const char *check_filter(const Kcr__Filter *filter);
 const char *check_clocks(const Kcr__Clocks *clocks);
 /* Relations between files. */
 const char *check_references(const struct context *c);
+/* Semaphores and message queues (check_sysv.c). */
+const char *check_sysv(const struct context *c);
 /* Relations between processes, and all of the above that spans sections. */
 const char *check_context(const struct context *c);
 /* Of MEMORY (ELSEWHERE, TABLE, DUPLICATES) and CONTENT sections … */

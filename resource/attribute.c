@@ -19,6 +19,8 @@ const struct attribute *const attributes[] = {
 	&attribute_sched,
 	&attribute_mempolicy,
 	&attribute_membarrier,
+	&attribute_sysv_semaphores,
+	&attribute_sysv_queues,
 	&attribute_thread_settings,
 	&attribute_seccomp,
 	&attribute_credentials,

@@ -30,6 +30,8 @@ extern const struct attribute attribute_root;
 extern const struct attribute attribute_sched;
 extern const struct attribute attribute_seccomp;
 extern const struct attribute attribute_sigaction;
+extern const struct attribute attribute_sysv_queues;
+extern const struct attribute attribute_sysv_semaphores;
 extern const struct attribute attribute_terminal;
 extern const struct attribute attribute_thread_folder;
 extern const struct attribute attribute_thread_settings;

@@ -116,6 +116,12 @@ int socket_memories_check(const struct file_table *t, Kcr__Process *const *proce
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
+/*
+ * Saves the System V semaphores and message queues that these processes use, or seem to have made,
+ * with one of them; their adjustments of semaphores are known.  0 or -errno, reported.
+ */
+int sysv_describe(Kcr__Process *const *process, size_t count);
+
 /* Writes the CONTENT sections of all files that have contents (sparse). */
 int file_table_write_contents(struct file_table *t, struct context_writer *w);
 /* The number of bytes of these, for progress. */
@@ -239,6 +245,16 @@ void files_close(struct rebuild *r);
  */
 int user_fault_bring(struct rebuild *r, const Kcr__File *file);
 
+/*
+ * In cr_restart, before any process is created: makes the System V semaphores and message queues
+ * that are gone.
+ */
+int sysv_rebuild(struct rebuild *r);
+/* Instead of that: could they be made?  Makes nothing. */
+int sysv_could_rebuild(struct rebuild *r);
+/* If the restart fails: removes those that were made. */
+void sysv_drop(void);
+
 /* ---- attributes of a process ------------------------------------------------- */
 
 struct process_probe {
@@ -258,6 +274,8 @@ struct attribute {
 	int (*save)(const struct process_probe *probe, Kcr__Process *p);
 	/* Per thread; `t` has its tid and module state already. */
 	int (*save_thread)(const struct process_probe *probe, Kcr__Thread *t);
+	/* As rebuild(), but before that of any process. */
+	int (*prepare)(struct rebuild *r, const Kcr__Process *p);
 	/* In the skeleton process, single-threaded, old address space; in table order. */
 	int (*rebuild)(struct rebuild *r, const Kcr__Process *p);
 	/* System calls of the leader once its memory map is in place (before the threads exist). */

@@ -22,6 +22,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/sysv.h"
 
 #ifndef SHM_HUGE_SHIFT
 #define SHM_HUGE_SHIFT	26
@@ -156,20 +157,6 @@ static int open_anonymous(struct rebuild *r, const Kcr__File *file)
 	return err;
 }
 
-/* Makes the next segment get this ID, if we are permitted to. */
-static void choose_id(int id)
-{
-	bool raised = identity_raise(false);
-	int fd = proc_open(PROC_ROOT, "sys/kernel/shm_next_id", O_WRONLY);
-	char text[16];
-
-	if (fd >= 0 && write(fd, text, snprintf(text, sizeof(text), "%d", id)) < 0)
-		report_verbose("the System V segment %d gets another ID", id);
-	if (fd >= 0)
-		close(fd);
-	identity_lower(raised);
-}
-
 /*
  * Is the segment that has the ID now the saved one?  IDs and keys begin anew when the machine
  * does, and others can choose theirs: so it must be whose it was, and made by its owner or
@@ -208,7 +195,7 @@ static int get_segment(const struct rebuild *r, const Kcr__File *file, bool *old
 				     memory->shmid);
 	if (*old)
 		return memory->shmid;
-	choose_id(memory->shmid);
+	sysv_choose_id("sys/kernel/shm_next_id", memory->shmid);
 	id = shmget(memory->destroyed ? IPC_PRIVATE : memory->key, memory->size, flags);
 	if (id < 0 && errno == EEXIST)
 		return rebuild_error(file, -EEXIST, "another System V segment has its key (%#x): "

@@ -404,7 +404,7 @@ static int check_all(struct rebuild *r, enum restart_clocks clocks)
 	if (!err)
 		err = clocks_make(r->context, clocks);
 	clocks_end();
-	return err ? err : files_check(r);
+	return err ?: files_check(r) ?: sysv_could_rebuild(r);
 }
 
 /* What was read, once it was. */
@@ -456,7 +456,8 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	opened = now_ns();
-	if (options->lazy)
+	err = undisturbed(sysv_rebuild, r);
+	if (!err && options->lazy)
 		err = lazy_new(&r->lazy, r, reader, options->chain, options->elsewhere);
 	if (!err)
 		err = make_processes(r, options, module_clones, result);
@@ -581,6 +582,8 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		err = check_all(&r, options->clocks);
 	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
+	if (err)
+		sysv_drop();
 	/* Closing the job kills what is not running by now. */
 	if (!r.lazy)
 		close(r.job);

@@ -449,6 +449,18 @@ static size_t take_place(size_t i, pid_t *helpers)
 	return make_group_leaders(i, helpers);
 }
 
+static void prepare(size_t i)
+{
+	const Kcr__Process *p = saved(i);
+	int err = 0;
+
+	for (size_t a = 0; attributes[a] && !err; a++)
+		if (attributes[a]->prepare && p->state != KCR__PROCESS__STATE__ZOMBIE)
+			err = attributes[a]->prepare(k.rebuild, p);
+	if (err)
+		give_up(err, "cannot be restored", i);
+}
+
 static void live(size_t i)
 {
 	pid_t *helpers = calloc(k.context->nr_processes, sizeof(*helpers));
@@ -469,6 +481,7 @@ static void live(size_t i)
 	await(&k.meeting->made);
 	join_group(i);
 	check_place(i);
+	prepare(i);
 	announce(&k.meeting->grouped);
 	await(&k.meeting->grouped);
 	for (size_t h = 0; h < nr_helpers; h++)

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What System V objects have in common: who uses them, their IDs and keys.  See sysv.h. */
+#include "resource/sysv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proc/proc.h"
+#include "proc/status.h"
+#include "report/report.h"
+#include "resource/identity.h"
+
+#define START_TIME	22		/* field of /proc/PID/stat: proc(5) */
+/*
+ * To get an ID by counting up to it: the kernel takes 64 places in turn, each round with the next
+ * of 65536 numbers.  10 to 20 s at most.
+ */
+#define TRIES		(64 * 65537)
+#define TRIES_CHOSEN	10		/* another program may use up the choice */
+
+/* ---- save --------------------------------------------------------------------- */
+
+Kcr__Process *sysv_user(const struct sysv_users *users, pid_t pid)
+{
+	for (size_t i = 0; i < users->count; i++)
+		if (users->process[i]->pid == pid &&
+		    users->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
+			return users->process[i];
+	return NULL;
+}
+
+/* Seconds since the epoch, rounded down; UINT64_MAX: it has ended. */
+static uint64_t start_of(pid_t pid)
+{
+	struct timespec now, since_boot;
+	char stat[1024];
+	int64_t ticks;
+
+	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
+		return UINT64_MAX;
+	ticks = stat_number(stat, START_TIME);
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	return now.tv_sec - since_boot.tv_sec + ticks / sysconf(_SC_CLK_TCK) - 1;
+}
+
+Kcr__Process *sysv_maker(const struct sysv_users *users, const struct sysv_line *line)
+{
+	for (size_t i = 0; i < users->count; i++) {
+		Kcr__Process *p = users->process[i];
+
+		if (p->credentials && p->credentials->euid == line->cuid && line->uid == line->cuid &&
+		    start_of(p->pid) <= line->changed)
+			return p;
+	}
+	return NULL;
+}
+
+bool sysv_lives(pid_t pid)
+{
+	char stat[1024];
+	const char *state;
+
+	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
+		return false;
+	state = strrchr(stat, ')');
+	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+}
+
+Kcr__SysvIdentity *sysv_identity(const struct sysv_line *line, bool used)
+{
+	Kcr__SysvIdentity *identity = malloc(sizeof(*identity));
+
+	if (!identity)
+		return NULL;
+	kcr__sysv_identity__init(identity);
+	identity->id = line->id;
+	identity->key = line->key;
+	identity->mode = line->mode & 0777;
+	identity->uid = line->uid;
+	identity->gid = line->gid;
+	identity->used = used;
+	return identity;
+}
+
+/* Lines of the two lists that are used differ in the middle. */
+static bool parse(const char *text, bool queues, struct sysv_line *line)
+{
+	int n = queues ?
+		sscanf(text, "%d %d %o %" SCNu64 " %" SCNu64 " %d %d %u %u %u %u %*u %*u %" SCNu64,
+		       &line->key, &line->id, &line->mode, &line->bytes, &line->length, &line->sender,
+		       &line->receiver, &line->uid, &line->gid, &line->cuid, &line->cgid,
+		       &line->changed) :
+		sscanf(text, "%d %d %o %" SCNu64 " %u %u %u %u %*u %" SCNu64, &line->key, &line->id,
+		       &line->mode, &line->length, &line->uid, &line->gid, &line->cuid, &line->cgid,
+		       &line->changed);
+
+	return n == (queues ? 12 : 9);
+}
+
+int sysv_each(const struct sysv_users *users, const char *list,
+	      int (*describe)(const struct sysv_users *users, const struct sysv_line *line))
+{
+	FILE *in = proc_stream(PROC_ROOT, list);
+	bool queues = !strcmp(list, "sysvipc/msg");
+	char text[512];
+	int err = 0;
+
+	/* A kernel without them, or a container that hides them. */
+	if (!in)
+		return 0;
+	while (!err && fgets(text, sizeof(text), in)) {
+		struct sysv_line line = { 0 };
+
+		if (parse(text, queues, &line))		/* not the head */
+			err = describe(users, &line);
+	}
+	fclose(in);
+	return err;
+}
+
+int sysv_describe(Kcr__Process *const *process, size_t count)
+{
+	struct sysv_users users = { process, count };
+
+	return sysv_semaphores_describe(&users) ?: sysv_queues_describe(&users);
+}
+
+/* ---- rebuild ------------------------------------------------------------------ */
+
+/* What this restart has made, for sysv_drop(). */
+static struct made {
+	const struct sysv_kind *kind;
+	int id;
+	struct made *next;
+} *all_made;
+
+bool sysv_choose_id(const char *next_id, int id)
+{
+	bool raised = identity_raise(false), chosen;
+	int fd = proc_open(PROC_ROOT, next_id, O_WRONLY);
+	char text[16];
+
+	chosen = fd >= 0 && write(fd, text, snprintf(text, sizeof(text), "%d", id)) > 0;
+	if (fd >= 0)
+		close(fd);
+	identity_lower(raised);
+	return chosen;
+}
+
+/*
+ * Is it the saved one?  IDs and keys begin anew when the machine does, and others can choose
+ * theirs: so it must be whose it was, and made by its owner or root, as who made it has the
+ * owner's rights to it.
+ */
+static bool is_saved(const Kcr__SysvIdentity *saved, const struct ipc_perm *now)
+{
+	return now->__key == saved->key && now->uid == saved->uid && now->gid == saved->gid &&
+	       (now->cuid == now->uid || !now->cuid);
+}
+
+static int key_is_taken(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved)
+{
+	return report_fail(-EEXIST, "another %s has the key %#x of the saved one: ipcrm(1) removes it",
+			   kind->name, (unsigned int)saved->key);
+}
+
+/* 1: it is there; 0: it can be made, as far as is known; -errno, reported. */
+static int find(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
+{
+	struct ipc_perm now;
+	uint64_t now_length;
+	int err = kind->look(saved->id, &now, &now_length);
+
+	if (!err && is_saved(saved, &now) && now_length == length)
+		return 1;
+	if (!err || err == -EACCES)
+		return report_fail(-EEXIST, "another %s has the ID %d of the saved one: ipcrm(1) "
+				   "removes it", kind->name, saved->id);
+	if (saved->key == IPC_PRIVATE)
+		return 0;
+	err = kind->get(saved->key, 0, 0);
+	return err == -ENOENT ? 0 : key_is_taken(kind, saved);
+}
+
+int sysv_check(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
+{
+	int found = find(kind, saved, length);
+
+	return found < 0 ? found : 0;
+}
+
+static int not_made(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, int err)
+{
+	if (err == -EEXIST)
+		return key_is_taken(kind, saved);
+	return report_errno(err, "%s %d cannot be made again (see %s)", kind->name, saved->id,
+			    kind->limits);
+}
+
+static int remember(const struct sysv_kind *kind, int id)
+{
+	struct made *made = malloc(sizeof(*made));
+
+	if (!made) {
+		kind->remove(id);
+		return report_errno(-ENOMEM, "%s %d", kind->name, id);
+	}
+	*made = (struct made){ kind, id, all_made };
+	all_made = made;
+	return 0;
+}
+
+/*
+ * Who may not choose an ID makes and removes objects until the old one comes up; not for ever, as
+ * the place for it may be taken.
+ */
+static int make(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
+{
+	const int flags = IPC_CREAT | IPC_EXCL | 0600;
+
+	for (int i = 0, tries = TRIES; i < tries; i++) {
+		int id;
+
+		if (tries == TRIES_CHOSEN || !i)
+			tries = sysv_choose_id(kind->next_id, saved->id) ? TRIES_CHOSEN : TRIES;
+		id = kind->get(saved->key, length, flags);
+		if (id < 0)
+			return not_made(kind, saved, id);
+		if (id == saved->id)
+			return remember(kind, id);
+		kind->remove(id);
+	}
+	return report_fail(-EEXIST, "%s %d cannot get its ID back, as the place of another one is the "
+			   "same: ipcrm(1) removes one", kind->name, saved->id);
+}
+
+int sysv_give(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved)
+{
+	struct ipc_perm permissions = {
+		.uid = saved->uid, .gid = saved->gid, .mode = (unsigned short)saved->mode,
+	};
+
+	return kind->set(saved->id, &permissions);
+}
+
+void sysv_renew(const struct sysv_kind *kind, int id)
+{
+	struct ipc_perm permissions;
+	uint64_t length;
+
+	if (kind->look(id, &permissions, &length) || kind->set(id, &permissions))
+		report_verbose("%s %d is not renewed", kind->name, id);
+}
+
+bool sysv_is_made(const struct sysv_kind *kind, int id)
+{
+	for (const struct made *made = all_made; made; made = made->next)
+		if (made->kind == kind && made->id == id)
+			return true;
+	return false;
+}
+
+int sysv_get(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
+{
+	int found = find(kind, saved, length);
+
+	return found ? (found < 0 ? found : 0) : make(kind, saved, length);
+}
+
+static int check_all(const struct context *c, const Kcr__Process *p)
+{
+	int err = 0;
+
+	(void)c;
+	for (size_t i = 0; !err && i < p->n_semaphore_set; i++)
+		err = sysv_check(&sysv_semaphores, p->semaphore_set[i]->identity,
+				 p->semaphore_set[i]->n_value);
+	for (size_t i = 0; !err && i < p->n_sysv_queue; i++)
+		err = sysv_check(&sysv_queues, p->sysv_queue[i]->identity, 0);
+	return err;
+}
+
+static int with_rights(const struct rebuild *r, int (*step)(const struct context *c, const Kcr__Process *p))
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->context->nr_processes; i++) {
+		const Kcr__Process *p = r->context->process[i];
+
+		if (!p->n_semaphore_set && !p->n_sysv_queue)
+			continue;
+		err = identity_enter(p->credentials);
+		if (!err)
+			err = step(r->context, p);
+		identity_leave();
+	}
+	return err;
+}
+
+static int make_all(const struct context *c, const Kcr__Process *p)
+{
+	return sysv_semaphores_make(c, p) ?: sysv_queues_make(p);
+}
+
+int sysv_could_rebuild(struct rebuild *r)
+{
+	return with_rights(r, check_all);
+}
+
+int sysv_rebuild(struct rebuild *r)
+{
+	return with_rights(r, make_all);
+}
+
+void sysv_drop(void)
+{
+	while (all_made) {
+		struct made *made = all_made;
+
+		made->kind->remove(made->id);
+		all_made = made->next;
+		free(made);
+	}
+}
