@@ -252,6 +252,24 @@ static void write_descriptors(FILE *out, const struct context *c, const Kcr__Pro
 }
 
 /* Is there more to say than the line in the tree does? */
+static void write_sysv(FILE *out, const Kcr__Process *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_semaphore_set; i++)
+		fprintf(out, "  semaphore set %" PRId32 " key %#" PRIx32 ": %zu semaphores\n",
+			p->semaphore_set[i]->identity->id, (uint32_t)p->semaphore_set[i]->identity->key,
+			p->semaphore_set[i]->n_value);
+	for (i = 0; i < p->n_semaphore_undo; i++)
+		fprintf(out, "  semaphore %" PRIu32 " of set %" PRId32 ": %+" PRId32 " at its end (SEM_UNDO)\n",
+			p->semaphore_undo[i]->number, p->semaphore_undo[i]->set,
+			p->semaphore_undo[i]->adjustment);
+	for (i = 0; i < p->n_sysv_queue; i++)
+		fprintf(out, "  message queue %" PRId32 " key %#" PRIx32 ": %zu messages\n",
+			p->sysv_queue[i]->identity->id, (uint32_t)p->sysv_queue[i]->identity->key,
+			p->sysv_queue[i]->n_message);
+}
+
 static bool says_more(const Kcr__Process *p)
 {
 	return p->state == KCR__PROCESS__STATE__ZOMBIE || p->has_leader_exit_code ||
@@ -280,6 +298,7 @@ static void write_process(FILE *out, const struct context *c, const Kcr__Process
 	if (p->mm)
 		write_areas(out, p->mm);
 	write_descriptors(out, c, p);
+	write_sysv(out, p);
 }
 
 void text_write(FILE *out, const struct context *c, const struct summary *summary, uint64_t bytes,

@@ -199,8 +199,6 @@ int sysv_check(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uin
 
 static int not_made(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, int err)
 {
-	if (err == -EEXIST)
-		return key_is_taken(kind, saved);
 	return report_errno(err, "%s %d cannot be made again (see %s)", kind->name, saved->id,
 			    kind->limits);
 }
@@ -220,7 +218,7 @@ static int remember(const struct sysv_kind *kind, int id)
 
 /*
  * Who may not choose an ID makes and removes objects until the old one comes up; not for ever, as
- * the place for it may be taken.
+ * the place for it may be taken.  -EAGAIN, without a message: the key is taken by now.
  */
 static int make(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
 {
@@ -233,7 +231,7 @@ static int make(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, ui
 			tries = sysv_choose_id(kind->next_id, saved->id) ? TRIES_CHOSEN : TRIES;
 		id = kind->get(saved->key, length, flags);
 		if (id < 0)
-			return not_made(kind, saved, id);
+			return id == -EEXIST ? -EAGAIN : not_made(kind, saved, id);
 		if (id == saved->id)
 			return remember(kind, id);
 		kind->remove(id);
@@ -270,9 +268,14 @@ bool sysv_is_made(const struct sysv_kind *kind, int id)
 
 int sysv_get(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
 {
-	int found = find(kind, saved, length);
+	int err = find(kind, saved, length);
 
-	return found ? (found < 0 ? found : 0) : make(kind, saved, length);
+	if (!err)
+		err = make(kind, saved, length);
+	/* The restart of another rank of the same job may have just made it. */
+	if (err == -EAGAIN)
+		err = find(kind, saved, length) ?: key_is_taken(kind, saved);
+	return err < 0 ? err : 0;
 }
 
 static int check_all(const struct context *c, const Kcr__Process *p)
