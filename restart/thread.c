@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "arch/thread.h"
@@ -20,6 +21,19 @@
 
 #define RSEQ_OLD_LENGTH	32		/* the only one before Linux 6.3 */
 #define ROBUST_LENGTH	24		/* of a struct robust_list_head */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH	59
+#define PR_SYS_DISPATCH_OFF	0
+#endif
+
+/* OFF, as here for cr_restart itself, changes nothing. */
+static int check_dispatch(const Kcr__Thread *t)
+{
+	if (!t->dispatch || !prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "thread %d uses PR_SET_SYSCALL_USER_DISPATCH, which this kernel "
+			   "lacks: restart it under Linux 5.11 or later", t->tid);
+}
 
 int thread_check(const Kcr__Thread *t)
 {
@@ -37,7 +51,7 @@ int thread_check(const Kcr__Thread *t)
 		return report_fail(-EOPNOTSUPP, "thread %d: its floating-point state (%zu bytes) "
 				   "has another layout than this processor's (%u bytes)", t->tid,
 				   t->xstate.len, arch_xstate_size());
-	return 0;
+	return check_dispatch(t);
 }
 
 static uint64_t put_xstate(const Kcr__Thread *t, struct blob *blob)
