@@ -338,6 +338,7 @@ static void full(void)
 /* Until the file GO is there: what others are to get. */
 static void flood(void)
 {
+	stay_on_processor();
 	interface_up();
 	check_ready();
 	while (!check_gone())
