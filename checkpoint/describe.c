@@ -445,6 +445,8 @@ int describe(struct checkpoint *c)
 	if (!err)
 		err = sysv_describe(d->process, d->nr_processes);
 	if (!err)
+		undos_warn(c);
+	if (!err)
 		err = describe_tool(c);
 	if (!err)
 		err = complete(d);

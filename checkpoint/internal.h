@@ -282,6 +282,8 @@ int describe_settings(const struct checkpoint *c, Kcr__Process *p);
  * reported: it shares that with another one.
  */
 int describe_undos(const struct checkpoint *c, Kcr__Process *p);
+/* If there may have been some that the kernel does not tell, and semaphores are saved. */
+void undos_warn(const struct checkpoint *c);
 
 /* ---- mempolicies.c ---- */
 

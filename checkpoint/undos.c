@@ -61,11 +61,8 @@ int describe_undos(const struct checkpoint *c, Kcr__Process *p)
 	uint32_t state = 0;
 	int count = ask(c, p->pid, &state, &list), err;
 
-	if (count == -EOPNOTSUPP) {
-		report_warn("process %d has used SEM_UNDO of semop(2): this kernel does not tell what "
-			    "its end undoes, and after a restart it undoes nothing", p->pid);
+	if (count == -EOPNOTSUPP)	/* undos_warn() */
 		return 0;
-	}
 	if (count < 0)
 		return count;
 	err = check(p, state, count);
@@ -78,4 +75,25 @@ int describe_undos(const struct checkpoint *c, Kcr__Process *p)
 		err = add(p, &list[i]);
 	free(list);
 	return err;
+}
+
+void undos_warn(const struct checkpoint *c)
+{
+	const struct description *d = &c->attempt.description;
+	bool used = false, unknown = false;
+
+	for (size_t i = 0; i < d->nr_processes; i++) {
+		const Kcr__Process *p = d->process[i];
+		struct kcr_undo *list = NULL;
+		uint32_t state;
+
+		for (size_t k = 0; k < p->n_semaphore_set; k++)
+			used |= p->semaphore_set[k]->identity->used;
+		if (p->n_semaphore_set)
+			unknown |= device_undos(c->attempt.job, p->pid, &state, &list) == -EOPNOTSUPP;
+		free(list);
+	}
+	if (used && unknown)
+		report_warn("this kernel does not tell what the ends of processes undo of semaphores "
+			    "(SEM_UNDO): after a restart they undo nothing");
 }

@@ -152,31 +152,41 @@ static const void *list_of(const struct task_struct *task)
 #endif
 }
 
-/* list_lock held. */
+/*
+ * Most threads have a list, as whoever makes a thread gets one, and few have anything in it: only
+ * then does it matter who has the list.  list_lock held.
+ */
 static int collect(struct kcr_member *member, int searched, struct collection *to, u32 *state)
 {
 	const void *list = NULL;
 	struct kcr_parked *parked;
 	unsigned int users = 0;
+	bool several = false;
+	int err = 0;
 
 	list_for_each_entry(parked, &member->threads, node) {
 		const void *own = kcr_parked_rests(parked) ? list_of(parked->task) : NULL;
 
 		if (!own)
 			continue;
-		if (list && own != list)
-			*state |= KCR_UNDOS_SEVERAL;
-		list = own;
+		if (searched)
+			return searched;
+		several |= list && own != list;
 		to->ns = parked->task->nsproxy->ipc_ns;
+		if (own != list)
+			err = add_list(to, own);
+		if (err)
+			return err;
+		list = own;
 		users++;
 	}
-	if (!list || *state)
+	if (!to->count)
 		return 0;
-	if (searched)
-		return searched;
-	if (refcount_read(kcr_btf_at(list, &in_list[USERS])) > users)
+	if (several)
+		*state |= KCR_UNDOS_SEVERAL;
+	else if (refcount_read(kcr_btf_at(list, &in_list[USERS])) > users)
 		*state |= KCR_UNDOS_SHARED;
-	return add_list(to, list);
+	return 0;
 }
 
 static int search(void)

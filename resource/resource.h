@@ -274,7 +274,7 @@ struct attribute {
 	int (*save)(const struct process_probe *probe, Kcr__Process *p);
 	/* Per thread; `t` has its tid and module state already. */
 	int (*save_thread)(const struct process_probe *probe, Kcr__Thread *t);
-	/* As rebuild(), but before that of any process. */
+	/* As rebuild(), but before that of any process, and with the rights of this one. */
 	int (*prepare)(struct rebuild *r, const Kcr__Process *p);
 	/* In the skeleton process, single-threaded, old address space; in table order. */
 	int (*rebuild)(struct rebuild *r, const Kcr__Process *p);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +24,27 @@
  * of 65536 numbers.  10 to 20 s at most.
  */
 #define TRIES		(64 * 65537)
+#define TRIES_SUPPOSED	(1 << 16)	/* of what is only supposed to be the program's */
 #define TRIES_CHOSEN	10		/* another program may use up the choice */
+#define LOOKS		(1u << 18)	/* at semaphores, in a checkpoint: half a second at most */
 
 /* ---- save --------------------------------------------------------------------- */
 
+/* One in the memory of another is made too late in a restart for what is saved with it. */
+static Kcr__Process *with_memory(const struct sysv_users *users, Kcr__Process *p)
+{
+	for (size_t i = 0; !p->mm && i < users->count; i++)
+		if (users->process[i]->mm && users->process[i]->mm_id == p->mm_id)
+			return users->process[i];
+	return p;
+}
+
 Kcr__Process *sysv_user(const struct sysv_users *users, pid_t pid)
 {
-	for (size_t i = 0; i < users->count; i++)
+	for (size_t i = 0; pid && i < users->count; i++)
 		if (users->process[i]->pid == pid &&
 		    users->process[i]->state != KCR__PROCESS__STATE__ZOMBIE)
-			return users->process[i];
+			return with_memory(users, users->process[i]);
 	return NULL;
 }
 
@@ -56,11 +68,25 @@ Kcr__Process *sysv_maker(const struct sysv_users *users, const struct sysv_line 
 	for (size_t i = 0; i < users->count; i++) {
 		Kcr__Process *p = users->process[i];
 
-		if (p->credentials && p->credentials->euid == line->cuid && line->uid == line->cuid &&
-		    start_of(p->pid) <= line->changed)
+		if (p->mm && p->credentials && p->credentials->euid == line->cuid &&
+		    line->uid == line->cuid && users->start[i] <= line->changed)
 			return p;
 	}
 	return NULL;
+}
+
+bool sysv_permits(const Kcr__Credentials *c, const struct sysv_line *line, unsigned int way)
+{
+	bool in_group;
+
+	if (!c || c->cap_effective & 1ull << CAP_IPC_OWNER)
+		return true;
+	if (c->euid == line->uid || c->euid == line->cuid)
+		return line->mode & way << 6;
+	in_group = c->egid == line->gid || c->egid == line->cgid;
+	for (size_t i = 0; i < c->n_group; i++)
+		in_group |= c->group[i] == line->gid || c->group[i] == line->cgid;
+	return line->mode & (in_group ? way << 3 : way);
 }
 
 bool sysv_lives(pid_t pid)
@@ -93,20 +119,39 @@ Kcr__SysvIdentity *sysv_identity(const struct sysv_line *line, bool used)
 /* Lines of the two lists that are used differ in the middle. */
 static bool parse(const char *text, bool queues, struct sysv_line *line)
 {
+	uint64_t received = 0;
 	int n = queues ?
-		sscanf(text, "%d %d %o %" SCNu64 " %" SCNu64 " %d %d %u %u %u %u %*u %*u %" SCNu64,
-		       &line->key, &line->id, &line->mode, &line->bytes, &line->length, &line->sender,
-		       &line->receiver, &line->uid, &line->gid, &line->cuid, &line->cgid,
-		       &line->changed) :
-		sscanf(text, "%d %d %o %" SCNu64 " %u %u %u %u %*u %" SCNu64, &line->key, &line->id,
-		       &line->mode, &line->length, &line->uid, &line->gid, &line->cuid, &line->cgid,
-		       &line->changed);
+		sscanf(text, "%d %d %o %" SCNu64 " %" SCNu64 " %d %d %u %u %u %u %" SCNu64 " %" SCNu64
+		       " %" SCNu64, &line->key, &line->id, &line->mode, &line->bytes, &line->length,
+		       &line->sender, &line->receiver, &line->uid, &line->gid, &line->cuid, &line->cgid,
+		       &line->operated, &received, &line->changed) :
+		sscanf(text, "%d %d %o %" SCNu64 " %u %u %u %u %" SCNu64 " %" SCNu64, &line->key,
+		       &line->id, &line->mode, &line->length, &line->uid, &line->gid, &line->cuid,
+		       &line->cgid, &line->operated, &line->changed);
 
-	return n == (queues ? 12 : 9);
+	line->operated = received > line->operated ? received : line->operated;
+	return n == (queues ? 14 : 10);
 }
 
-int sysv_each(const struct sysv_users *users, const char *list,
-	      int (*describe)(const struct sysv_users *users, const struct sysv_line *line))
+/* Once there is an object to be asked about. */
+static int find_starts(struct sysv_users *users)
+{
+	if (users->start)
+		return 0;
+	users->start = calloc(users->count + 1, sizeof(*users->start));
+	if (!users->start)
+		return report_errno(-ENOMEM, "System V objects");
+	users->earliest = UINT64_MAX;
+	for (size_t i = 0; i < users->count; i++) {
+		users->start[i] = start_of(users->process[i]->pid);
+		if (users->start[i] < users->earliest)
+			users->earliest = users->start[i];
+	}
+	return 0;
+}
+
+int sysv_each(struct sysv_users *users, const char *list,
+	      int (*describe)(struct sysv_users *users, const struct sysv_line *line))
 {
 	FILE *in = proc_stream(PROC_ROOT, list);
 	bool queues = !strcmp(list, "sysvipc/msg");
@@ -119,7 +164,10 @@ int sysv_each(const struct sysv_users *users, const char *list,
 	while (!err && fgets(text, sizeof(text), in)) {
 		struct sysv_line line = { 0 };
 
-		if (parse(text, queues, &line))		/* not the head */
+		if (!parse(text, queues, &line))	/* the head */
+			continue;
+		err = find_starts(users);
+		if (!err)
 			err = describe(users, &line);
 	}
 	fclose(in);
@@ -128,19 +176,22 @@ int sysv_each(const struct sysv_users *users, const char *list,
 
 int sysv_describe(Kcr__Process *const *process, size_t count)
 {
-	struct sysv_users users = { process, count };
+	struct sysv_users users = { .process = process, .count = count, .looks = LOOKS };
+	int err = sysv_semaphores_describe(&users) ?: sysv_queues_describe(&users);
 
-	return sysv_semaphores_describe(&users) ?: sysv_queues_describe(&users);
+	free(users.start);
+	return err;
 }
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* What this restart has made, for sysv_drop(). */
-static struct made {
+/* What this restart has made or found; the former for sysv_drop(). */
+static struct known {
 	const struct sysv_kind *kind;
 	int id;
-	struct made *next;
-} *all_made;
+	bool made;
+	struct known *next;
+} *all_known;
 
 bool sysv_choose_id(const char *next_id, int id)
 {
@@ -190,11 +241,11 @@ static int find(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, ui
 	return err == -ENOENT ? 0 : key_is_taken(kind, saved);
 }
 
-int sysv_check(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
+static int check(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
 {
 	int found = find(kind, saved, length);
 
-	return found < 0 ? found : 0;
+	return found < 0 ? sysv_forgive(saved, found) : 0;
 }
 
 static int not_made(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, int err)
@@ -203,16 +254,17 @@ static int not_made(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved
 			    kind->limits);
 }
 
-static int remember(const struct sysv_kind *kind, int id)
+static int remember(const struct sysv_kind *kind, int id, bool made)
 {
-	struct made *made = malloc(sizeof(*made));
+	struct known *known = malloc(sizeof(*known));
 
-	if (!made) {
-		kind->remove(id);
+	if (!known) {
+		if (made)
+			kind->remove(id);
 		return report_errno(-ENOMEM, "%s %d", kind->name, id);
 	}
-	*made = (struct made){ kind, id, all_made };
-	all_made = made;
+	*known = (struct known){ kind, id, made, all_known };
+	all_known = known;
 	return 0;
 }
 
@@ -224,20 +276,22 @@ static int make(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, ui
 {
 	const int flags = IPC_CREAT | IPC_EXCL | 0600;
 
-	for (int i = 0, tries = TRIES; i < tries; i++) {
+	int most = saved->used ? TRIES : TRIES_SUPPOSED;
+
+	for (int i = 0, tries = most; i < tries; i++) {
 		int id;
 
 		if (tries == TRIES_CHOSEN || !i)
-			tries = sysv_choose_id(kind->next_id, saved->id) ? TRIES_CHOSEN : TRIES;
+			tries = sysv_choose_id(kind->next_id, saved->id) ? TRIES_CHOSEN : most;
 		id = kind->get(saved->key, length, flags);
 		if (id < 0)
 			return id == -EEXIST ? -EAGAIN : not_made(kind, saved, id);
 		if (id == saved->id)
-			return remember(kind, id);
+			return remember(kind, id, true);
 		kind->remove(id);
 	}
-	return report_fail(-EEXIST, "%s %d cannot get its ID back, as the place of another one is the "
-			   "same: ipcrm(1) removes one", kind->name, saved->id);
+	return report_fail(-EEXIST, "%s %d cannot get its ID back: another one has its place, which "
+			   "ipcrm(1) makes free, or only root can choose it", kind->name, saved->id);
 }
 
 int sysv_give(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved)
@@ -260,10 +314,30 @@ void sysv_renew(const struct sysv_kind *kind, int id)
 
 bool sysv_is_made(const struct sysv_kind *kind, int id)
 {
-	for (const struct made *made = all_made; made; made = made->next)
-		if (made->kind == kind && made->id == id)
+	for (const struct known *known = all_known; known; known = known->next)
+		if (known->kind == kind && known->id == id)
+			return known->made;
+	return false;
+}
+
+bool sysv_is_known(const struct sysv_kind *kind, int id)
+{
+	for (const struct known *known = all_known; known; known = known->next)
+		if (known->kind == kind && known->id == id)
 			return true;
 	return false;
+}
+
+int sysv_forgive(const Kcr__SysvIdentity *saved, int err)
+{
+	char text[512];
+
+	if (!err || saved->used)
+		return err;
+	snprintf(text, sizeof(text), "%s", report_message() ?: "");
+	report_clear();
+	report_warn("%s; the program may do without it", text);
+	return 0;
 }
 
 int sysv_get(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length)
@@ -275,7 +349,7 @@ int sysv_get(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint6
 	/* The restart of another rank of the same job may have just made it. */
 	if (err == -EAGAIN)
 		err = find(kind, saved, length) ?: key_is_taken(kind, saved);
-	return err < 0 ? err : 0;
+	return err > 0 ? remember(kind, saved->id, false) : err;
 }
 
 static int check_all(const struct context *c, const Kcr__Process *p)
@@ -284,10 +358,10 @@ static int check_all(const struct context *c, const Kcr__Process *p)
 
 	(void)c;
 	for (size_t i = 0; !err && i < p->n_semaphore_set; i++)
-		err = sysv_check(&sysv_semaphores, p->semaphore_set[i]->identity,
-				 p->semaphore_set[i]->n_value);
+		err = check(&sysv_semaphores, p->semaphore_set[i]->identity,
+			    p->semaphore_set[i]->n_value);
 	for (size_t i = 0; !err && i < p->n_sysv_queue; i++)
-		err = sysv_check(&sysv_queues, p->sysv_queue[i]->identity, 0);
+		err = check(&sysv_queues, p->sysv_queue[i]->identity, 0);
 	return err;
 }
 
@@ -325,11 +399,12 @@ int sysv_rebuild(struct rebuild *r)
 
 void sysv_drop(void)
 {
-	while (all_made) {
-		struct made *made = all_made;
+	while (all_known) {
+		struct known *known = all_known;
 
-		made->kind->remove(made->id);
-		all_made = made->next;
-		free(made);
+		if (known->made)
+			known->kind->remove(known->id);
+		all_known = known->next;
+		free(known);
 	}
 }

@@ -42,6 +42,7 @@ struct sysv_line {
 	uid_t uid, cuid;
 	gid_t gid, cgid;
 	uint64_t changed;		/* ctime: seconds since the epoch */
+	uint64_t operated;		/* the last operation, likewise; 0: none */
 };
 
 /* ---- save: in cr_checkpoint, while the processes are stopped ------------------------- */
@@ -50,9 +51,14 @@ struct sysv_line {
 struct sysv_users {
 	Kcr__Process *const *process;
 	size_t count;
+	uint64_t *start;		/* of each, seconds since the epoch; UINT64_MAX: none */
+	uint64_t earliest;
+	unsigned int looks;		/* left: at semaphores, while the processes stand still */
+	pid_t asked;			/* whether that one lives … */
+	bool lives;			/* … and the answer */
 };
 
-/* One of them, or NULL. */
+/* The one of this PID or, if it is in another one's memory, that; NULL: it is not saved. */
 Kcr__Process *sysv_user(const struct sysv_users *users, pid_t pid);
 /*
  * Whom an object seems to belong to that a process used last which has ended, or none has used: a
@@ -60,14 +66,16 @@ Kcr__Process *sysv_user(const struct sysv_users *users, pid_t pid);
  */
 Kcr__Process *sysv_maker(const struct sysv_users *users, const struct sysv_line *line);
 /* Calls describe() for each line of a list, until it returns an error. */
-int sysv_each(const struct sysv_users *users, const char *list,
-	      int (*describe)(const struct sysv_users *users, const struct sysv_line *line));
+int sysv_each(struct sysv_users *users, const char *list,
+	      int (*describe)(struct sysv_users *users, const struct sysv_line *line));
 Kcr__SysvIdentity *sysv_identity(const struct sysv_line *line, bool used);
+/* May a process with these rights use it in this way: 4, read; 2, write? */
+bool sysv_permits(const Kcr__Credentials *c, const struct sysv_line *line, unsigned int way);
 /* The process, other than a zombie, is there. */
 bool sysv_lives(pid_t pid);
 
-int sysv_semaphores_describe(const struct sysv_users *users);
-int sysv_queues_describe(const struct sysv_users *users);
+int sysv_semaphores_describe(struct sysv_users *users);
+int sysv_queues_describe(struct sysv_users *users);
 
 /* ---- rebuild ------------------------------------------------------------------------ */
 
@@ -78,10 +86,14 @@ bool sysv_choose_id(const char *next_id, int id);
  * reported: -EEXIST: another one has its key or ID.
  */
 int sysv_get(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length);
-/* Has this restart made it? */
+/* Has this restart made it?  Has it made or found it? */
 bool sysv_is_made(const struct sysv_kind *kind, int id);
-/* Could it be found or made?  Makes nothing. */
-int sysv_check(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, uint64_t length);
+bool sysv_is_known(const struct sysv_kind *kind, int id);
+/*
+ * What to do about an error that concerns a saved object: 0, with a warning, if it is only
+ * supposed to belong to the program; else err.  Reported before.
+ */
+int sysv_forgive(const Kcr__SysvIdentity *saved, int err);
 
 /* Gives a new one its owner, group and mode; until then it is its maker's alone.  0 or -errno. */
 int sysv_give(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved);

@@ -6,7 +6,6 @@
 #include "resource/sysv.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/msg.h>
@@ -33,6 +32,14 @@ static Kcr__SysvMessage *new_message(const struct msgbuf *from, size_t length)
 	return message;
 }
 
+/* EINVAL: it has been removed, or what root has lowered since is too low for it. */
+static int not_copied(int id, int err)
+{
+	struct msqid_ds status;
+
+	return err == -EINVAL && !msgctl(id, IPC_STAT, &status) ? -EMSGSIZE : err;
+}
+
 /* 1: there is no more. */
 static int copy_message(int id, struct msgbuf *buffer, size_t size, Kcr__SysvQueue *queue)
 {
@@ -41,7 +48,7 @@ static int copy_message(int id, struct msgbuf *buffer, size_t size, Kcr__SysvQue
 	Kcr__SysvMessage **larger;
 
 	if (length < 0)
-		return errno == ENOMSG ? 1 : -errno;
+		return errno == ENOMSG ? 1 : not_copied(id, -errno);
 	larger = realloc(queue->message, (queue->n_message + 1) * sizeof(*larger));
 	if (!larger)
 		return -ENOMEM;
@@ -53,14 +60,15 @@ static int copy_message(int id, struct msgbuf *buffer, size_t size, Kcr__SysvQue
 	return 0;
 }
 
-/* Others may send and receive meanwhile: no message is longer than the queue. */
-static int copy_messages(int id, Kcr__SysvQueue *queue)
+/* Others may send and receive meanwhile: no message is longer than the queue is or may be. */
+static int copy_messages(int id, size_t bytes, Kcr__SysvQueue *queue)
 {
-	struct msgbuf *buffer = malloc(sizeof(*buffer) + queue->max_bytes);
+	size_t size = bytes > queue->max_bytes ? bytes : queue->max_bytes;
+	struct msgbuf *buffer = malloc(sizeof(*buffer) + size);
 	int err = buffer ? 0 : -ENOMEM;
 
 	while (!err)
-		err = copy_message(id, buffer, queue->max_bytes, queue);
+		err = copy_message(id, buffer, size, queue);
 	free(buffer);
 	return err > 0 ? 0 : err;
 }
@@ -86,7 +94,7 @@ static int fill(Kcr__SysvQueue *queue, const struct sysv_line *line, bool used)
 	if (msgctl(line->id, IPC_STAT, &status))
 		return -errno;
 	queue->max_bytes = status.msg_qbytes;
-	return status.msg_qnum ? copy_messages(line->id, queue) : 0;
+	return status.msg_qnum ? copy_messages(line->id, status.__msg_cbytes, queue) : 0;
 }
 
 static int save(Kcr__Process *p, const struct sysv_line *line, bool used)
@@ -103,42 +111,42 @@ static int save(Kcr__Process *p, const struct sysv_line *line, bool used)
 	return err;
 }
 
-/* Could the process read it?  ipcs(1) shows root what it may not see. */
-static bool may_read(const Kcr__Process *p, const struct sysv_line *line)
+/* Of other PID namespaces, whose processes have no number here, likewise. */
+static bool others_use(pid_t sender, pid_t receiver, bool operated)
 {
-	const Kcr__Credentials *c = p->credentials;
-	bool in_group;
-
-	if (!c || c->cap_effective & 1ull << CAP_IPC_OWNER)
-		return true;
-	if (c->euid == line->uid || c->euid == line->cuid)
-		return line->mode & 0400;
-	in_group = c->egid == line->gid || c->egid == line->cgid;
-	for (size_t i = 0; i < c->n_group; i++)
-		in_group |= c->group[i] == line->gid || c->group[i] == line->cgid;
-	return line->mode & (in_group ? 0040 : 0004);
+	return sysv_lives(sender) || sysv_lives(receiver) || (operated && !sender && !receiver);
 }
 
-/* One that the process may only send to belongs to those who read it. */
-static int describe(const struct sysv_users *users, const struct sysv_line *line)
+static int not_saved(const struct sysv_line *line, int err)
 {
-	Kcr__Process *sender = sysv_user(users, line->sender);
-	Kcr__Process *p = sender ?: sysv_user(users, line->receiver);
-	bool used = p != NULL;
-	int err;
-
-	if (!p && !sysv_lives(line->sender) && !sysv_lives(line->receiver))
-		p = sysv_maker(users, line);
-	err = p && may_read(p, line) ? save(p, line, used) : 0;
-	if (err == -EACCES || err == -EIDRM || err == -EINVAL)
-		return 0;
 	if (err == -ENOSYS)
 		return report_fail(-EOPNOTSUPP, "System V message queue %d has messages, which this "
 				   "kernel does not show (CONFIG_CHECKPOINT_RESTORE)", line->id);
-	return err ? report_errno(err, "System V message queue %d", line->id) : 0;
+	if (err == -EMSGSIZE)
+		return report_fail(-EOPNOTSUPP, "System V message queue %d has messages that are longer "
+				   "than sysctl kernel.msgmax permits by now", line->id);
+	return report_errno(err, "System V message queue %d", line->id);
 }
 
-int sysv_queues_describe(const struct sysv_users *users)
+/*
+ * One that the process may only send to belongs to those who read it: a list shows root what the
+ * process may not see.
+ */
+static int describe(struct sysv_users *users, const struct sysv_line *line)
+{
+	Kcr__Process *p = sysv_user(users, line->sender) ?: sysv_user(users, line->receiver);
+	bool used = p != NULL;
+	int err;
+
+	if (!p && !others_use(line->sender, line->receiver, line->operated))
+		p = sysv_maker(users, line);
+	err = p && sysv_permits(p->credentials, line, 4) ? save(p, line, used) : 0;
+	if (!err || err == -EACCES || err == -EIDRM || err == -EINVAL)
+		return 0;
+	return used ? not_saved(line, err) : 0;
+}
+
+int sysv_queues_describe(struct sysv_users *users)
 {
 	return sysv_each(users, "sysvipc/msg", describe);
 }
@@ -191,14 +199,14 @@ const struct sysv_kind sysv_queues = {
 };
 
 /* Only privileged processes may enlarge a queue beyond the system's limit. */
-static int set_limit(const Kcr__SysvQueue *queue)
+static int set_limit(const Kcr__SysvQueue *queue, bool larger_only)
 {
 	int id = queue->identity->id;
 	struct msqid_ds status;
 
 	if (msgctl(id, IPC_STAT, &status))
 		return -errno;
-	if (status.msg_qbytes == queue->max_bytes)
+	if (larger_only ? status.msg_qbytes >= queue->max_bytes : status.msg_qbytes == queue->max_bytes)
 		return 0;
 	status.msg_qbytes = queue->max_bytes;
 	if (!msgctl(id, IPC_SET, &status))
@@ -235,13 +243,13 @@ static int send_all(const Kcr__SysvQueue *queue)
 }
 
 /* Are there these messages, and no others?  With the same function that saved them. */
-static bool has_messages(const Kcr__SysvQueue *saved)
+static bool has_messages(const Kcr__SysvQueue *saved, size_t bytes)
 {
 	Kcr__SysvQueue now = KCR__SYSV_QUEUE__INIT;
 	bool same;
 
 	now.max_bytes = saved->max_bytes;
-	same = !copy_messages(saved->identity->id, &now) && now.n_message == saved->n_message;
+	same = !copy_messages(saved->identity->id, bytes, &now) && now.n_message == saved->n_message;
 	for (size_t i = 0; same && i < now.n_message; i++) {
 		const Kcr__SysvMessage *a = now.message[i], *b = saved->message[i];
 
@@ -264,30 +272,51 @@ static void drain(const Kcr__SysvQueue *queue)
 	free(buffer);
 }
 
-static int fill_old(const Kcr__SysvQueue *queue)
+/* Why the messages of a queue that is still there cannot become the saved ones; NULL: they can. */
+static const char *why_left(const Kcr__Process *p, const Kcr__SysvQueue *queue,
+			    const struct msqid_ds *now)
 {
-	const Kcr__SysvIdentity *saved = queue->identity;
-	struct msqid_ds now;
-	bool others;
+	const struct sysv_line line = {
+		.mode = now->msg_perm.mode, .uid = now->msg_perm.uid, .gid = now->msg_perm.gid,
+		.cuid = now->msg_perm.cuid, .cgid = now->msg_perm.cgid,
+	};
+	size_t bytes = 0;
 
-	if (has_messages(queue))
-		return 0;
-	if (msgctl(saved->id, IPC_STAT, &now))
+	for (size_t i = 0; i < queue->n_message; i++)
+		bytes += queue->message[i]->text.len;
+	if (others_use(now->msg_lspid, now->msg_lrpid, now->msg_stime || now->msg_rtime))
+		return "another program uses it";
+	if (!queue->identity->used)
+		return "it may be another program's";
+	if (!sysv_permits(p->credentials, &line, 4) || !sysv_permits(p->credentials, &line, 2))
+		return "the program may not change them";
+	return bytes > now->msg_qbytes ? "it has no room for those that were saved" : NULL;
+}
+
+static int fill_old(const Kcr__Process *p, const Kcr__SysvQueue *queue)
+{
+	int id = queue->identity->id;
+	struct msqid_ds now;
+	const char *why;
+
+	if (msgctl(id, IPC_STAT, &now))
 		return -errno;
-	others = sysv_lives(now.msg_lspid) || sysv_lives(now.msg_lrpid);
-	if (!others && saved->used) {
+	if (has_messages(queue, now.__msg_cbytes))
+		return 0;
+	why = why_left(p, queue, &now);
+	if (!why) {
 		drain(queue);
 		return send_all(queue);
 	}
 	report_warn("the messages of System V queue %d have changed since the checkpoint, and are left "
-		    "as they are, as %s", saved->id, others ? "another program uses it" :
-		    "it may be another program's");
+		    "as they are, as %s", id, why);
 	return 0;
 }
 
 static int fill_new(const Kcr__SysvQueue *queue)
 {
-	return set_limit(queue) ?: send_all(queue) ?: sysv_give(&sysv_queues, queue->identity);
+	return set_limit(queue, true) ?: send_all(queue) ?: set_limit(queue, false) ?:
+	       sysv_give(&sysv_queues, queue->identity);
 }
 
 int sysv_queues_make(const Kcr__Process *p)
@@ -295,7 +324,8 @@ int sysv_queues_make(const Kcr__Process *p)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < p->n_sysv_queue; i++)
-		err = sysv_get(&sysv_queues, p->sysv_queue[i]->identity, 0);
+		err = sysv_forgive(p->sysv_queue[i]->identity,
+				   sysv_get(&sysv_queues, p->sysv_queue[i]->identity, 0));
 	return err;
 }
 
@@ -309,7 +339,9 @@ static int prepare(struct rebuild *r, const Kcr__Process *p)
 		const Kcr__SysvQueue *queue = p->sysv_queue[i];
 		int id = queue->identity->id;
 
-		err = sysv_is_made(&sysv_queues, id) ? fill_new(queue) : fill_old(queue);
+		if (!sysv_is_known(&sysv_queues, id))
+			continue;
+		err = sysv_is_made(&sysv_queues, id) ? fill_new(queue) : fill_old(p, queue);
 		if (err)
 			report_errno(err, "System V message queue %d cannot be restored", id);
 		else

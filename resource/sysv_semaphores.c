@@ -15,11 +15,11 @@
 #include <sys/sem.h>
 
 #include "report/report.h"
+#include "resource/identity.h"
 
 union argument {
 	int value;
 	struct semid_ds *status;
-	unsigned short *values;
 };
 
 /* ---- save --------------------------------------------------------------------- */
@@ -34,44 +34,38 @@ static Kcr__Process *undoer(const struct sysv_users *users, int set)
 	return NULL;
 }
 
-/* The first saved process that has used one of them last; *others: one that is not saved has. */
-static Kcr__Process *last_user(const struct sysv_users *users, const Kcr__SemaphoreSet *set,
-			       bool *others)
+static bool lives(struct sysv_users *users, pid_t pid)
 {
-	Kcr__Process *found = NULL;
+	if (pid != users->asked) {
+		users->asked = pid;
+		users->lives = sysv_lives(pid);
+		users->looks -= users->looks > 20 ? 20 : users->looks;
+	}
+	return users->lives;
+}
+
+/*
+ * One by one: GETALL would write as many as there are by then, if the set has been replaced.
+ * The first saved process that has used one of them last, and else, in *others, whether one that is
+ * not saved has.  0 or -errno.
+ */
+static int read_set(struct sysv_users *users, Kcr__SemaphoreSet *set, Kcr__Process **p, bool *others)
+{
+	int id = set->identity->id;
 
 	*others = false;
-	for (size_t i = 0; i < set->n_pid; i++) {
-		found = found ?: sysv_user(users, set->pid[i]);
-		*others |= !found && set->pid[i] && sysv_lives(set->pid[i]);
-	}
-	return found;
-}
+	for (size_t i = 0; i < set->n_value; i++) {
+		int pid = semctl(id, (int)i, GETPID), value = semctl(id, (int)i, GETVAL);
 
-static int read_pids(Kcr__SemaphoreSet *set, int id)
-{
-	for (set->n_pid = 0; set->n_pid < set->n_value; set->n_pid++) {
-		int pid = semctl(id, (int)set->n_pid, GETPID);
-
-		if (pid < 0)
+		if (pid < 0 || value < 0)
 			return -errno;
-		set->pid[set->n_pid] = pid;
+		set->pid[i] = pid;
+		set->value[i] = value;
+		*p = *p ?: sysv_user(users, pid);
+		if (!*p && !*others && pid)
+			*others = lives(users, pid);
 	}
 	return 0;
-}
-
-static int read_values(Kcr__SemaphoreSet *set, int id)
-{
-	unsigned short *values = calloc(set->n_value, sizeof(*values));
-	union argument argument = { .values = values };
-	int err = -ENOMEM;
-
-	if (values)
-		err = semctl(id, 0, GETALL, argument) < 0 ? -errno : 0;
-	for (size_t i = 0; !err && i < set->n_value; i++)
-		set->value[i] = values[i];
-	free(values);
-	return err;
 }
 
 static Kcr__SemaphoreSet *new_set(const struct sysv_line *line)
@@ -85,7 +79,7 @@ static Kcr__SemaphoreSet *new_set(const struct sysv_line *line)
 	set->value = calloc(line->length, sizeof(*set->value));
 	set->pid = calloc(line->length, sizeof(*set->pid));
 	if (set->identity && set->value && set->pid) {
-		set->n_value = line->length;
+		set->n_value = set->n_pid = line->length;
 		return set;
 	}
 	kcr__semaphore_set__free_unpacked(set, NULL);
@@ -105,45 +99,106 @@ static int keep(Kcr__Process *p, Kcr__SemaphoreSet *set)
 }
 
 /* *p: the process to save it with; NULL: none. */
-static int examine(const struct sysv_users *users, const struct sysv_line *line,
-		   Kcr__SemaphoreSet *set, Kcr__Process **p)
+static int examine(struct sysv_users *users, const struct sysv_line *line, Kcr__SemaphoreSet *set,
+		   Kcr__Process **p)
 {
-	bool others;
-	int err;
+	bool others, undone = *p;
+	int err = read_set(users, set, p, &others);
 
-	*p = undoer(users, line->id);
-	err = read_pids(set, line->id);
 	/* One that we may not read is another user's, unless the end of a process changes it. */
 	if (err)
-		return *p || err != -EACCES ? err : 0;
-	*p = *p ?: last_user(users, set, &others);
+		return undone || err != -EACCES ? err : 0;
 	set->identity->used = *p != NULL;
 	if (!*p && !others)
 		*p = sysv_maker(users, line);
-	return *p ? read_values(set, line->id) : 0;
+	return 0;
 }
 
-static int describe(const struct sysv_users *users, const struct sysv_line *line)
+/* Could one of the processes have used it, or made it? */
+static bool may_be_theirs(const struct sysv_users *users, const struct sysv_line *line)
 {
-	Kcr__SemaphoreSet *set = new_set(line);
-	Kcr__Process *p = NULL;
+	if (line->changed < users->earliest && line->operated < users->earliest)
+		return false;
+	for (size_t i = 0; i < users->count; i++)
+		if (sysv_permits(users->process[i]->credentials, line, 4) ||
+		    sysv_permits(users->process[i]->credentials, line, 2))
+			return true;
+	return false;
+}
+
+/* Any user can make sets of many semaphores: the processes do not stand still for all of them. */
+static bool can_look(struct sysv_users *users, const struct sysv_line *line)
+{
+	bool before = users->looks;
+
+	users->looks -= line->length < users->looks ? line->length : users->looks;
+	if (before && !users->looks)
+		report_warn("there are too many System V semaphores: not all sets from %d on are saved",
+			    line->id);
+	return users->looks;
+}
+
+static int describe(struct sysv_users *users, const struct sysv_line *line)
+{
+	Kcr__Process *p = undoer(users, line->id);
+	Kcr__SemaphoreSet *set;
 	int err = -ENOMEM;
 
+	if (!p && (!may_be_theirs(users, line) || !can_look(users, line)))
+		return 0;
+	set = new_set(line);
 	if (set)
 		err = examine(users, line, set, &p);
 	if (!err && p)
 		err = keep(p, set);
 	if (set && (err || !p))
 		kcr__semaphore_set__free_unpacked(set, NULL);
-	if (err == -EIDRM || err == -EINVAL)	/* it has just been removed */
+	if (err == -EIDRM || err == -EINVAL)	/* it has just been removed, or replaced */
 		return 0;
 	return err ? report_errno(err, "System V semaphore set %d, which process %d uses", line->id,
 				  p ? p->pid : 0) : 0;
 }
 
-int sysv_semaphores_describe(const struct sysv_users *users)
+static bool is_kept(const struct sysv_users *users, int id)
 {
-	return sysv_each(users, "sysvipc/sem", describe);
+	for (size_t i = 0; i < users->count; i++)
+		for (size_t k = 0; k < users->process[i]->n_semaphore_set; k++)
+			if (users->process[i]->semaphore_set[k]->identity->id == id)
+				return true;
+	return false;
+}
+
+/* Another program may have removed the set since; else it must have been found. */
+static int check_undos(const struct sysv_users *users, Kcr__Process *p)
+{
+	struct semid_ds status;
+	union argument argument = { .status = &status };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_semaphore_undo; i++) {
+		Kcr__SemaphoreUndo *undo = p->semaphore_undo[i];
+
+		if (is_kept(users, undo->set)) {
+			p->semaphore_undo[kept++] = undo;
+			continue;
+		}
+		if (!semctl(undo->set, 0, IPC_STAT, argument) || errno == EACCES)
+			return report_fail(-EOPNOTSUPP, "process %d has used SEM_UNDO with semaphore set %d, "
+					   "which cannot be read", p->pid, undo->set);
+		p->semaphore_undo[i] = NULL;
+		kcr__semaphore_undo__free_unpacked(undo, NULL);
+	}
+	p->n_semaphore_undo = kept;
+	return 0;
+}
+
+int sysv_semaphores_describe(struct sysv_users *users)
+{
+	int err = sysv_each(users, "sysvipc/sem", describe);
+
+	for (size_t i = 0; !err && i < users->count; i++)
+		err = check_undos(users, users->process[i]);
+	return err;
 }
 
 /* ---- rebuild: in cr_restart --------------------------------------------------------- */
@@ -215,18 +270,6 @@ static int leave(int id)
 	return 0;
 }
 
-/* None of the saved processes exists yet. */
-static bool others_use(const Kcr__SemaphoreSet *set)
-{
-	for (size_t i = 0; i < set->n_value; i++) {
-		int pid = semctl(set->identity->id, (int)i, GETPID);
-
-		if (pid > 0 && sysv_lives(pid))
-			return true;
-	}
-	return false;
-}
-
 /* What the ends of the saved processes have added to one of them, or will. */
 static int undone(const struct context *c, int set, size_t number)
 {
@@ -240,92 +283,118 @@ static int undone(const struct context *c, int set, size_t number)
 	return sum;
 }
 
-/* Are the values those that the processes have left at their ends? */
-static int has_values(const struct context *c, const Kcr__SemaphoreSet *set, bool *same)
-{
-	unsigned short *values = calloc(set->n_value, sizeof(*values));
-	union argument argument = { .values = values };
-	int err = -ENOMEM;
+/* What has become of a set that is still there. */
+struct change {
+	bool others;		/* a process that is not saved has used it last */
+	bool values;		/* they are not those that the processes have left at their ends */
+};
 
-	if (values)
-		err = semctl(set->identity->id, 0, GETALL, argument) < 0 ? -errno : 0;
-	*same = !err;
-	for (size_t i = 0; *same && i < set->n_value; i++)
-		*same = values[i] == (int)set->value[i] + undone(c, set->identity->id, i);
-	free(values);
-	return err;
+/*
+ * None of the saved processes exists yet.  Processes of other PID namespaces have the number 0
+ * here, as those of nobody.
+ */
+static int find_change(const struct context *c, const Kcr__SemaphoreSet *set, struct change *change)
+{
+	*change = (struct change){};
+	for (size_t i = 0; i < set->n_value; i++) {
+		int id = set->identity->id;
+		int pid = semctl(id, (int)i, GETPID), value = semctl(id, (int)i, GETVAL);
+		bool same = value == (int)set->value[i] + undone(c, id, i);
+
+		if (pid < 0 || value < 0)
+			return -errno;
+		change->values |= !same;
+		change->others |= pid ? sysv_lives(pid) : set->pid[i] || !same;
+	}
+	return 0;
 }
 
+/*
+ * By operations, as SETVAL and SETALL forget what the ends of all processes undo.  -EAGAIN: others
+ * are at it.
+ */
 static int set_values(const Kcr__SemaphoreSet *set)
 {
-	unsigned short *values = calloc(set->n_value, sizeof(*values));
-	union argument argument = { .values = values };
-	int err = -ENOMEM;
+	for (size_t i = 0; i < set->n_value; i++) {
+		int id = set->identity->id, value = semctl(id, (int)i, GETVAL);
+		struct sembuf operation = { (unsigned short)i, (short)((int)set->value[i] - value),
+					    IPC_NOWAIT };
 
-	for (size_t i = 0; values && i < set->n_value; i++)
-		values[i] = set->value[i];
-	if (values)
-		err = semctl(set->identity->id, 0, SETALL, argument) < 0 ? -errno : 0;
-	free(values);
-	return err;
+		if (value < 0 || (operation.sem_op && semop(id, &operation, 1)))
+			return -errno;
+	}
+	return 0;
 }
-
 
 static int fill_old(const struct context *c, const Kcr__SemaphoreSet *set)
 {
-	bool same, others = others_use(set);
-	int err;
+	struct change change;
+	int id = set->identity->id, err = find_change(c, set, &change);
+	const char *why = change.others || set->identity->used ? "another program uses it" :
+			  "it may be another program's";
 
-	if (!others && set->identity->used)
-		return set_values(set);
-	err = has_values(c, set, &same) ?: leave(set->identity->id);
-	if (!err && !same)
+	if (!err && !change.others && set->identity->used) {
+		err = set_values(set);
+		if (err != -EACCES && err != -EAGAIN)
+			return err;
+		change.values = true;
+		why = err == -EACCES ? "the program may not change them" : why;
+		err = 0;
+	}
+	if (!err)
+		err = leave(id);
+	if (!err && change.values)
 		report_warn("the values of System V semaphore set %d have changed since the checkpoint, "
-			    "and are left as they are, as %s", set->identity->id, others ?
-			    "another program uses it" : "it may be another program's");
+			    "and are left as they are, as %s", id, why);
 	return err;
+}
+
+static int make(const struct context *c, const Kcr__SemaphoreSet *set)
+{
+	const Kcr__SysvIdentity *saved = set->identity;
+	int err = sysv_get(&sysv_semaphores, saved, set->n_value);
+
+	if (err)
+		return sysv_forgive(saved, err);
+	if (sysv_is_made(&sysv_semaphores, saved->id))
+		err = set_values(set) ?: sysv_give(&sysv_semaphores, saved);
+	else
+		err = fill_old(c, set);
+	return err ? report_errno(err, "System V semaphore set %d cannot be restored", saved->id) : 0;
 }
 
 int sysv_semaphores_make(const struct context *c, const Kcr__Process *p)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < p->n_semaphore_set; i++) {
-		const Kcr__SemaphoreSet *set = p->semaphore_set[i];
-
-		err = sysv_get(&sysv_semaphores, set->identity, set->n_value);
-		if (!err && sysv_is_made(&sysv_semaphores, set->identity->id))
-			err = set_values(set) ?: sysv_give(&sysv_semaphores, set->identity);
-		else if (!err)
-			err = fill_old(c, set);
-		if (err)
-			report_errno(err, "System V semaphore set %d cannot be restored",
-				     set->identity->id);
-	}
+	for (size_t i = 0; !err && i < p->n_semaphore_set; i++)
+		err = make(c, p->semaphore_set[i]);
 	return err;
 }
 
 /* ---- rebuild: in the process that is to become the saved one ------------------------------ */
 
+/* Both in one call; the order in which they fit between 0 and the highest value depends on the present one. */
+static int both(int id, struct sembuf up, struct sembuf down)
+{
+	struct sembuf first[] = { up, down }, otherwise[] = { down, up };
+
+	return !semop(id, first, 2) || !semop(id, otherwise, 2) ? 0 : -errno;
+}
+
 static int redo(const Kcr__SemaphoreUndo *undo)
 {
 	short operation = (short)-undo->adjustment;
-	struct sembuf up = { (unsigned short)undo->number, 0, IPC_NOWAIT }, down = up;
-	struct sembuf both[2];
+	struct sembuf up = { (unsigned short)undo->number, (short)abs(operation), IPC_NOWAIT };
+	struct sembuf down = { up.sem_num, (short)-up.sem_op, IPC_NOWAIT };
+	struct sembuf *own = operation > 0 ? &up : &down;
 	int err;
 
-	if (is_left(undo->set)) {	/* whoever undid it at its end has given it back */
-		up.sem_op = operation;
-		up.sem_flg |= SEM_UNDO;
-		err = semop(undo->set, &up, 1) ? -errno : 0;
-	} else {
-		up.sem_op = (short)abs(operation);
-		down.sem_op = (short)-up.sem_op;
-		*(operation > 0 ? &up.sem_flg : &down.sem_flg) |= SEM_UNDO;
-		both[0] = up;
-		both[1] = down;
-		err = semop(undo->set, both, 2) ? -errno : 0;
-	}
+	own->sem_flg |= SEM_UNDO;
+	if (!is_left(undo->set))
+		err = both(undo->set, up, down);
+	else	/* its end has given it back */
+		err = semop(undo->set, own, 1) ? -errno : 0;
 	if (err == -EAGAIN)
 		return report_fail(-EBUSY, "semaphore %u of System V set %d is in use by another program",
 				   undo->number, undo->set);
@@ -333,15 +402,12 @@ static int redo(const Kcr__SemaphoreUndo *undo)
 				  undo->number, undo->set) : 0;
 }
 
-/* The order in which both fit between 0 and the highest value depends on the present one. */
 static void use(int id, size_t number)
 {
 	struct sembuf up = { (unsigned short)number, 1, IPC_NOWAIT };
 	struct sembuf down = { (unsigned short)number, -1, IPC_NOWAIT };
 
-	struct sembuf first[] = { up, down }, otherwise[] = { down, up };
-
-	if (semop(id, first, 2) && semop(id, otherwise, 2))
+	if (both(id, up, down))
 		report_verbose("System V semaphore set %d: its last user cannot be set", id);
 }
 
@@ -352,6 +418,8 @@ static void use_set(const struct context *c, const Kcr__Process *p, const Kcr__S
 	int id = set->identity->id;
 	bool own = set->identity->used || sysv_is_made(&sysv_semaphores, id);
 
+	if (!sysv_is_known(&sysv_semaphores, id))
+		return;
 	if (keeper && !own)
 		sysv_renew(&sysv_semaphores, id);
 	keeper &= own && !is_left(id);
@@ -374,11 +442,13 @@ static int prepare(struct rebuild *r, const Kcr__Process *p)
 static int rebuild(struct rebuild *r, const Kcr__Process *p)
 {
 	const struct context *c = r->context;
+	int err = identity_enter(p->credentials);
 
-	for (size_t i = 0; i < c->nr_processes; i++)
+	for (size_t i = 0; !err && i < c->nr_processes; i++)
 		for (size_t k = 0; k < c->process[i]->n_semaphore_set; k++)
 			use_set(c, p, c->process[i]->semaphore_set[k], c->process[i] == p);
-	return 0;
+	identity_leave();
+	return err;
 }
 
 const struct attribute attribute_sysv_semaphores = {

@@ -452,11 +452,15 @@ static size_t take_place(size_t i, pid_t *helpers)
 static void prepare(size_t i)
 {
 	const Kcr__Process *p = saved(i);
-	int err = 0;
+	int err;
 
+	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
+		return;
+	err = identity_enter(p->credentials);
 	for (size_t a = 0; attributes[a] && !err; a++)
-		if (attributes[a]->prepare && p->state != KCR__PROCESS__STATE__ZOMBIE)
+		if (attributes[a]->prepare)
 			err = attributes[a]->prepare(k.rebuild, p);
+	identity_leave();
 	if (err)
 		give_up(err, "cannot be restored", i);
 }

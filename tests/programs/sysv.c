@@ -302,13 +302,15 @@ static void queues(void)
 	send_one(queue, 3, 'b', 0);
 	send_one(queue, 7, 'c', 4000);
 	send_one(queue, 0x7fffffffffffffff, 'd', 1);
+	status.msg_qbytes = 5000;	/* there is more in it */
+	NEED(!msgctl(queue, IPC_SET, &status));
 	if (!geteuid())
 		send_one(keyed, 1, 'e', 10);
 
 	checkpoint_here();
 
 	CHECK(!msgctl(queue, IPC_STAT, &status));
-	CHECK(status.msg_qbytes == 9000 && status.msg_qnum == 4);
+	CHECK(status.msg_qbytes == 5000 && status.msg_qnum == 4);
 	CHECK((status.msg_perm.mode & 0777) == 0600 && status.msg_perm.uid == geteuid());
 	CHECK(msgget(0x4b44, 0) == keyed);
 	CHECK(!msgctl(keyed, IPC_STAT, &status) && (status.msg_perm.mode & 0777) == 0400);

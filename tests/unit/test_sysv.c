@@ -78,6 +78,7 @@ static void get_id(int id)
 	Kcr__SysvIdentity saved = KCR__SYSV_IDENTITY__INIT;
 
 	saved.id = id;
+	saved.used = true;
 	nr_made = nr_removed = 0;
 	assert_int_equal(sysv_get(&kind, &saved, 1), 0);
 	assert_true(sysv_is_made(&kind, id));
@@ -103,12 +104,19 @@ static void no_place(void **unused)
 
 	(void)unused;
 	saved.id = 9 << 15 | 3;
+	saved.used = true;
 	taken = 3;
 	nr_made = nr_removed = 0;
 	assert_int_equal(sysv_get(&kind, &saved, 1), -EEXIST);
 	assert_non_null(strstr(report_message(), "cannot get its ID back"));
 	assert_int_equal(nr_removed, nr_made);
-	report_clear();
+	assert_int_equal(sysv_forgive(&saved, -EEXIST), -EEXIST);
+	saved.used = false;	/* not so long, and for no more than a warning */
+	nr_made = 0;
+	assert_int_equal(sysv_forgive(&saved, sysv_get(&kind, &saved, 1)), 0);
+	assert_true(nr_made < 1 << 17);
+	assert_null(report_message());
+	assert_false(sysv_is_known(&kind, saved.id));
 	taken = -1;
 }
 

@@ -16,8 +16,9 @@ struct kcr_undo {
 	__s16 adjustment;
 };
 
-#define KCR_UNDOS_SHARED	(1 << 0)	/* with another process (CLONE_SYSVSEM) */
-#define KCR_UNDOS_SEVERAL	(1 << 1)	/* threads have lists of their own; count is 0 */
+/* Of those that are listed: */
+#define KCR_UNDOS_SHARED	(1 << 0)	/* they are another process's, too (CLONE_SYSVSEM) */
+#define KCR_UNDOS_SEVERAL	(1 << 1)	/* not all are those of all threads */
 
 /*
  * Lists the adjustments of a process.  ENOSPC: count returns what is needed; E2BIG: its sets have
