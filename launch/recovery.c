@@ -21,7 +21,7 @@ static const char used_variable[] = "KCR_MPI_RECOVERIES", lost_variable[] = "KCR
 		  suspects_variable[] = "KCR_MPI_SUSPECTS",
 		  unstarted_variable[] = "KCR_MPI_UNSTARTED";
 
-#define RETRIES		2	/* of a start that has failed, and for a reason that is not known */
+#define RETRIES		4	/* of a start that has failed, and for a reason that is not known */
 #define RETRY_PAUSE_S	3
 
 /* The launcher and the ranks do not get it. */
