@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What only the kernel knows: contexts of io_setup(2), io_urings, userfaultfds, sockets. */
+/* What only the kernel knows: contexts of io_setup(2), io_urings, userfaultfds, sockets, SEM_UNDO. */
 #include <errno.h>
 #include <sys/ioctl.h>
 
 #include "device/device.h"
 #include "device/internal.h"
+#include "report/report.h"
 
 /* A module of 0.1.0 knows no such calls. */
 static int since_async(int result)
@@ -64,4 +65,20 @@ int device_userfault(int job, pid_t pid, int fd, struct kcr_userfault *out,
 				  sizeof(struct kcr_userfault_range), &array);
 	*ranges = count >= 0 ? array : NULL;
 	return since_async(count);
+}
+
+int device_undos(int job, pid_t pid, uint32_t *state, struct kcr_undo **out)
+{
+	struct kcr_undos list = { .size = sizeof(list), .pid = pid };
+	void *array = NULL;
+	int count = device_call_array(job, KCR_IOC_UNDOS, &list, &list.count, &list.undos,
+				      sizeof(struct kcr_undo), &array);
+
+	*state = list.state;
+	if (count == -ENOTTY)
+		count = 0;
+	if (count < 0 && count != -EOPNOTSUPP)
+		return report_errno(count, "process %d: cannot read its semaphore adjustments", pid);
+	*out = array;
+	return count;
 }

@@ -291,22 +291,6 @@ int device_settings(int job, pid_t pid, struct kcr_settings *all, struct kcr_set
 	return count;
 }
 
-int device_undos(int job, pid_t pid, uint32_t *state, struct kcr_undo **out)
-{
-	struct kcr_undos list = { .size = sizeof(list), .pid = pid };
-	void *array = NULL;
-	int count = device_call_array(job, KCR_IOC_UNDOS, &list, &list.count, &list.undos,
-				      sizeof(struct kcr_undo), &array);
-
-	*state = list.state;
-	if (count == -ENOTTY)
-		count = 0;
-	if (count < 0 && count != -EOPNOTSUPP)
-		return report_errno(count, "process %d: cannot read its semaphore adjustments", pid);
-	*out = array;
-	return count;
-}
-
 int device_mempolicies(int job, pid_t pid, struct kcr_mempolicy **out)
 {
 	struct kcr_mempolicies list = { .size = sizeof(list), .pid = pid };

@@ -50,3 +50,14 @@ pid_t stat_parent(pid_t pid)
 
 	return proc_read(pid, "stat", stat, sizeof(stat)) > 0 ? stat_number(stat, STAT_PARENT) : 0;
 }
+
+bool stat_lives(pid_t pid)
+{
+	char stat[STAT_SIZE];
+	const char *state;
+
+	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
+		return false;
+	state = strrchr(stat, ')');
+	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+}

@@ -5,6 +5,7 @@
 #ifndef KCR_PROC_STATUS_H
 #define KCR_PROC_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,6 +22,11 @@ uint64_t status_number(const char *status, const char *key, int base, uint64_t o
  * is malformed.
  */
 int64_t stat_number(const char *stat, int field);
+
+#define STAT_START_TIME	22	/* a field: in clock ticks since boot */
+
+/* Is this process there, and no zombie? */
+bool stat_lives(pid_t pid);
 
 /* The PID of the parent of a process; 0: it is the first, has ended or is hidden. */
 pid_t stat_parent(pid_t pid);

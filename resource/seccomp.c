@@ -27,7 +27,6 @@
 #include "resource/attribute.h"
 #include "resource/identity.h"
 
-#define STAT_START_TIME		22
 
 /* ---- what was read ---------------------------------------------------------------- */
 

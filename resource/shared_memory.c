@@ -158,9 +158,7 @@ static int open_anonymous(struct rebuild *r, const Kcr__File *file)
 }
 
 /*
- * Is the segment that has the ID now the saved one?  IDs and keys begin anew when the machine
- * does, and others can choose theirs: so it must be whose it was, and made by its owner or
- * root, as who made it has the owner's rights to it.  One that was to disappear with its last
+ * Is the segment that has the ID now the saved one?  One that was to disappear with its last
  * user has done so.  Where the program's own rights do not suffice, only its own one is.
  */
 static bool is_saved(const struct rebuild *r, const Kcr__File *file, const struct shmid_ds *ds)
@@ -169,11 +167,8 @@ static bool is_saved(const struct rebuild *r, const Kcr__File *file, const struc
 	const Kcr__Credentials *holder = r->holder[file->id - 1];
 	const struct ipc_perm *perm = &ds->shm_perm;
 
-	if (memory->destroyed || perm->mode & SHM_DEST || perm->__key != (key_t)memory->key ||
-	    ds->shm_segsz != memory->size)
-		return false;
-	if (perm->uid != memory->uid || perm->gid != memory->gid ||
-	    (perm->cuid != perm->uid && perm->cuid))
+	if (memory->destroyed || perm->mode & SHM_DEST || ds->shm_segsz != memory->size ||
+	    !sysv_is_same(perm, (key_t)memory->key, memory->uid, memory->gid))
 		return false;
 	return !identity_is_guarding() || !holder || holder->euid == perm->uid;
 }

@@ -18,7 +18,6 @@
 #include "report/report.h"
 #include "resource/identity.h"
 
-#define START_TIME	22		/* field of /proc/PID/stat: proc(5) */
 /*
  * To get an ID by counting up to it: the kernel takes 64 places in turn, each round with the next
  * of 65536 numbers.  10 to 20 s at most.
@@ -57,7 +56,7 @@ static uint64_t start_of(pid_t pid)
 
 	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
 		return UINT64_MAX;
-	ticks = stat_number(stat, START_TIME);
+	ticks = stat_number(stat, STAT_START_TIME);
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &since_boot);
 	return now.tv_sec - since_boot.tv_sec + ticks / sysconf(_SC_CLK_TCK) - 1;
@@ -87,17 +86,6 @@ bool sysv_permits(const Kcr__Credentials *c, const struct sysv_line *line, unsig
 	for (size_t i = 0; i < c->n_group; i++)
 		in_group |= c->group[i] == line->gid || c->group[i] == line->cgid;
 	return line->mode & (in_group ? way << 3 : way);
-}
-
-bool sysv_lives(pid_t pid)
-{
-	char stat[1024];
-	const char *state;
-
-	if (proc_read(pid, "stat", stat, sizeof(stat)) <= 0)
-		return false;
-	state = strrchr(stat, ')');
-	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
 Kcr__SysvIdentity *sysv_identity(const struct sysv_line *line, bool used)
@@ -206,14 +194,9 @@ bool sysv_choose_id(const char *next_id, int id)
 	return chosen;
 }
 
-/*
- * Is it the saved one?  IDs and keys begin anew when the machine does, and others can choose
- * theirs: so it must be whose it was, and made by its owner or root, as who made it has the
- * owner's rights to it.
- */
-static bool is_saved(const Kcr__SysvIdentity *saved, const struct ipc_perm *now)
+bool sysv_is_same(const struct ipc_perm *now, key_t key, uid_t uid, gid_t gid)
 {
-	return now->__key == saved->key && now->uid == saved->uid && now->gid == saved->gid &&
+	return now->__key == key && now->uid == uid && now->gid == gid &&
 	       (now->cuid == now->uid || !now->cuid);
 }
 
@@ -230,7 +213,7 @@ static int find(const struct sysv_kind *kind, const Kcr__SysvIdentity *saved, ui
 	uint64_t now_length;
 	int err = kind->look(saved->id, &now, &now_length);
 
-	if (!err && is_saved(saved, &now) && now_length == length)
+	if (!err && now_length == length && sysv_is_same(&now, saved->key, saved->uid, saved->gid))
 		return 1;
 	if (!err || err == -EACCES)
 		return report_fail(-EEXIST, "another %s has the ID %d of the saved one: ipcrm(1) "

@@ -71,8 +71,6 @@ int sysv_each(struct sysv_users *users, const char *list,
 Kcr__SysvIdentity *sysv_identity(const struct sysv_line *line, bool used);
 /* May a process with these rights use it in this way: 4, read; 2, write? */
 bool sysv_permits(const Kcr__Credentials *c, const struct sysv_line *line, unsigned int way);
-/* The process, other than a zombie, is there. */
-bool sysv_lives(pid_t pid);
 
 int sysv_semaphores_describe(struct sysv_users *users);
 int sysv_queues_describe(struct sysv_users *users);
@@ -81,6 +79,12 @@ int sysv_queues_describe(struct sysv_users *users);
 
 /* Makes the next object get this ID, if we are permitted to: false otherwise. */
 bool sysv_choose_id(const char *next_id, int id);
+/*
+ * Is it the saved object that has the ID now?  IDs and keys begin anew when the machine does, and
+ * others can choose theirs: so it must be whose it was, and made by its owner or root, as who made
+ * it has the owner's rights to it.
+ */
+bool sysv_is_same(const struct ipc_perm *now, key_t key, uid_t uid, gid_t gid);
 /*
  * Finds the saved object or makes it anew, with the rights that are in effect.  0 or -errno,
  * reported: -EEXIST: another one has its key or ID.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/msg.h>
 
+#include "proc/status.h"
 #include "report/report.h"
 
 /* ---- save --------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ static int save(Kcr__Process *p, const struct sysv_line *line, bool used)
 /* Of other PID namespaces, whose processes have no number here, likewise. */
 static bool others_use(pid_t sender, pid_t receiver, bool operated)
 {
-	return sysv_lives(sender) || sysv_lives(receiver) || (operated && !sender && !receiver);
+	return stat_lives(sender) || stat_lives(receiver) || (operated && !sender && !receiver);
 }
 
 static int not_saved(const struct sysv_line *line, int err)

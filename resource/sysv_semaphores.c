@@ -14,8 +14,11 @@
 #include <stdlib.h>
 #include <sys/sem.h>
 
+#include "proc/status.h"
 #include "report/report.h"
 #include "resource/identity.h"
+
+#define LIFE_COST	20	/* of asking whether a process lives, in looks at semaphores */
 
 union argument {
 	int value;
@@ -38,8 +41,8 @@ static bool lives(struct sysv_users *users, pid_t pid)
 {
 	if (pid != users->asked) {
 		users->asked = pid;
-		users->lives = sysv_lives(pid);
-		users->looks -= users->looks > 20 ? 20 : users->looks;
+		users->lives = stat_lives(pid);
+		users->looks -= users->looks > LIFE_COST ? LIFE_COST : users->looks;
 	}
 	return users->lives;
 }
@@ -106,8 +109,12 @@ static int examine(struct sysv_users *users, const struct sysv_line *line, Kcr__
 	int err = read_set(users, set, p, &others);
 
 	/* One that we may not read is another user's, unless the end of a process changes it. */
+	if (err == -EACCES && !undone) {
+		*p = NULL;
+		return 0;
+	}
 	if (err)
-		return undone || err != -EACCES ? err : 0;
+		return err;
 	set->identity->used = *p != NULL;
 	if (!*p && !others)
 		*p = sysv_maker(users, line);
@@ -304,7 +311,7 @@ static int find_change(const struct context *c, const Kcr__SemaphoreSet *set, st
 		if (pid < 0 || value < 0)
 			return -errno;
 		change->values |= !same;
-		change->others |= pid ? sysv_lives(pid) : set->pid[i] || !same;
+		change->others |= pid ? stat_lives(pid) : set->pid[i] || !same;
 	}
 	return 0;
 }

@@ -152,8 +152,8 @@ static int open_files(struct rebuild *r, struct context_reader *reader,
 	if (more < 0)
 		return more;
 	context_unread(reader);
-	err = clocks_make(r->context, options->clocks);
-	return err ? err : undisturbed(files_complete, r);
+	return clocks_make(r->context, options->clocks) ?: undisturbed(files_complete, r) ?:
+	       undisturbed(sysv_rebuild, r);
 }
 
 /*
@@ -399,10 +399,8 @@ static int check_ids(const struct context *c)
 /* What can be known without making anything. */
 static int check_all(struct rebuild *r, enum restart_clocks clocks)
 {
-	int err = r->restore_ids ? check_ids(r->context) : 0;
+	int err = (r->restore_ids ? check_ids(r->context) : 0) ?: clocks_make(r->context, clocks);
 
-	if (!err)
-		err = clocks_make(r->context, clocks);
 	clocks_end();
 	return err ?: files_check(r) ?: sysv_could_rebuild(r);
 }
@@ -456,8 +454,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	if (err)
 		return err;
 	opened = now_ns();
-	err = undisturbed(sysv_rebuild, r);
-	if (!err && options->lazy)
+	if (options->lazy)
 		err = lazy_new(&r->lazy, r, reader, options->chain, options->elsewhere);
 	if (!err)
 		err = make_processes(r, options, module_clones, result);
@@ -582,8 +579,6 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		err = check_all(&r, options->clocks);
 	else if (!err)
 		err = rebuild_all(&r, reader, info.features & KCR_FEATURE_CLONE, options, result);
-	if (err)
-		sysv_drop();
 	/* Closing the job kills what is not running by now. */
 	if (!r.lazy)
 		close(r.job);
@@ -591,8 +586,10 @@ int restart_run(struct context_reader *reader, const struct context *context,
 		lazy_drop(r.lazy);
 	else
 		result->lazy = r.lazy;
-	if (err && r.new_pid && r.new_pid != MAP_FAILED)
+	if (err && r.new_pid && r.new_pid != MAP_FAILED) {
 		reap_all(&r);
+		sysv_drop();
+	}
 	/* skeleton_make() made us a subreaper; the programs' orphans are not for us. */
 	prctl(PR_SET_CHILD_SUBREAPER, subreaper);
 	report_relay();

@@ -4,7 +4,7 @@
  * last, what the end of a process undoes (SEM_UNDO), and messages.  Arguments: `semaphores`,
  * `queues`; `threads`: several threads undo in common; `loop`: they come and go; `idle`: who used
  * them has ended; `made`: nobody has; `held KEY`: a set that others may want; `sent KEY`: a queue
- * that it may only send to.  What cannot be saved: `shared`, `several`, `in_memory`.
+ * that it may only send to; `zero KEY`: a set that it may only read.  What cannot be saved: `shared`, `several`, `in_memory`.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -208,6 +208,17 @@ static void held(void)
 	drop_set(set);
 }
 
+/* One that it may only read. */
+static void zero(void)
+{
+	int set = semget((key_t)strtol(check_argument, NULL, 0), 0, 0);
+
+	NEED(set >= 0);
+	operate(set, 0, 0, 0);
+	checkpoint_here();
+	operate(set, 0, 0, 0);
+}
+
 /* ---- what cannot be saved ---- */
 
 static char stack[65536] __attribute__((aligned(16)));
@@ -377,7 +388,7 @@ static void made(void) { idle(false); }
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-		{ "semaphores", semaphores }, { "threads", threads }, { "held", held }, { "loop", loop },
+		{ "semaphores", semaphores }, { "threads", threads }, { "held", held }, { "loop", loop }, { "zero", zero },
 		{ "queues", queues }, { "idle", used }, { "made", made }, { "sent", sent }, { "shared", shared },
 		{ "several", several }, { "in_memory", in_memory }, { NULL, NULL },
 	};
