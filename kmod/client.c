@@ -88,6 +88,7 @@ void kcr_client_attach(struct kcr_client *client, struct kcr_job *job,
 	lockdep_assert_held(&kcr_clients_lock);
 	client->job = kcr_job_get(job);
 	list_add_tail(&client->node, &job->clients);
+	WRITE_ONCE(job->nr_clients, job->nr_clients + 1);
 	client->state = state;
 	client->reported = false;
 	client->over = false;
@@ -103,6 +104,7 @@ struct kcr_job *kcr_client_detach(struct kcr_client *client)
 	if (!job)
 		return NULL;
 	list_del_init(&client->node);
+	WRITE_ONCE(job->nr_clients, job->nr_clients - 1);
 	client->job = NULL;
 	wake_up_all(&job->arrived);
 	return job;

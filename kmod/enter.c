@@ -241,8 +241,8 @@ static int swap_exe(struct file *exe)
 	get_file(exe);
 	/* Excludes fork, which copies the pointer and denies writing again. */
 	mmap_write_lock(mm);
-	old = rcu_dereference_protected(mm->exe_file, lockdep_is_held(&mm->mmap_lock));
-	rcu_assign_pointer(mm->exe_file, exe);
+	/* Who shares the memory may exchange it, too (PR_SET_MM_MAP), before 6.6 without the lock. */
+	old = xchg((struct file __force **)&mm->exe_file, exe);
 	mmap_write_unlock(mm);
 	if (old) {
 		kcr_exe_allow_write(old);

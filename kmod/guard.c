@@ -164,7 +164,12 @@ static void tidy(struct work_struct *work)
 	struct kcr_guard *guard = container_of(to_delayed_work(work), struct kcr_guard, tidy);
 	struct kcr_job *job = guard->job;
 
-	mutex_lock(&job->lock);
+	/* A call of the owner may hold it for as long as the owner likes. */
+	if (!mutex_trylock(&job->lock)) {
+		queue_tidy(guard, END_POLL);
+		kcr_job_put(job);
+		return;
+	}
 	remove_gone(guard, false);
 	spin_lock(&job->list_lock);
 	guard->sweep_at = max(2 * guard->nr_processes, (unsigned int)FIRST_SWEEP);

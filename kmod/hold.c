@@ -304,15 +304,22 @@ bool kcr_hold_works(void)
 
 /* ---- delivering ----------------------------------------------------------------------- */
 
+/* The owner could have kept it until the process is another program, of another user. */
+static bool may_send(const struct kcr_holder *hold, const struct held *one,
+		     const struct task_struct *task)
+{
+	return uid_eq(one->sender, GLOBAL_ROOT_UID) || may_hold(hold, task);
+}
+
 /* The kernel takes the sender's user ID for one of the current user namespace. */
-static void send(struct held *one)
+static void send(const struct kcr_holder *hold, struct held *one)
 {
 	struct task_struct *task;
 
 	one->info.si_uid = from_kuid_munged(&init_user_ns, one->sender);
 	rcu_read_lock();
 	task = pid_task(one->pid, PIDTYPE_TGID);
-	if (task)
+	if (task && may_send(hold, one, task))
 		kcr_send_sig_info(one->signal, &one->info, task, one->type);
 	rcu_read_unlock();
 }
@@ -328,7 +335,7 @@ static void deliver(struct work_struct *work)
 	list_splice_init(&hold->held, &due);
 	raw_spin_unlock_irq(&hold->lock);
 	list_for_each_entry(one, &due, node) {
-		send(one);
+		send(hold, one);
 		put_pid(one->pid);
 		cond_resched();
 	}

@@ -58,13 +58,14 @@ struct kcr_job {
 	wait_queue_head_t arrived;	/* the requester waits here */
 	wait_queue_head_t released;	/* threads of a restart wait here */
 	bool parking;			/* members' new threads are stopped at birth */
-	bool parked;			/* PARK succeeded: all members' threads are at rest */
+	bool parked;			/* PARK succeeded, and no ADD since: all threads are at rest */
 	bool held;			/* RELEASE (HOLD): some run on; only RELEASE is allowed */
 	bool exec_seen;			/* a member called exec while parking */
 	int fork_error;			/* -errno: a fork could not be followed */
 	bool dead;			/* the owner closed it */
 	u64 park_start_ns;
 	struct list_head clients;	/* notified or restarted; see client.h */
+	unsigned int nr_clients;	/* in that list, or being visited */
 	struct kcr_notification *notification;	/* kmod/notify.c; NULL: no NOTIFY yet */
 	u32 finish_code;		/* the first that a client passed to DONE … */
 	pid_t finish_pid;		/* … and its PID, in the owner's PID namespace */

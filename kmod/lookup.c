@@ -27,6 +27,8 @@ typedef int security_file_receive_fn(struct file *file);
 typedef int landlock_traceme_fn(struct task_struct *tracer);
 typedef unsigned long lookup_name_fn(const char *name);
 typedef long system_call_fn(const struct pt_regs *arguments);
+typedef unsigned int stack_trace_fn(struct task_struct *task, unsigned long *frames,
+				    unsigned int count, unsigned int skip);
 typedef typeof(const struct btf *) get_btf_fn(void);
 typedef s32 btf_find_fn(const struct btf *btf, const char *name, u8 kind);
 typedef const struct btf_type *btf_type_fn(const struct btf *btf, u32 id);
@@ -42,6 +44,7 @@ KCR_DEFINE_CALL(kcr_call_io_uring_enter, system_call_fn);
 KCR_DEFINE_CALL(kcr_call_landlock_create, system_call_fn);
 KCR_DEFINE_CALL(kcr_call_landlock_traceme, landlock_traceme_fn);
 KCR_DEFINE_CALL(kcr_call_lookup_name, lookup_name_fn);
+KCR_DEFINE_CALL(kcr_call_stack_trace, stack_trace_fn);
 KCR_DEFINE_CALL(kcr_call_get_btf, get_btf_fn);
 KCR_DEFINE_CALL(kcr_call_btf_find, btf_find_fn);
 KCR_DEFINE_CALL(kcr_call_btf_type, btf_type_fn);
@@ -59,6 +62,7 @@ static struct {
 	bool io_uring_enter;
 	bool landlock;
 	bool btf;
+	bool stack_trace;
 	const struct list_head *ptracer_relations;
 } found __ro_after_init;
 
@@ -112,6 +116,16 @@ static void __init find_send_sig_info(void)
 		return;
 	kcr_call_set(kcr_call_do_send_sig_info, typeof(do_send_sig_info), address);
 	found.send_sig_info = true;
+}
+
+static void __init find_stack_trace(void)
+{
+	unsigned long address = find("stack_trace_save_tsk");
+
+	if (!address)
+		return;
+	kcr_call_set(kcr_call_stack_trace, stack_trace_fn, address);
+	found.stack_trace = true;
 }
 
 /* The kernel's own reader of its BTF. */
@@ -198,6 +212,7 @@ int __init kcr_lookup_init(void)
 	find_io_uring();
 	find_landlock();
 	find_ptracer_relations();
+	find_stack_trace();
 	found.nanosleep = find("hrtimer_nanosleep_restart");
 	found.futex_wait = find("futex_wait_restart");
 	found.poll = find("do_restart_poll");
@@ -277,6 +292,11 @@ long kcr_io_uring_enter(const struct pt_regs *arguments)
 int kcr_landlock_traceme(struct task_struct *tracer)
 {
 	return found.landlock ? kcr_call(kcr_call_landlock_traceme)(tracer) : 0;
+}
+
+unsigned int kcr_stack_trace(struct task_struct *task, unsigned long *frames, unsigned int count)
+{
+	return found.stack_trace ? kcr_call(kcr_call_stack_trace)(task, frames, count, 0) : 0;
 }
 
 const struct list_head *kcr_ptracer_relations(void)

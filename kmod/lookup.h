@@ -56,6 +56,9 @@ unsigned long kcr_nanosleep_restart(void);
 unsigned long kcr_futex_wait_restart(void);
 unsigned long kcr_poll_restart(void);
 
+/* As stack_trace_save_tsk(); 0: it was not found. */
+unsigned int kcr_stack_trace(struct task_struct *task, unsigned long *frames, unsigned int count);
+
 /* Removes a queued work from another task, true if it had not run. */
 bool kcr_task_work_cancel(struct task_struct *task, struct callback_head *work);
 

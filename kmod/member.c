@@ -147,7 +147,7 @@ void kcr_job_sweep(struct kcr_job *job)
 	struct kcr_member *member, *next;
 
 	lockdep_assert_held(&job->lock);
-	if (job->parked || READ_ONCE(job->nr_members) < READ_ONCE(job->sweep_at))
+	if (job->parking || READ_ONCE(job->nr_members) < READ_ONCE(job->sweep_at))
 		return;
 	list_for_each_entry_safe(member, next, &job->processes, node) {
 		if (is_gone(member) && !member->snapshot)
@@ -337,6 +337,8 @@ static int add_task(struct kcr_job *job, struct task_struct *leader, struct mm_s
 		return PTR_ERR(member);
 	spin_lock(&job->list_lock);
 	ret = enlist(member);
+	if (!ret)
+		job->parked = false;	/* it runs: PARK has to look at all of them again */
 	spin_unlock(&job->list_lock);
 	if (ret) {
 		drop_member(member);

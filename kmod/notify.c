@@ -354,7 +354,7 @@ long kcr_ioc_notify(struct kcr_job *job, void *request)
 
 static bool all_done(struct kcr_job *job)
 {
-	return list_empty_careful(&job->clients) || READ_ONCE(job->dead);
+	return !READ_ONCE(job->nr_clients) || READ_ONCE(job->dead);
 }
 
 static pid_t first_late(struct kcr_job *job)

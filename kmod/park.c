@@ -313,7 +313,7 @@ static void begin(struct kcr_job *job)
 {
 	struct kcr_member *member;
 
-	if (!job->parked)
+	if (!job->parking)
 		job->park_start_ns = ktime_get_ns();
 	spin_lock(&job->list_lock);
 	job->parking = true;
@@ -412,7 +412,7 @@ long kcr_ioc_release(struct kcr_job *job, void *request)
 		return release_test(job, release);
 	if (release->flags & KCR_RELEASE_HOLD)
 		return release_hold(job, release);
-	if (!(job->parked || job->held) || (release->signal && !valid_signal(release->signal)))
+	if (!(job->parking || job->held) || (release->signal && !valid_signal(release->signal)))
 		return -EINVAL;
 
 	torn = is_torn(job);

@@ -4,8 +4,9 @@
  * decides which threads are stopped and waits for them.
  *
  * All fields are guarded by job->list_lock.  While a thread rests (ARRIVED or
- * STOPPED) and the lock is held it can neither run user code nor continue to exit,
- * so its registers, kernel stack and sighand may be read.
+ * STOPPED) and the lock is held it can neither run user code nor free its registers,
+ * kernel stack and sighand, which may be read.  A stopped one may be killed, and begin
+ * to exit: kcr_parked_pin() is for what is freed before its task works run.
  */
 #ifndef KCR_PARK_H
 #define KCR_PARK_H
@@ -53,6 +54,12 @@ int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 void kcr_parked_retry(struct kcr_parked *parked);
 /* Checks whether the thread rests in a group stop.  list_lock held. */
 void kcr_parked_check_stopped(struct kcr_parked *parked);
+/*
+ * Keeps a thread as it is, if it rests: with siglock, until kcr_parked_unpin().  list_lock held,
+ * interrupts on.
+ */
+bool kcr_parked_pin(struct kcr_parked *parked);
+void kcr_parked_unpin(struct kcr_parked *parked);
 /*
  * Has a thread of the parked member been continued, or killed, since it came to rest?  An
  * exiting thread writes to memory.  job->lock held; may sleep.

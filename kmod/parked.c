@@ -16,10 +16,10 @@
 #include <linux/completion.h>
 #include <linux/hashtable.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
-#include <linux/seccomp.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <asm/syscall.h>
@@ -30,6 +30,7 @@
 #include "lookup.h"
 #include "park.h"
 #include "restart.h"
+#include "stop.h"
 #include "syscall.h"
 
 #define ORPHAN_HASH_BITS	8
@@ -155,14 +156,10 @@ static bool runs_for_parent(struct kcr_member *member, struct task_struct *task)
  * A finished system call has a result here; one that is still running has
  * -ENOSYS and got here from inside the call (a ptrace stop, an io_uring wait).
  */
-static bool inside_system_call(struct task_struct *task, struct pt_regs *regs)
-{
-	return syscall_get_nr(task, regs) >= 0 && syscall_get_return_value(task, regs) == -ENOSYS;
-}
-
 static bool must_leave_call(struct pt_regs *regs)
 {
-	return inside_system_call(current, regs) && !kcr_syscall_may_rest(regs);
+	return syscall_get_nr(current, regs) >= 0 &&
+	       syscall_get_return_value(current, regs) == -ENOSYS && !kcr_syscall_may_rest(regs);
 }
 
 /*
@@ -331,17 +328,6 @@ void kcr_parked_retry(struct kcr_parked *parked)
 }
 
 /*
- * May a debugger have stopped it inside a system call, which would then go on?  The
- * debugger can change its registers; but not, meanwhile, whether it stops at calls, nor
- * whether there is a seccomp filter, which may stop at them too.
- */
-static bool may_be_inside(struct task_struct *task)
-{
-	return inside_system_call(task, task_pt_regs(task)) || kcr_task_stops_at_calls(task) ||
-	       seccomp_mode(&task->seccomp) != SECCOMP_MODE_DISABLED;
-}
-
-/*
  * A stopped thread sleeps in get_signal(), past the point where works run.
  * When it is continued it returns to user mode through its work.  Its registers
  * are in memory once it is off its CPU.
@@ -351,10 +337,7 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 	struct task_struct *task = parked->task;
 
 	lockdep_assert_held(&parked->job->list_lock);
-	if (parked->state != KCR_QUEUED || !(task_is_stopped(task) || task_is_traced(task)) ||
-	    kcr_task_on_cpu(task))
-		return;
-	if (task_is_traced(task) && may_be_inside(task))
+	if (parked->state != KCR_QUEUED || !kcr_task_stopped_at_signals(task))
 		return;
 	if (READ_ONCE(task->mm) != parked->member->mm) {
 		parked->job->exec_seen = true;
@@ -362,6 +345,30 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 	} else {
 		set_state(parked, KCR_STOPPED);
 	}
+}
+
+/*
+ * One that is killed in its stop frees much before its work runs; but to leave the stop, it
+ * takes siglock.
+ */
+bool kcr_parked_pin(struct kcr_parked *parked)
+{
+	struct sighand_struct *sighand;
+
+	lockdep_assert_held(&parked->job->list_lock);
+	if (!kcr_parked_rests(parked))
+		return false;
+	sighand = kcr_parked_sighand(parked);
+	spin_lock_irq(&sighand->siglock);
+	if (parked->state == KCR_ARRIVED || kcr_task_is_stopped(parked->task))
+		return true;
+	spin_unlock_irq(&sighand->siglock);
+	return false;
+}
+
+void kcr_parked_unpin(struct kcr_parked *parked)
+{
+	spin_unlock_irq(&kcr_parked_sighand(parked)->siglock);
 }
 
 bool kcr_parked_is_torn(struct kcr_member *member)
@@ -374,7 +381,7 @@ bool kcr_parked_is_torn(struct kcr_member *member)
 	list_for_each_entry(parked, &member->threads, node) {
 		/* Killed, it writes to memory long before its work runs. */
 		torn |= READ_ONCE(parked->state) == KCR_STOPPED &&
-			!task_is_stopped(parked->task) && !task_is_traced(parked->task);
+			!kcr_task_is_stopped(parked->task);
 		cond_resched();
 	}
 	/* After the states: whoever leaves STOPPED sets it first. */
@@ -392,7 +399,7 @@ static void cancel_if_stopped(struct kcr_parked *parked)
 {
 	struct task_struct *task = parked->task;
 
-	if ((task_is_stopped(task) || task_is_traced(task)) &&
+	if (kcr_task_is_stopped(task) &&
 	    kcr_task_work_cancel(task, &parked->work)) {
 		spin_lock(&works_lock);
 		unqueue(parked);

@@ -219,10 +219,16 @@ static struct kcr_half *find_parent(struct kcr_restart *restart, const struct kc
 static void hush(struct kcr_half *parent, bool on)
 {
 	struct sighand_struct *sighand;
+	struct task_struct *task;
 	unsigned long *flags;
 
-	if (!lock_signals(parent->pid, &sighand))
+	task = lock_signals(parent->pid, &sighand);
+	if (!task)
 		return;
+	if (!is_half(task, parent)) {
+		spin_unlock_irq(&sighand->siglock);
+		return;
+	}
 	flags = &sighand->action[SIGCHLD - 1].sa.sa_flags;
 	if (on && !(*flags & SA_NOCLDSTOP)) {
 		*flags |= SA_NOCLDSTOP;
@@ -326,7 +332,7 @@ static void end_stop(struct kcr_restart *restart, struct kcr_half *half)
 	task = lock_signals(half->pid, &sighand);
 	if (!task)
 		return;
-	if (task->signal->flags & SIGNAL_STOP_STOPPED)
+	if (is_half(task, half) && task->signal->flags & SIGNAL_STOP_STOPPED)
 		task->signal->group_exit_code = half->stop_signal;
 	spin_unlock_irq(&sighand->siglock);
 }

@@ -4,38 +4,37 @@
  * (SEM_UNDO).  The kernel keeps that in structures of ipc/sem.c: where their members are is asked
  * of BTF, once.
  *
- * Under job->list_lock a resting thread cannot exit, and so keeps its list, whose own lock nests
- * inside: who removes a set takes it to remove the set's entry, and frees both after a grace period.
- * How long an entry is only its set tells.
+ * A pinned thread cannot exit, and so keeps its list, which is read under RCU: who removes a set
+ * frees it, and its entries in lists, after a grace period.  How long an entry is only its set tells.
  */
 #include <linux/idr.h>
 #include <linux/ipc.h>
 #include <linux/ipc_namespace.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/sem.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include <linux/uaccess.h>
 
 #include "btf.h"
 #include "ioctl.h"
 #include "park.h"
 
-#define MAX_LOOKED_AT	(1u << 16)	/* semaphores, under locks, and so what a call allocates */
+/* Semaphores: by a call, and so what it allocates, and at most with interrupts off. */
+#define MAX_LOOKED_AT	(1u << 16)
 #define SET_COST	16		/* semaphores could be looked at while a set is found */
 #define SEM_IDS		0		/* in a namespace: ipc/util.h */
 
 /* The part of an ID that is its place: by default, and with ipcmni_extend. */
 static const int place_masks[] = { (1 << 15) - 1, (1 << 24) - 1 };
 
-enum { LOCK, UNDOS, USERS };
+enum { UNDOS, USERS };
 
 static struct kcr_btf_member in_list[] = {
-	[LOCK] = { "lock", "spinlock", sizeof(spinlock_t) },
 	[UNDOS] = { "list_proc", "list_head", sizeof(struct list_head) },
 	[USERS] = { "refcnt", "refcount_struct", sizeof(refcount_t) },
 };
@@ -76,6 +75,10 @@ struct collection {
 	struct kcr_undo *out;
 	u32 capacity, count;	/* also of those that did not fit */
 	u32 looked_at;
+	const void *list;	/* the last thread's */
+	bool several;		/* … and another's is another one */
+	unsigned int users;	/* of that list, by the kernel's count */
+	unsigned int members;	/* of those, threads that were looked at */
 };
 
 static int number(const void *object, const struct kcr_btf_member *member)
@@ -130,16 +133,14 @@ static int add_set(struct collection *to, const void *undo)
 
 static int add_list(struct collection *to, const void *list)
 {
-	spinlock_t *lock = (void *)kcr_btf_at(list, &in_list[LOCK]);
 	const struct list_head *head = kcr_btf_at(list, &in_list[UNDOS]), *node;
 	int err = 0;
 
-	spin_lock(lock);
 	rcu_read_lock();
-	for (node = head->next; node != head && !err; node = node->next)
+	for (node = rcu_dereference(list_next_rcu(head)); node != head && !err;
+	     node = rcu_dereference(list_next_rcu(node)))
 		err = add_set(to, (const void *)node - in_undo[NODE].offset);
 	rcu_read_unlock();
-	spin_unlock(lock);
 	return err;
 }
 
@@ -152,39 +153,46 @@ static const void *list_of(const struct task_struct *task)
 #endif
 }
 
+/* What is in the list of a thread, which is pinned, unless it is the same as the last one's. */
+static int add_thread(struct collection *to, const struct task_struct *task, int searched)
+{
+	const void *list = list_of(task);
+	int err = 0;
+
+	if (!list)
+		return 0;
+	if (searched)
+		return searched;
+	to->several |= to->list && list != to->list;
+	to->ns = task->nsproxy->ipc_ns;
+	if (list != to->list)
+		err = add_list(to, list);
+	to->list = list;
+	to->members++;
+	to->users = refcount_read(kcr_btf_at(list, &in_list[USERS]));
+	return err;
+}
+
 /*
  * Most threads have a list, as whoever makes a thread gets one, and few have anything in it: only
  * then does it matter who has the list.  list_lock held.
  */
 static int collect(struct kcr_member *member, int searched, struct collection *to, u32 *state)
 {
-	const void *list = NULL;
 	struct kcr_parked *parked;
-	unsigned int users = 0;
-	bool several = false;
 	int err = 0;
 
 	list_for_each_entry(parked, &member->threads, node) {
-		const void *own = kcr_parked_rests(parked) ? list_of(parked->task) : NULL;
-
-		if (!own)
+		if (!kcr_parked_pin(parked))
 			continue;
-		if (searched)
-			return searched;
-		several |= list && own != list;
-		to->ns = parked->task->nsproxy->ipc_ns;
-		if (own != list)
-			err = add_list(to, own);
+		err = add_thread(to, parked->task, searched);
+		kcr_parked_unpin(parked);
 		if (err)
 			return err;
-		list = own;
-		users++;
 	}
-	if (!to->count)
-		return 0;
-	if (several)
+	if (to->count && to->several)
 		*state |= KCR_UNDOS_SEVERAL;
-	else if (refcount_read(kcr_btf_at(list, &in_list[USERS])) > users)
+	else if (to->count && to->users > to->members)
 		*state |= KCR_UNDOS_SHARED;
 	return 0;
 }

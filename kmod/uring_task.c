@@ -5,7 +5,7 @@
  * takes numbers for this count in advance; where both are is asked of BTF, once.
  *
  * A thread at rest submits nothing, and the kernel's notes on it stay as long as its
- * task_struct.  But what is done for a request ends in its thread, on its way to user mode or
+ * task_struct, unless it calls exec.  But what is done for a request ends in its thread, on its way to user mode or
  * in io_uring_enter(2): so it makes this call while it rests.
  */
 #include <linux/err.h>
@@ -45,6 +45,7 @@ static struct kcr_btf_wanted wanted[] = {
 
 static struct kcr_btf_search places = { wanted, ARRAY_SIZE(wanted) };
 
+/* The caller's own, or under list_lock a resting thread's. */
 static void count(const struct task_struct *task, struct kcr_uring_requests *out)
 {
 	const void *notes = kcr_task_io_uring(task);
@@ -112,8 +113,13 @@ static int examine(struct kcr_member *member, struct kcr_uring_requests *out)
 			return err;
 		cond_resched();
 	}
-	list_for_each_entry(parked, &member->threads, node)
-		count(parked->task, out);
+	list_for_each_entry(parked, &member->threads, node) {
+		spin_lock(&member->job->list_lock);
+		if (kcr_parked_rests(parked))
+			count(parked->task, out);
+		spin_unlock(&member->job->list_lock);
+		cond_resched();
+	}
 	return 0;
 }
 

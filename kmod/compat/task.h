@@ -36,25 +36,6 @@ static inline bool kcr_task_on_cpu(const struct task_struct *task)
 #endif
 }
 
-/* 5.11 ("ptrace: Migrate to use SYSCALL_TRACE flag"): thread flags before. */
-#ifdef SYSCALL_WORK_SYSCALL_TRACE
-#define KCR_HAVE_SYSCALL_WORK 1
-#else
-#define KCR_HAVE_SYSCALL_WORK 0
-#endif
-
-/* Did its debugger continue it to the next system call (PTRACE_SYSCALL, PTRACE_SYSEMU)? */
-static inline bool kcr_task_stops_at_calls(struct task_struct *task)
-{
-#if KCR_HAVE_SYSCALL_WORK
-	return test_task_syscall_work(task, SYSCALL_TRACE) ||
-	       test_task_syscall_work(task, SYSCALL_EMU);
-#else
-	return test_tsk_thread_flag(task, TIF_SYSCALL_TRACE) ||
-	       test_tsk_thread_flag(task, TIF_SYSCALL_EMU);
-#endif
-}
-
 /* The kernel's notes on what it does with io_uring; NULL: it has never used it. */
 static inline const void *kcr_task_io_uring(const struct task_struct *task)
 {
