@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "arch/registers.h"
 #include "arch/xstate.h"
 #include "checkpoint/internal.h"
 #include "device/device.h"
@@ -82,8 +83,11 @@ static int refuse_thread(const struct kcr_thread *from, const Kcr__Thread *t, bo
 		return report_fail(-EOPNOTSUPP, "thread %d may use I/O ports (ioperm, iopl), which "
 				   "cannot be saved", t->tid);
 	if (from->flags & KCR_THREAD_SEGMENTS)
-		return report_fail(-EOPNOTSUPP, "thread %d has segments of its own (modify_ldt), "
-				   "which cannot be saved", t->tid);
+		return report_fail(-EOPNOTSUPP, "thread %d has segments of its own (modify_ldt, "
+				   "set_thread_area), which cannot be saved", t->tid);
+	if (arch_is_32bit(t->reg))
+		return report_fail(-EOPNOTSUPP, "thread %d runs 32-bit code, which cannot be "
+				   "checkpointed", t->tid);
 	if (!(from->flags & KCR_THREAD_LANDLOCK))
 		return 0;
 	if (!skip)

@@ -72,7 +72,7 @@ static int read_thread(struct kcr_parked *parked, struct kcr_thread *record)
 	record->tid = task_pid_vnr(task);
 	record->flags = read_settings(task);
 	/* Not task->mm: a thread that was killed at rest may have none any more. */
-	if (kcr_has_segments(parked->member->mm))
+	if (kcr_has_segments(parked->member->mm) || kcr_has_thread_segments(task))
 		record->flags |= KCR_THREAD_SEGMENTS;
 	if (parked->state == KCR_STOPPED)
 		record->flags |= KCR_THREAD_STOPPED;

@@ -2,6 +2,17 @@
 /* Names of registers.  See arch/registers.h. */
 #include "arch/registers.h"
 
+/* Selectors of the kernel's 32-bit code segment, and of Xen's: <asm/segment.h>. */
+#define USER32_CS	0x23
+#define XEN_USER32_CS	0xe023
+
+bool arch_is_32bit(const uint64_t *regs)
+{
+	uint64_t selector = regs[ARCH_REGISTER(cs)];
+
+	return selector == USER32_CS || selector == XEN_USER32_CS;
+}
+
 #define SHOWN(name)	{ #name, ARCH_REGISTER(name) }
 
 const struct arch_shown arch_shown[ARCH_NR_SHOWN] = {

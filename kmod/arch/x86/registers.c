@@ -9,6 +9,7 @@
 #include <linux/ptrace.h>
 #include <linux/regset.h>
 #include <linux/sched/task_stack.h>
+#include <linux/string.h>
 #include <linux/user.h>
 #include <asm/segment.h>
 
@@ -69,6 +70,11 @@ int kcr_registers_read(struct task_struct *task, u64 *regs)
 	if (!general || !bases_are_in_memory(task))
 		return -EOPNOTSUPP;
 	return read_regset(task, general, regs, sizeof(struct user_regs_struct));
+}
+
+bool kcr_has_thread_segments(const struct task_struct *task)
+{
+	return memchr_inv(task->thread.tls_array, 0, sizeof(task->thread.tls_array));
 }
 
 int kcr_registers_check(const u64 *saved)

@@ -52,7 +52,7 @@ static inline bool kcr_has_ports(const struct task_struct *task)
 #endif
 }
 
-/* Are there segments of its own (modify_ldt(2))?  The caller has a reference to the structure. */
+/* Has the process segments of its own (modify_ldt(2))?  The caller has a reference to the structure. */
 static inline bool kcr_has_segments(const struct mm_struct *mm)
 {
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
@@ -61,6 +61,9 @@ static inline bool kcr_has_segments(const struct mm_struct *mm)
 	return false;
 #endif
 }
+
+/* Has it segments that are its own alone (set_thread_area(2), as 32-bit code uses)? */
+bool kcr_has_thread_segments(const struct task_struct *task);
 
 /* May the calling thread run on with these?  0 or -EINVAL. */
 int kcr_registers_check(const u64 *regs);

@@ -163,7 +163,7 @@ struct kcr_restart_block {
 #define KCR_THREAD_MCE_LATE	(1 << 4)	/* … PR_MCE_KILL_LATE */
 #define KCR_THREAD_IO_FLUSHER	(1 << 5)	/* PR_SET_IO_FLUSHER */
 #define KCR_THREAD_IO_PORTS	(1 << 6)	/* may use some: ioperm(2), iopl(2) */
-#define KCR_THREAD_SEGMENTS	(1 << 7)	/* its process has some of its own: modify_ldt(2) */
+#define KCR_THREAD_SEGMENTS	(1 << 7)	/* of its own, or its process's: modify_ldt(2), set_thread_area(2) */
 #define KCR_THREAD_LANDLOCK	(1 << 8)	/* has landlock(7) rules that its requester has not */
 
 /*

@@ -7,6 +7,7 @@
 #ifndef KCR_ARCH_REGISTERS_H
 #define KCR_ARCH_REGISTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -21,6 +22,9 @@ enum {
 	ARCH_CALL_ARG1 = ARCH_REGISTER(rsi),
 	ARCH_CALL_ARG2 = ARCH_REGISTER(rdx),
 };
+
+/* Does the thread run 32-bit code, as a 64-bit program may? */
+bool arch_is_32bit(const uint64_t *regs);
 
 /* Registers that are worth showing, in the order of debuggers. */
 #define ARCH_NR_SHOWN	20
