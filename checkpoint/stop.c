@@ -198,6 +198,9 @@ static int check_flags(const struct checkpoint *c)
 			return report_fail(-EOPNOTSUPP, "process %d may not use all of io_uring "
 					   "(IORING_REGISTER_RESTRICTIONS of a thread), which cannot be "
 					   "saved", m->pid);
+		if (m->flags & KCR_PROCESS_AUTOREAP)
+			return report_fail(-EOPNOTSUPP, "process %d leaves no zombie when it ends "
+					   "(CLONE_AUTOREAP), which cannot be restored", m->pid);
 		if ((m->flags & KCR_PROCESS_TRACED) &&
 		    c->options->traced != CHECKPOINT_PTRACE_ALLOW)
 			return report_fail(-CR_EPTRACED, "process %d is being debugged: detach the "

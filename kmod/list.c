@@ -48,6 +48,8 @@ static u32 process_flags(struct kcr_member *member)
 		flags |= KCR_PROCESS_STOPPED;
 	if (signal->is_child_subreaper)
 		flags |= KCR_PROCESS_SUBREAPER;
+	if (kcr_signal_reaps_itself(signal))
+		flags |= KCR_PROCESS_AUTOREAP;
 	list_for_each_entry(parked, &member->threads, node) {
 		if (!kcr_parked_rests(parked))
 			continue;

@@ -18,6 +18,7 @@
 #include "report/report.h"
 
 #define OF_THREAD	O_EXCL		/* PIDFD_THREAD, since Linux 6.9 */
+#define KILLS		O_TRUNC		/* PIDFD_AUTOKILL, since Linux 7.1 */
 
 static bool match(const struct file_probe *probe)
 {
@@ -31,6 +32,9 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 	if (probe->flags & OF_THREAD)
 		return file_unsupported(t, "a pidfd of a thread (PIDFD_THREAD)");
+	if (probe->flags & KILLS)
+		return file_unsupported(t, "a pidfd whose process is killed when it is closed "
+					"(CLONE_PIDFD_AUTOKILL)");
 	pidfd = file_new_kind(file, KCR__FILE__KIND_PIDFD, sizeof(*pidfd));
 	if (!pidfd)
 		return -ENOMEM;

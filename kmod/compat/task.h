@@ -8,6 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/restart_block.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/thread_info.h>
 #include <linux/version.h>
 
@@ -165,6 +166,23 @@ static inline ktime_t kcr_poll_end(const struct restart_block *block)
 	return timespec64_to_ktime(block->poll.end_time);
 #else
 	return ktime_set(block->poll.tv_sec, block->poll.tv_nsec);
+#endif
+}
+
+/* 7.1 (CLONE_AUTOREAP). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define KCR_HAVE_AUTOREAP 1
+#else
+#define KCR_HAVE_AUTOREAP 0
+#endif
+
+/* Does the process leave no zombie, whatever its parent? */
+static inline bool kcr_signal_reaps_itself(const struct signal_struct *signal)
+{
+#if KCR_HAVE_AUTOREAP
+	return signal->autoreap;
+#else
+	return false;
 #endif
 }
 

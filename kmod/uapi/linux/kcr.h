@@ -113,6 +113,7 @@ struct kcr_park {
 #define KCR_PROCESS_MDWE_OWN	(1 << 10)	/* … with PR_MDWE_NO_INHERIT */
 #define KCR_PROCESS_AIO		(1 << 11)	/* has used io_setup(2) */
 #define KCR_PROCESS_RESTRICTED	(1 << 12)	/* a thread's io_urings are restricted (Linux 7.0) */
+#define KCR_PROCESS_AUTOREAP	(1 << 13)	/* CLONE_AUTOREAP (Linux 7.1) */
 
 /* Ids are equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
