@@ -8,20 +8,24 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "job/request.h"
 #include "launch/kept.h"
+#include "launch/orphans.h"
 #include "launch/settings.h"
 
 #define PAUSE_MS	100		/* until a proxy that there was no room for is accepted */
 #define PATIENCE_MS	10000		/* for the first proxy of a daemon without a job */
-#define FIRST_KEPT	3		/* of the descriptors polled, those of the keeper before */
+#define FIRST_KEPT	4		/* of the descriptors polled, those of the keeper before */
 
 struct keeper {
 	int listener;
+	int ends;			/* of children; orphans_adopt() */
 	struct home home;
+	bool owes;			/* cr_mpirun waits for RANK_SYNCED */
 	bool crowded;			/* there was no room for the last proxy, which waits */
 	bool begun;			/* there was one */
 	bool over;			/* cr_mpirun has gone, or who stands for it */
@@ -30,6 +34,35 @@ struct keeper {
 };
 
 /* ---- cr_mpirun --------------------------------------------------------------------------- */
+
+static bool is_rank(void *argument, pid_t child)
+{
+	const struct keeper *keeper = argument;
+
+	for (size_t i = 0; i < keeper->nr_kept; i++)
+		if (keeper->kept[i]->process.pid == child)
+			return true;
+	return false;
+}
+
+/* Is there nothing more to come of ranks that have ended, nor, if they were to end, any left of all? */
+static bool is_done(const struct keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->nr_kept; i++)
+		if (kept_has_output(keeper->kept[i]))
+			return false;
+	return !keeper->home.ends || !orphans_any_child();
+}
+
+static void answer(struct keeper *keeper)
+{
+	struct home *home = &keeper->home;
+
+	if (!keeper->owes || !is_done(keeper))
+		return;
+	keeper->owes = false;
+	rank_message_queue(&home->wire, RANK_SYNCED, WIRE_ALL, 0, home->ends, NULL, 0);
+}
 
 static void obey(struct keeper *keeper, const struct wire_header *h, const uint8_t *data)
 {
@@ -44,7 +77,9 @@ static void obey(struct keeper *keeper, const struct wire_header *h, const uint8
 	else if (m.type == RANK_ALONE)
 		home->alone = true;
 	else if (m.type == RANK_SYNC)
-		rank_message_queue(&home->wire, RANK_SYNCED, WIRE_ALL, 0, 0, NULL, 0);
+		keeper->owes = true;
+	else if (m.type == RANK_SIGNAL && m.value == SIGKILL && h->rank == WIRE_ALL)
+		home->ends = true;
 	for (size_t i = 0; i < keeper->nr_kept; i++)
 		if (h->rank == WIRE_ALL || h->rank == keeper->kept[i]->process.rank)
 			kept_order(home, keeper->kept[i], &m, data, length);
@@ -93,13 +128,25 @@ static void accept_proxy(struct keeper *keeper)
 	keeper->begun = true;
 }
 
+/* What ranks that have ended well have left behind stays, unless others are ended here. */
 static void end_all(struct keeper *keeper)
 {
-	for (size_t i = 0; i < keeper->nr_kept; i++)
+	bool kills = keeper->home.ends;
+
+	for (size_t i = 0; i < keeper->nr_kept; i++) {
+		kills |= keeper->kept[i]->process.pid > 0;
 		process_signal(&keeper->kept[i]->process, SIGKILL);
+	}
+	if (kills)
+		orphans_kill(is_rank, keeper);
 	for (size_t i = 0; i < keeper->nr_kept; i++)
 		kept_free(keeper->kept[i]);
 	free(keeper->kept);
+	keeper->nr_kept = 0;
+	if (kills)			/* what was a child of a rank until now */
+		orphans_kill(is_rank, keeper);
+	if (keeper->ends >= 0)
+		close(keeper->ends);
 	if (keeper->home.launcher >= 0)
 		close(keeper->home.launcher);
 	wire_close(&keeper->home.wire);
@@ -117,6 +164,7 @@ static size_t watch(struct keeper *keeper, struct pollfd *p)
 	p[n++] = (struct pollfd){ home->wire.fd, wire_events(&home->wire), 0 };
 	p[n++] = (struct pollfd){ keeper->crowded ? -1 : keeper->listener, POLLIN, 0 };
 	p[n++] = (struct pollfd){ home->launcher, POLLIN, 0 };
+	p[n++] = (struct pollfd){ keeper->ends, POLLIN, 0 };
 	for (size_t i = 0; i < keeper->nr_kept; i++, n += KEPT_FDS)
 		kept_watch(home, keeper->kept[i], p + n);
 	return n;
@@ -127,6 +175,18 @@ static int patience(const struct keeper *keeper)
 	if (keeper->crowded)
 		return PAUSE_MS;
 	return keeper->home.wire.fd < 0 && !keeper->begun ? PATIENCE_MS : -1;
+}
+
+/* Also those of ranks that end now become children. */
+static void serve_orphans(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+
+	while (read(keeper->ends, &info, sizeof(info)) > 0)
+		;
+	orphans_reap(is_rank, keeper);
+	if (keeper->home.ends)
+		orphans_kill(is_rank, keeper);
 }
 
 static void serve(struct keeper *keeper, const struct pollfd *p)
@@ -149,12 +209,14 @@ static void serve(struct keeper *keeper, const struct pollfd *p)
 		hear_launcher(keeper);
 	if (p[1].revents)
 		accept_proxy(keeper);
+	serve_orphans(keeper);
+	answer(keeper);
 }
 
 void keeper_run(int listener, int job, const char *daemon)
 {
 	struct keeper keeper = {
-		.listener = listener,
+		.listener = listener, .ends = orphans_adopt(),
 		.home = { .daemon = daemon, .wire.fd = -1, .launcher = -1, .room = RANK_WINDOW,
 			  .by_launcher = getenv(SETTINGS_OUTPUT_VARIABLE) },
 	};

@@ -64,7 +64,7 @@ static void lose_proxy(struct home *home, struct kept *k)
 	close(k->proxy);
 	k->proxy = -1;
 	ask(home, k, 0);
-	if (k->ended && !home->alone)		/* others still have its output open */
+	if (k->ended && !k->told && !home->alone)	/* others still have its output open */
 		streams_close(k->process.other);
 }
 
@@ -117,7 +117,7 @@ static void begin(struct home *home, struct kept *k)
 
 static void start(struct home *home, struct kept *k, int *fds, int nr_fds)
 {
-	int err = nr_fds == START_FDS && !k->begun ?
+	int err = nr_fds == START_FDS && !k->begun && !home->ends ?
 		process_start(&k->process, fds[0], fds + 1, home->daemon) : -EPROTO;
 
 	if (!err) {
@@ -172,9 +172,9 @@ static size_t whole_lines(struct kept_stream *s, int fd, const uint8_t *data, si
 
 /*
  * All that there is, as a terminal gives at most a page at a time.  The end of a pipe, or EIO of
- * a terminal, comes when no process has it open any more.
+ * a terminal, comes when no process has it open any more.  False: there is nothing, or no room.
  */
-static void read_output(struct home *home, struct kept *k, int n)
+static bool read_output(struct home *home, struct kept *k, int n)
 {
 	struct kept_stream *s = &k->stream[n == STDERR_FILENO];
 	uint8_t data[RANK_BYTES_MAX];
@@ -182,8 +182,8 @@ static void read_output(struct home *home, struct kept *k, int n)
 	int fd = k->process.other[n];
 	ssize_t got = 1;
 
-	if (home->room < sizeof(data))
-		return;
+	if (fd < 0 || home->room < sizeof(data))
+		return false;
 	memcpy(data, s->rest, length);
 	s->length = 0;
 	while (length < sizeof(data) && (got = read(fd, data + length, sizeof(data) - length)) > 0)
@@ -195,6 +195,7 @@ static void read_output(struct home *home, struct kept *k, int n)
 	} else if (!got || (errno != EINTR && errno != EAGAIN)) {
 		close_stream(k, n);
 	}
+	return length;
 }
 
 static void input_taken(struct home *home, struct kept *k)
@@ -238,6 +239,14 @@ static void take_input(struct home *home, struct kept *k, const uint8_t *data, s
 
 /* ---- the process ------------------------------------------------------------------------ */
 
+/* What it has written before it failed comes before its end. */
+static void take_last_output(struct home *home, struct kept *k)
+{
+	for (int n = STDOUT_FILENO; n < STREAMS && !proxy_carries(home, k); n++)
+		while (read_output(home, k, n))
+			;
+}
+
 static void take_end(struct home *home, struct kept *k)
 {
 	k->lacks_memory = loading_is(k->process.pid);
@@ -246,17 +255,35 @@ static void take_end(struct home *home, struct kept *k)
 	close_stream(k, STDIN_FILENO);
 	if (k->owes)			/* others' input does not wait for its output's end */
 		input_taken(home, k);
+	if (k->status)
+		take_last_output(home, k);
 }
 
-/* Once it has ended and nobody else can write its output. */
+static bool is_output_open(const struct kept *k)
+{
+	return k->process.other[STDOUT_FILENO] >= 0 || k->process.other[STDERR_FILENO] >= 0;
+}
+
+bool kept_has_output(const struct kept *k)
+{
+	struct pollfd p[] = { { k->process.other[STDOUT_FILENO], POLLIN, 0 },
+			      { k->process.other[STDERR_FILENO], POLLIN, 0 } };
+
+	return k->ended && is_output_open(k) && poll(p, sizeof(p) / sizeof(*p), 0) > 0;
+}
+
+/*
+ * Once it has ended and nobody else can write its output.  A failure is told at once, as mpirun would:
+ * what the rank has started may have its output open for ever.
+ */
 static void tell_end(struct home *home, struct kept *k)
 {
-	bool open = k->process.other[STDOUT_FILENO] >= 0 || k->process.other[STDERR_FILENO] >= 0;
-
-	if (!k->ended || k->told || (open && !proxy_carries(home, k)))
+	if (!k->ended || k->told ||
+	    (is_output_open(k) && !k->status && !proxy_carries(home, k)))
 		return;
 	k->told = true;
-	streams_close(k->process.other);
+	if (home->wire.fd < 0 || proxy_carries(home, k))
+		streams_close(k->process.other);
 	tell_job(home, k, RANK_ENDED, k->status, &k->lacks_memory, sizeof(k->lacks_memory));
 	tell_proxy(home, k, LAUNCH_ENDED, k->status, NULL, 0);
 }
@@ -297,5 +324,5 @@ bool kept_serve(struct home *home, struct kept *k, const struct pollfd *p)
 	if (p[PROCESS].revents && k->process.pid > 0)
 		take_end(home, k);
 	tell_end(home, k);
-	return k->proxy < 0 && (!k->begun || k->told);
+	return k->proxy < 0 && (!k->begun || (k->told && !is_output_open(k)));
 }

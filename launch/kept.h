@@ -21,6 +21,7 @@ struct home {
 	struct wire wire;		/* to cr_mpirun; fd -1: there is none */
 	bool by_launcher;		/* proxies carry the output */
 	bool alone;			/* proxies do not count any more */
+	bool ends;			/* all that ranks have started is killed, and none starts any more */
 	size_t room;			/* what is left of RANK_WINDOW */
 	int launcher;			/* pidfd of what has started the proxies; -1, LAUNCHER_ENDED */
 };
@@ -34,7 +35,7 @@ struct kept_stream {
 struct kept {
 	int proxy;			/* -1: it has gone */
 	struct process process;
-	bool begun, ended, told;	/* was started; has ended; all were told so */
+	bool begun, ended, told;	/* was started; has ended; all were told so, perhaps before its output's end */
 	int status;			/* then: as from waitpid(2) */
 	uint8_t lacks_memory;		/* then: not all of it was loaded (cr_restart --lazy) */
 	bool takes_input, owes;		/* owes: cr_mpirun waits for RANK_TAKEN */
@@ -54,5 +55,7 @@ bool kept_serve(struct home *home, struct kept *k, const struct pollfd *p);
 /* Handles a message of cr_mpirun to this rank. */
 void kept_order(struct home *home, struct kept *k, const struct rank_message *m,
 		const uint8_t *data, size_t length);
+/* Has it ended, and left output for which there was no room yet? */
+bool kept_has_output(const struct kept *k);
 
 #endif /* LAUNCH_KEPT_H */

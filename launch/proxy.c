@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -97,19 +98,35 @@ static bool write_out(int fd, const char *data, size_t length)
 
 /*
  * The end of a pipe, or EIO of a terminal, when no process has it open any more.  What comes
- * after the launcher's death the daemon reads, which has the streams open, too.
+ * after the launcher's death the daemon reads, which has the streams open, too.  Returns how
+ * many bytes there were.
  */
-static void carry_output(struct proxy *p, int n)
+static size_t carry_output(struct proxy *p, int n)
 {
 	char data[AT_ONCE];
 	ssize_t got = read(p->rank[n], data, sizeof(data));
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
+		return 0;
 	if (got > 0 && write_out(n, data, got))
-		return;
+		return got;
 	close(p->rank[n]);
 	p->rank[n] = -1;
+	return 0;
+}
+
+/* What the rank has written before it failed.  Others may write for ever. */
+static void carry_rest(struct proxy *p)
+{
+	for (int n = STDOUT_FILENO; n < STREAMS; n++) {
+		size_t got = 1;
+		int left = 0;
+
+		if (p->rank[n] >= 0)
+			ioctl(p->rank[n], FIONREAD, &left);
+		for (; left > 0 && got; left -= got)
+			got = carry_output(p, n);
+	}
 }
 
 /* ---- the daemon --------------------------------------------------------------------------- */
@@ -172,6 +189,11 @@ static int step(struct proxy *p)
 	return set[0].revents ? hear(p) : 0;
 }
 
+static bool is_output_open(const struct proxy *p)
+{
+	return p->rank[STDOUT_FILENO] >= 0 || p->rank[STDERR_FILENO] >= 0;
+}
+
 int proxy_run(int daemon, char *const *argv)
 {
 	static struct proxy p = { .rank = { -1, -1, -1 } };
@@ -181,8 +203,10 @@ int proxy_run(int daemon, char *const *argv)
 	err = start(&p, argv);
 	if (err)
 		return report_errno(err, "cannot have %s started", argv[0]);
-	while (!err && (!p.ended || p.rank[STDOUT_FILENO] >= 0 || p.rank[STDERR_FILENO] >= 0))
+	while (!err && (!p.ended || (!p.status && is_output_open(&p))))
 		err = step(&p);
+	if (!err && p.status)
+		carry_rest(&p);
 	return err ? report_fail(err, "the daemon of this node has ended, and with it the rank") :
 		     p.status;
 }

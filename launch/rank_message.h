@@ -21,7 +21,7 @@ enum rank_message_type {
 	/* keeper → cr_mpirun */
 	RANK_STARTED = 1,	/* value: it takes input; data: uint32_t: size of the job, 0: unknown */
 	RANK_OUTPUT,		/* value: STDOUT_FILENO or STDERR_FILENO; data */
-	/* value: as from waitpid(2); data: uint8_t: lacks_memory of kept.h; all output has been sent */
+	/* value: as from waitpid(2); data: uint8_t: lacks_memory of kept.h; if 0, all output has been sent */
 	RANK_ENDED,
 	RANK_ASKED,		/* the launcher sends it signal `value`, 0: has killed the proxy */
 	RANK_ORPHANED,		/* the process that has started the proxies has ended */
@@ -32,9 +32,10 @@ enum rank_message_type {
 	RANK_SIGNAL,		/* value */
 	RANK_ALLOWED,		/* what was asked for is to be done; value: the same */
 	RANK_ALONE,		/* what proxies say does not count any more */
-	RANK_SYNC,		/* answered by RANK_SYNCED, behind all that was said before */
+	/* answered by RANK_SYNCED, behind all that was said before and the output of ranks that have ended */
+	RANK_SYNC,
 	/* keeper → cr_mpirun */
-	RANK_SYNCED,
+	RANK_SYNCED,		/* value: 1 if all were killed: nothing runs any more */
 };
 
 struct rank_message {
