@@ -346,6 +346,14 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 	return err;
 }
 
+bool relaunch_has_placed(const char *hostfile)
+{
+	const char *dir = getenv(RELAUNCH_VARIABLE);
+	size_t length = dir ? strlen(dir) : 0;
+
+	return dir && !strncmp(hostfile, dir, length) && !strcmp(hostfile + length, "/" SNAPSHOT_HOSTS);
+}
+
 /* Adds those of the snapshot's options that place the ranks. */
 static int add_places(char ***out, const struct snapshot *s)
 {

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "job/relaunch.h"
 #include "job/snapshot.h"
 #include "launch/allocation.h"
 #include "report/report.h"
@@ -252,13 +253,15 @@ static int keep_open(const char *text, char **path)
 	return err;
 }
 
-static int limit_file(char **out, const char *path, const struct limits *l)
+/* The hosts that have the ranks' files are needed, all of them, and no spare one is among them. */
+static int limit_file(char **out, const char *path, const struct limits *given)
 {
+	const struct limits l = { given->lost, relaunch_has_placed(path) ? 0 : given->spares };
 	char *text, *limited = NULL;
 	int err = read_text(path, &text);
 
 	if (!err)
-		err = limit_text(&limited, text, '\n', l, path);
+		err = limit_text(&limited, text, '\n', &l, path);
 	if (!err)
 		err = keep_open(limited, out);
 	free(limited);

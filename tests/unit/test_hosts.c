@@ -75,16 +75,13 @@ static void spare_hosts(void **state)
 	check("--host a,b p", NULL, 2, "--spares leaves no host of a,b to begin with");
 }
 
-/* What the launcher reads in the place of a file with these lines. */
-static void check_file(const char *lines, const char *lost, unsigned int spares, const char *expected)
+/* What the launcher reads in the place of this file. */
+static void check_hostfile(char *name, const char *lost, unsigned int spares, const char *expected)
 {
-	char name[] = "/tmp/hosts.XXXXXX", got[400] = "", *word[] = { "--hostfile", name, "p", NULL };
-	int fd = mkstemp(name);
+	char got[400] = "", *word[] = { "--hostfile", name, "p", NULL };
 	struct command c;
 	FILE *file;
 
-	assert_true(fd >= 0 && write(fd, lines, strlen(lines)) == (ssize_t)strlen(lines));
-	close(fd);
 	report_clear();
 	assert_int_equal(command_split(&c, word, 4, proxy), 0);
 	if (hosts_limit(&c, lost, spares)) {
@@ -99,6 +96,17 @@ static void check_file(const char *lines, const char *lost, unsigned int spares,
 	}
 	assert_string_equal(got, expected);
 	command_free(&c);
+}
+
+/* Likewise of one with these lines. */
+static void check_file(const char *lines, const char *lost, unsigned int spares, const char *expected)
+{
+	char name[] = "/tmp/hosts.XXXXXX";
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0 && write(fd, lines, strlen(lines)) == (ssize_t)strlen(lines));
+	close(fd);
+	check_hostfile(name, lost, spares, expected);
 	unlink(name);
 }
 
@@ -118,6 +126,29 @@ static void files_of_hosts(void **state)
 	assert_int_not_equal(hosts_limit(&c, "a", 0), 0);
 	assert_string_equal(report_message(), "/nowhere/hosts: No such file or directory");
 	command_free(&c);
+}
+
+/* What cr_restart --hostfile and the like do to ranks whose files are on their nodes' disks. */
+static void files_of_snapshots(void **state)
+{
+	char folder[] = "/tmp/hosts.XXXXXX", file[sizeof(folder) + 6];
+	FILE *out;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/hosts", folder);
+	out = fopen(file, "we");
+	assert_non_null(out);
+	fputs("a\na\nb\n", out);
+	fclose(out);
+	assert_int_equal(setenv("KCR_MPI_RESTART", folder, 1), 0);
+	check_hostfile(file, NULL, 1, "a\na\nb\n");
+	check_hostfile(file, "b", 2, "a\na\n");
+	assert_int_equal(setenv("KCR_MPI_RESTART", "/another", 1), 0);
+	check_hostfile(file, NULL, 1, "a\na\n");
+	unsetenv("KCR_MPI_RESTART");
+	unlink(file);
+	rmdir(folder);
 }
 
 static void allocations(void **state)
@@ -157,7 +188,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_hosts),
 		cmocka_unit_test(spare_hosts),
-		cmocka_unit_test(files_of_hosts), cmocka_unit_test(allocations),
+		cmocka_unit_test(files_of_hosts), cmocka_unit_test(files_of_snapshots),
+		cmocka_unit_test(allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
