@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -15,9 +18,25 @@
 #include "report/report.h"
 
 static sigset_t held, before;
+static int own;
 static pid_t self;
 
-void launcher_hold_signals(int own)
+/* Takes what the process before, in this one's place, has left in the environment. */
+static void take_mask(void)
+{
+	const char *text = getenv(LAUNCHER_MASK_VARIABLE);
+	uint64_t mask = text ? strtoull(text, NULL, 16) : 0;
+
+	if (!text)
+		return;
+	sigemptyset(&before);
+	for (int number = 1; number < NSIG; number++)
+		if (mask >> (number - 1) & 1)
+			sigaddset(&before, number);
+	unsetenv(LAUNCHER_MASK_VARIABLE);
+}
+
+void launcher_hold_signals(int number_of_own)
 {
 	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
 	struct sigaction action;
@@ -29,15 +48,41 @@ void launcher_hold_signals(int own)
 			sigdelset(&held, number);	/* nohup(1): stays ignored */
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
 		sigdelset(&held, deadly[i]);
+	own = number_of_own;
 	if (own)
 		sigdelset(&held, own);
 	sigprocmask(SIG_BLOCK, &held, &before);
+	take_mask();
 	signal(SIGCHLD, SIG_DFL);	/* inherited as ignored, the launcher's end would be lost */
 }
 
 void launcher_release_signals(void)
 {
 	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool is_kept(int number)
+{
+	static const int others[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGABRT, SIGPIPE, SIGTSTP };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (number == others[i] && number != own)
+			return false;
+	return number == own || sigismember(&held, number) == 1;
+}
+
+void launcher_keep_signals(char mask[LAUNCHER_MASK])
+{
+	sigset_t kept = before;
+	uint64_t was = 0;
+
+	for (int number = 1; number < NSIG; number++) {
+		was |= (uint64_t)(sigismember(&before, number) == 1) << (number - 1);
+		if (is_kept(number))
+			sigaddset(&kept, number);
+	}
+	snprintf(mask, LAUNCHER_MASK, "%016" PRIx64, was);
+	sigprocmask(SIG_SETMASK, &kept, NULL);
 }
 
 int launcher_signals(void)

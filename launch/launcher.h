@@ -17,12 +17,21 @@ struct launcher {
 
 /*
  * Blocks all signals of this thread, and of those created later, which the loop in watch.h
- * takes; not `own` (0: none), which this process handles itself, nor those that are ignored.
+ * takes; not `number_of_own` (0: none), which this process handles itself, nor those that are ignored.
  * To be called before other threads exist.
  */
-void launcher_hold_signals(int own);
+void launcher_hold_signals(int number_of_own);
 /* As they were before: for another program in the place of this one. */
 void launcher_release_signals(void);
+
+/*
+ * Likewise for this program, once more, in its place: those that would kill it wait until then, but
+ * for the ones that are to end the job.  `mask` is the value that LAUNCHER_MASK_VARIABLE has to have
+ * in its environment; it tells launcher_hold_signals() what was before.
+ */
+#define LAUNCHER_MASK_VARIABLE	"KCR_MPI_MASK"
+#define LAUNCHER_MASK		17	/* hexadecimal digits and a NUL */
+void launcher_keep_signals(char mask[LAUNCHER_MASK]);
 /* A descriptor for these signals (signalfd(2)), or -errno. */
 int launcher_signals(void);
 

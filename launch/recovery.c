@@ -135,7 +135,7 @@ bool recovery_begin(struct recovery *r, const char *text)
 static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
-					     unstarted_variable };
+					     unstarted_variable, LAUNCHER_MASK_VARIABLE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
@@ -161,7 +161,7 @@ static int add_variable(char ***out, const char *name, const char *value)
 }
 
 /* That which this process was started with: what was added is for the launcher it had. */
-static char **environment_for(const struct recovery *r)
+static char **environment_for(const struct recovery *r, const char *mask)
 {
 	char **given = proc_environment(getpid()), **out = NULL, used[16], unstarted[16];
 	int err = given ? 0 : -ENOMEM;
@@ -179,6 +179,8 @@ static char **environment_for(const struct recovery *r)
 		err = add_variable(&out, suspects_variable, r->suspects);
 	if (!err && r->retries)
 		err = add_variable(&out, unstarted_variable, unstarted);
+	if (!err)
+		err = add_variable(&out, LAUNCHER_MASK_VARIABLE, mask);
 	free(given);
 	if (!err)
 		return out;
@@ -190,13 +192,14 @@ int recovery_go(const struct recovery *r, char *const *arguments)
 {
 	char *const restart[] = { "cr_restart", r->snapshot, NULL };
 	char *path = spawn_beside(r->snapshot ? "cr_restart" : "cr_mpirun");
-	char **environment = environment_for(r);
+	char **environment, mask[LAUNCHER_MASK];
 
+	launcher_keep_signals(mask);
+	environment = environment_for(r, mask);
 	if (!path || !environment)
 		return report_fail(-ENOMEM, "no memory");
 	if (r->retries)
 		sleep(RETRY_PAUSE_S);
-	launcher_release_signals();
 	execve(path, r->snapshot ? restart : arguments, environment);
 	return report_errno(-errno, "cannot start %s", path);
 }

@@ -83,6 +83,12 @@ static void stop_or_continue(struct watch *w, int number)
 	}
 }
 
+/* Before there are ranks it would only kill the launcher, which then does not pass it on yet. */
+static bool has_nobody(const struct watch *w, int number)
+{
+	return (number == SIGUSR1 || number == SIGUSR2) && w->wire.fd >= 0 && !w->ranks.started;
+}
+
 /* What the terminal sends goes to the whole process group, the launcher included. */
 static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
 {
@@ -99,7 +105,7 @@ static void take_signal(struct watch *w, const struct signalfd_siginfo *info)
 		signal_ranks(w, number);
 	if (watch_is_deadly(number) || number == SIGABRT)
 		end_on_purpose(w);
-	if (!w->alone && info->ssi_code != SI_KERNEL && !w->launcher.ended)
+	if (!w->alone && info->ssi_code != SI_KERNEL && !w->launcher.ended && !has_nobody(w, number))
 		kill(w->launcher.pid, number);
 }
 

@@ -30,8 +30,13 @@ int trigger_start(int number)
 {
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
 
+	sigset_t own;
+
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) || sigaction(number, &action, NULL))
 		return -errno;
+	sigemptyset(&own);
+	sigaddset(&own, number);
+	sigprocmask(SIG_UNBLOCK, &own, NULL);	/* a recovery has held it back until now */
 	return 0;
 }
 
