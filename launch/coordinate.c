@@ -30,6 +30,7 @@
 #include "report/report.h"
 
 #define START_S		300		/* srun may have to wait for Slurm */
+#define LATE_S		120		/* for large ranks to end, or a daemon to write to a slow disk */
 #define LOADING_S	600		/* for a node's disk or server that does not answer for a while */
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
 #define PROXY		"cr_rank"
@@ -243,6 +244,7 @@ int coordinate(char *const *arguments, const char *version)
 		err = options_read(&options, &c);
 	recovery_init(&recovery, options.recoveries, options.from_start);
 	recovery.silence_s = options.recoveries ? options.silence_s : 0;
+	recovery.late_s = recovery.silence_s + LATE_S;
 	recovery.start_s = options.start_s ?: srun ? 0 : START_S;
 	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);

@@ -12,25 +12,44 @@
 static bool make_room(struct daemons *d, uint32_t number)
 {
 	size_t count = 2 * (size_t)number + 16;
-	uint8_t *grown;
+	struct daemon *grown;
 
 	if (number < d->count)
 		return true;
-	grown = number < DAEMONS_MAX ? realloc(d->state, count) : NULL;
+	grown = number < DAEMONS_MAX ? realloc(d->daemon, count * sizeof(*grown)) : NULL;
 	if (!grown)
 		return false;		/* it is not waited for */
-	memset(grown + d->count, DAEMON_UNKNOWN, count - d->count);
-	d->state = grown;
+	for (size_t i = d->count; i < count; i++)
+		grown[i] = (struct daemon){ DAEMON_UNKNOWN, NULL };
+	d->daemon = grown;
 	d->count = count;
 	return true;
 }
 
+static void change(struct daemons *d, struct daemon *one, enum daemon_state state)
+{
+	d->owing += (state == DAEMON_JOINED) - (one->state == DAEMON_JOINED);
+	one->state = state;
+}
+
 void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state)
 {
-	if (!make_room(d, number) || state <= d->state[number])
-		return;
-	d->owing += (state == DAEMON_JOINED) - (d->state[number] == DAEMON_JOINED);
-	d->state[number] = state;
+	if (make_room(d, number) && state > d->daemon[number].state)
+		change(d, &d->daemon[number], state);
+}
+
+void daemons_join(struct daemons *d, const struct wire_header *h, const uint8_t *data)
+{
+	if (make_room(d, h->id) && !d->daemon[h->id].name && h->length && !data[h->length - 1])
+		d->daemon[h->id].name = strdup((const char *)data);
+	daemons_set(d, h->id, DAEMON_JOINED);
+}
+
+void daemons_ask(struct daemons *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->daemon[i].state == DAEMON_SYNCED)
+			change(d, &d->daemon[i], DAEMON_JOINED);
 }
 
 /* Else it has said that a connection ended. */
@@ -67,6 +86,8 @@ bool daemons_read_loss(struct daemon_loss *loss, const struct wire_header *h, co
 
 void daemons_free(struct daemons *d)
 {
-	free(d->state);
+	for (size_t i = 0; i < d->count; i++)
+		free(d->daemon[i].name);
+	free(d->daemon);
 	memset(d, 0, sizeof(*d));
 }

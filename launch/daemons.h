@@ -11,14 +11,23 @@
 
 enum daemon_state { DAEMON_UNKNOWN, DAEMON_JOINED, DAEMON_SYNCED, DAEMON_GONE };
 
+struct daemon {
+	enum daemon_state state;
+	char *name;		/* of its node; NULL: not known */
+};
+
 struct daemons {
-	uint8_t *state;		/* enum daemon_state, by number */
-	size_t count;		/* size of `state` */
+	struct daemon *daemon;	/* by number */
+	size_t count;		/* size of `daemon` */
 	size_t owing;		/* those that have joined, and not answered RANK_SYNC */
 };
 
-/* What a message of it, or about it, says; a state never becomes an earlier one. */
+/* WIRE_NODE (root.h). */
+void daemons_join(struct daemons *d, const struct wire_header *h, const uint8_t *data);
+/* What a message of it, or about it, says; a state never becomes an earlier one … */
 void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state);
+/* … unless those that have answered are asked once more. */
+void daemons_ask(struct daemons *d);
 void daemons_free(struct daemons *d);
 
 struct daemon_loss {

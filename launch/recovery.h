@@ -14,6 +14,7 @@ struct recovery {
 	unsigned int used, most;	/* failures; most 0: each ends the job */
 	bool from_start;		/* also without a snapshot */
 	unsigned int silence_s;		/* after which the loss of a node is known */
+	unsigned int late_s;		/* after which nodes that do not end their ranks are given up */
 	unsigned int start_s;		/* after which ranks that do not come back are given up; 0: never */
 	char *snapshot;			/* made by this process; NULL: none yet */
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */

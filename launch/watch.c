@@ -39,9 +39,10 @@ static bool is_over(const struct watch *w)
 {
 	if (!w->launcher.ended || !show_is_empty(&w->show))
 		return false;
-	if (w->wire.fd < 0 || w->kills > 1)
+	if (w->wire.fd < 0 || watch_gives_up(w))
 		return true;
-	return ranks_all_ended(&w->ranks) && (w->alone || w->kills || !w->daemons.owing);
+	return ranks_all_ended(&w->ranks) &&
+	       ((w->alone && !w->recovery->due) || !w->daemons.owing);
 }
 
 static void due(struct watch *w)
@@ -133,6 +134,10 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	show_init(&w.show, shown, &w);
 	run(&w);
 	status = watch_judge(&w);
+	if (recovery->due) {
+		run(&w);		/* it may be known only now that the ranks are to begin again */
+		watch_leave_late(&w);
+	}
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);
 	ranks_free(&w.ranks);

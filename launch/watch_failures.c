@@ -84,13 +84,33 @@ static uint64_t late_ns(const struct watch *w)
 
 void watch_kill_rest(struct watch *w)
 {
+	if (!w->kills)
+		daemons_ask(&w->daemons);
 	watch_tell_all(w, RANK_SIGNAL, SIGKILL);
+	watch_tell_all(w, RANK_SYNC, 0);
 	if (!w->launcher.ended)
 		kill(w->launcher.pid, SIGKILL);
 	if (w->asked && w->launcher.ended)
 		show_drop(&w->show);
-	w->kills++;
+	w->kills += !w->kills || show_is_empty(&w->show);	/* daemons may have to wait for a reader */
 	w->kill_ns = now_ns() + LATE_NS;
+}
+
+bool watch_gives_up(const struct watch *w)
+{
+	return w->kills > (w->recovery->due ? w->recovery->late_s * 1000 * MS / LATE_NS : 1);
+}
+
+void watch_leave_late(struct watch *w)
+{
+	for (size_t i = 0; i < w->daemons.count && w->wire.fd >= 0; i++) {
+		const struct daemon *one = &w->daemons.daemon[i];
+
+		if (one->state != DAEMON_JOINED || !one->name)
+			continue;
+		fprintf(stderr, "KCR: node %s does not end its ranks: the job goes on without it\n", one->name);
+		recovery_node_gone(w->recovery, one->name, true);
+	}
 }
 
 bool watch_is_restarting(const struct watch *w)

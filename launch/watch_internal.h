@@ -41,7 +41,7 @@ struct watch {
 	bool deserted;			/* by a daemon of the launcher, ranks that had not ended */
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
-	unsigned int kills;		/* how often that was done */
+	unsigned int kills;		/* how often that was done, and waited for in vain */
 	bool stops;			/* it has been told to, and waits for the launcher to stop first */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
 	uint64_t start_ns;		/* when the ranks that are missing are given up; 0: not */
@@ -70,8 +70,12 @@ void watch_leave_to_launcher(struct watch *w, const char *text);
 void watch_fail(struct watch *w);
 /* By us, as there is no launcher that would do it. */
 void watch_end_job(struct watch *w);
-/* All that is left, at once. */
+/* All that is left, at once; and again, until the daemons say that nothing is. */
 void watch_kill_rest(struct watch *w);
+/* Has it been enough?  Where ranks still run that are to begin again, they may do so beside themselves. */
+bool watch_gives_up(const struct watch *w);
+/* The job goes on without nodes that have not answered by then. */
+void watch_leave_late(struct watch *w);
 /* Are ranks that were there before not back yet?  If they are to begin again, only their start counts. */
 bool watch_is_restarting(const struct watch *w);
 /* A failure that `text` names: is the job to go back to its newest snapshot? */

@@ -134,7 +134,8 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 	} else if (m.type == RANK_ORPHANED) {
 		orphaned(w, h->id);
 	} else if (m.type == RANK_SYNCED) {
-		daemons_set(&w->daemons, h->id, DAEMON_SYNCED);
+		if (m.value || !w->kills)	/* else before it has heard of that */
+			daemons_set(&w->daemons, h->id, DAEMON_SYNCED);
 	} else {
 		one = ranks_find(&w->ranks, h->rank);
 		if (one)
@@ -142,13 +143,15 @@ static void hear(struct watch *w, const struct wire_header *h, const uint8_t *da
 	}
 }
 
-/* One that joins late is asked, too. */
-static void node_came(struct watch *w, uint32_t node)
+/* One that joins late is told and asked what all are. */
+static void node_came(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
-	daemons_set(&w->daemons, node, DAEMON_JOINED);
+	daemons_join(&w->daemons, h, data);
 	watch_expect_ranks(w);
-	if (w->launcher.ended)
-		rank_message_queue(&w->wire, RANK_SYNC, WIRE_ALL, node, 0, NULL, 0);
+	if (w->kills)
+		rank_message_queue(&w->wire, RANK_SIGNAL, WIRE_ALL, h->id, SIGKILL, NULL, 0);
+	if (w->kills || w->launcher.ended)
+		rank_message_queue(&w->wire, RANK_SYNC, WIRE_ALL, h->id, 0, NULL, 0);
 }
 
 /* A node with its ranks: the launcher will see it, too, if it still lives. */
@@ -208,7 +211,7 @@ void watch_hear_all(struct watch *w)
 
 	while ((got = wire_next(&w->wire, &header, &data)) == 1) {
 		if (header.type == WIRE_NODE)
-			node_came(w, header.id);
+			node_came(w, &header, data);
 		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_HELLO)

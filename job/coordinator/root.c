@@ -246,7 +246,7 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 	n->number = root->nr_nodes;
 	root->node[root->nr_nodes++] = n;
 	/* Before it is told that it is welcome: what it does then comes behind this. */
-	wire_send(&root->launch, WIRE_NODE, WIRE_ALL, n->number, NULL, 0);
+	wire_send(&root->launch, WIRE_NODE, WIRE_ALL, n->number, name, strlen(name) + 1);
 	serve_node(root, n, 0);		/* messages that came with its greeting */
 }
 

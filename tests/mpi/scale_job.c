@@ -25,6 +25,7 @@
 #include "launch/watch.h"
 
 #define SILENCE_S	3		/* the default of --node-timeout with --recover */
+#define LATE_S		120
 #define BEAT_MS		500.0		/* which daemons make of it (job/coordinator/node.c) */
 #define BEATING_MS	4000.0
 #define QUIET		40		/* looks at an idle process */
@@ -59,6 +60,7 @@ static void be_mpirun(int out)
 		scale_fail("cr_mpirun does not start");
 	recovery_init(&recovery, 1, true);
 	recovery.silence_s = SILENCE_S;
+	recovery.late_s = LATE_S;
 	dup2(null, STDERR_FILENO);
 	watch_job(launcher, messages, &recovery);
 	if (recovery.due && write(out, "", 1) == 1)
@@ -118,6 +120,10 @@ static void take(size_t number, const struct wire_header *h, const uint8_t *data
 
 	if (rank_message_read(h, &data, &m, &length)) {
 		sim.signalled += m.type == RANK_SIGNAL;
+		if (m.type == RANK_SYNC) {
+			rank_message_queue(&sim.node[number], RANK_SYNCED, WIRE_ALL, 0, !!sim.signalled, NULL, 0);
+			wire_flush(&sim.node[number]);
+		}
 	} else if (h->type == WIRE_BEAT) {
 		sim.beats++;
 	} else if (!scale_take_addresses(&sim.questions, &sim.node[number], number, h, data)) {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When cr_mpirun's main loop (launch/watch.h) has the job go back, and without which nodes.  The test
+ * is the daemons of two nodes with a rank each, "sleep" the launcher.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job/coordinator/greeting.h"
+#include "job/coordinator/root.h"
+#include "launch/launcher.h"
+#include "launch/rank_message.h"
+#include "launch/recovery.h"
+#include "launch/watch.h"
+#include "mpirun.h"
+
+#define NODES	2
+#define LATE_S	15
+
+/* What cr_mpirun tells the test once watch_job() has returned. */
+struct outcome {
+	bool due;
+	char lost[64];
+};
+
+static struct wire node[NODES];
+static int outcome_fd;
+
+/* ---- cr_mpirun -------------------------------------------------------------------------- */
+
+static void be_cr_mpirun(int out, char *const *launcher)
+{
+	static struct snapshot snapshot = { .openmpi = "4.1.4", .kcr = KCR_VERSION, .cwd = "/" };
+	int messages = -1;
+	const struct root_settings settings = { .launch = &messages, .silence_s = 3 };
+	struct recovery recovery;
+	struct outcome outcome = { 0 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	launcher_hold_signals(0);
+	if (root_start(&snapshot, &settings, job.address, sizeof(job.address), job.secret) ||
+	    write(out, &job, sizeof(job)) != sizeof(job))
+		_exit(1);
+	recovery_init(&recovery, 9, true);
+	recovery.silence_s = 3;
+	recovery.late_s = LATE_S;
+	watch_job(launcher, messages, &recovery);
+	outcome.due = recovery.due;
+	snprintf(outcome.lost, sizeof(outcome.lost), "%s", recovery.lost ?: "");
+	_exit(write(out, &outcome, sizeof(outcome)) != sizeof(outcome));
+}
+
+static void begin(char *const *launcher)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	mpirun = fork();
+	if (!mpirun)
+		be_cr_mpirun(ends[1], launcher);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &job, sizeof(job)), sizeof(job));
+	outcome_fd = ends[0];
+}
+
+/* Within so many seconds; false: it has not returned by then. */
+static bool returns(struct outcome *outcome, double seconds)
+{
+	struct pollfd p = { outcome_fd, POLLIN, 0 };
+
+	return poll(&p, 1, seconds * 1000) == 1 &&
+	       read(outcome_fd, outcome, sizeof(*outcome)) == sizeof(*outcome);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	kill(mpirun, SIGKILL);
+	waitpid(mpirun, NULL, 0);
+	close(outcome_fd);
+	for (int i = 0; i < NODES; i++)
+		wire_close(&node[i]);
+	return 0;
+}
+
+/* ---- daemons ---------------------------------------------------------------------------- */
+
+static void joins(int number, const char *name)
+{
+	const uint32_t size = NODES;
+
+	assert_int_equal(greeting_daemon(&node[number], come(), job.secret, name), 0);
+	rank_message_queue(&node[number], RANK_STARTED, number, 0, false, &size, sizeof(size));
+	wire_flush(&node[number]);
+}
+
+static void says(int number, enum rank_message_type type, int value)
+{
+	rank_message_queue(&node[number], type, number, 0, value, NULL, 0);
+	assert_int_equal(wire_flush(&node[number]), 0);
+}
+
+/* Is it told to kill all its ranks? */
+static void is_told_to_kill(int number)
+{
+	struct pollfd p = { node[number].fd, POLLIN, 0 };
+	struct wire_header header;
+	struct rank_message m;
+	const uint8_t *data;
+	size_t length;
+
+	for (double limit = now() + 10; now() < limit; poll(&p, 1, 100)) {
+		assert_int_equal(wire_fill(&node[number]), 0);
+		while (wire_next(&node[number], &header, &data) == 1)
+			if (rank_message_read(&header, &data, &m, &length) && m.type == RANK_SIGNAL &&
+			    header.rank == WIRE_ALL && m.value == SIGKILL)
+				return;
+	}
+	fail_msg("node %d is not told to kill its ranks", number);
+}
+
+/* ---- tests ------------------------------------------------------------------------------ */
+
+static char *const sleeps[] = { "sleep", "1000", NULL };
+
+/* A node whose daemon is slow, or stands still, may still have ranks. */
+static void waits_for_ranks(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	begin(sleeps);
+	joins(0, "a");
+	joins(1, "b");
+	says(0, RANK_ENDED, SIGKILL);
+	is_told_to_kill(0);
+	is_told_to_kill(1);
+	says(0, RANK_SYNCED, 1);
+	assert_false(returns(&outcome, LATE_S - 5));
+	says(1, RANK_ENDED, SIGKILL);
+	assert_false(returns(&outcome, 1));	/* what it has started may run on */
+	says(1, RANK_SYNCED, 0);		/* said before it was told */
+	assert_false(returns(&outcome, 1));
+	says(1, RANK_SYNCED, 1);
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+	assert_string_equal(outcome.lost, "");
+}
+
+/* But not for ever. */
+static void leaves_node(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	begin(sleeps);
+	joins(0, "a");
+	joins(1, "b");
+	says(0, RANK_ENDED, SIGKILL);
+	is_told_to_kill(0);
+	says(0, RANK_SYNCED, 1);
+	assert_true(returns(&outcome, LATE_S + 10));
+	assert_true(outcome.due);
+	assert_string_equal(outcome.lost, "b");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(waits_for_ranks, end),
+		cmocka_unit_test_teardown(leaves_node, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
