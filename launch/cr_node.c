@@ -63,7 +63,7 @@ static int join(bool by_step, char *name)
 
 	reach_name_node(by_step, host, sizeof(host));
 	err = root && secret && strlen(secret) == WIRE_SECRET ?
-		node_start(root, secret, host, silence ? strtoul(silence, NULL, 10) : WIRE_SILENCE_S,
+		node_start(root, secret, host, silence ? strtoul(silence, NULL, 10) : 0,
 			   name, &job) : -EINVAL;
 	if (!err)
 		return job;

@@ -32,7 +32,8 @@
 #define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
 #define FIRST_MEMBER	3		/* of the descriptors polled, those of the daemon before */
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
-#define BEATS		4		/* in the time after which a silent root is given up */
+#define BEATS		4		/* in the time after which a silent root is given up, … */
+#define BEAT_MS		10000u		/* … but at least one in this */
 #define RETRY_MS	250		/* until TCP sends again what was not acknowledged, and counts */
 
 /* ---- messages ---------------------------------------------------------------------- */
@@ -339,10 +340,10 @@ static bool beats(const struct node *node)
 }
 
 /*
- * Of a connection without data only probes tell whether the other end lives, whole seconds
- * apart, and where the time is short the loss of one is taken for its death.  Data that is
- * lost is sent again, within a fraction of a second.  A root that is stopped gets no more
- * than one: data that nobody reads are given up in the end.
+ * Of a connection without data only probes tell whether the other end lives, a part of its time apart,
+ * by which its death may be noticed too late; and where that time is short the loss of one is taken for
+ * it.  Data that is lost is sent again, within a fraction of a second.  A root that is stopped gets no
+ * more than one: data that nobody reads are given up in the end.
  */
 static void beat(struct node *node)
 {
@@ -511,7 +512,8 @@ static int join_root(struct node *node, const char *root, const char *secret, co
  */
 static void begin_beats(struct node *node, unsigned int silence_s)
 {
-	unsigned int beat_ms = silence_s * 1000 / BEATS;
+	unsigned int share_ms = silence_s * 1000 / BEATS;
+	unsigned int beat_ms = share_ms < BEAT_MS ? share_ms : BEAT_MS;
 	unsigned int unanswered_ms = silence_s * 1000 - beat_ms - RETRY_MS;
 
 	node->beat_ns = beat_ms * 1000000ull;
@@ -527,12 +529,12 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	node->listener = listen_for_ranks(name);
 	if (node->listener < 0)
 		return node->listener;
-	err = join_root(node, root, secret, host, silence_s);
+	err = join_root(node, root, secret, host, silence_s ?: WIRE_SILENCE_S);
 	if (err) {
 		close(node->listener);
 		return err;
 	}
-	if (silence_s < WIRE_SILENCE_S)
+	if (silence_s)
 		begin_beats(node, silence_s);
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	err = thread_start(NULL, node_thread, node);

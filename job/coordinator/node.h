@@ -13,8 +13,9 @@
 /*
  * Starts the thread, once.  `root` is WIRE_ROOT_VARIABLE's value, `secret`
  * the job's; `host` this node's name; `silence_s`: seconds of silence after which the root is
- * lost.  The name of the ranks' socket is left in `name` (NODE_NAME_MAX bytes).  *launch, unless NULL, is a stream socket for the
- * messages of launch/ (wire.h): those of type WIRE_LAUNCH go on to the root, and come from it.
+ * lost, at the latest; 0: about WIRE_SILENCE_S.  The name of the ranks' socket is left in `name`
+ * (NODE_NAME_MAX bytes).  *launch, unless NULL, is a stream socket for the messages of launch/
+ * (wire.h): those of type WIRE_LAUNCH go on to the root, and come from it.
  * It ends when the root has gone and the thread has ended.  0 or -errno.
  */
 int node_start(const char *root, const char *secret, const char *host, unsigned int silence_s,

@@ -37,7 +37,7 @@ static struct {
 static void be_daemon(const char *root, int out)
 {
 	char name[NODE_NAME_MAX] = "";
-	int err = node_start(root, SCALE_SECRET, "node", WIRE_SILENCE_S, name, NULL);
+	int err = node_start(root, SCALE_SECRET, "node", 0, name, NULL);
 
 	errno = -err;
 	if (err || write(out, name, sizeof(name)) != sizeof(name))

@@ -295,7 +295,7 @@ static void be_daemon(int out)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_IGN);		/* it does not wait for what it starts */
-	if (node_start(job.address, job.secret, "node", WIRE_SILENCE_S, daemon, NULL) ||
+	if (node_start(job.address, job.secret, "node", 0, daemon, NULL) ||
 	    write(out, daemon, sizeof(daemon)) != sizeof(daemon))
 		_exit(1);
 	for (;;)
