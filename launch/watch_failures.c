@@ -195,10 +195,16 @@ void watch_expect_ranks(struct watch *w)
 void watch_give_up_start(struct watch *w)
 {
 	w->start_ns = 0;
-	if (w->ends || w->fails || w->launcher.ended || start_again(w))
+	if (w->launcher.ended || w->kill_ns || (!w->ends && !w->fails && start_again(w)))
 		return;
 	w->fails = true;
 	watch_kill_rest(w);
+}
+
+void watch_end_start(struct watch *w)
+{
+	if (watch_is_restarting(w) && !w->kill_ns)
+		w->kill_ns = now_ns() + LATE_NS;
 }
 
 /* The ranks have ended, and a launcher that has lost them may not know it. */

@@ -93,6 +93,8 @@ void watch_end_launcher(struct watch *w);
 void watch_expect_ranks(struct watch *w);
 /* At start_ns: the launcher hangs, perhaps because of another failure meanwhile. */
 void watch_give_up_start(struct watch *w);
+/* A signal ends the job: a launcher that hangs does not end by it. */
+void watch_end_start(struct watch *w);
 /* The job's status, once all is over; recovery->due: it goes on. */
 int watch_judge(struct watch *w);
 

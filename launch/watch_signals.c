@@ -66,6 +66,7 @@ static void end_on_purpose(struct watch *w)
 	w->recovery->due = false;
 	w->ends = w->asked = true;
 	w->stop_ns = 0;
+	watch_end_start(w);
 	if (w->launcher.ended)
 		show_drop(&w->show);
 }

@@ -176,11 +176,28 @@ static void leaves_node(void **state)
 	assert_string_equal(outcome.lost, "b");
 }
 
+/* A signal ends a job that is to come back, though its launcher hangs. */
+static void ends_start(void **state)
+{
+	char *const hangs[] = { "sh", "-c", "trap '' TERM; exec sleep 1000", NULL };
+	struct outcome outcome;
+
+	(void)state;
+	setenv("KCR_MPI_RECOVERIES", "1", 1);
+	begin(hangs);
+	unsetenv("KCR_MPI_RECOVERIES");
+	assert_false(returns(&outcome, 0.5));	/* until it ignores the signal */
+	kill(mpirun, SIGTERM);
+	assert_true(returns(&outcome, 12));
+	assert_false(outcome.due);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waits_for_ranks, end),
 		cmocka_unit_test_teardown(leaves_node, end),
+		cmocka_unit_test_teardown(ends_start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
