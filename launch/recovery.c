@@ -69,6 +69,12 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent)
 		add_name(list, name);
 }
 
+void recovery_done(struct recovery *r)
+{
+	free(r->suspects);
+	r->suspects = NULL;
+}
+
 /* Those that have failed, and answer, are lost from now on.  Were there any? */
 static bool avoid_suspects(struct recovery *r)
 {

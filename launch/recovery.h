@@ -28,6 +28,8 @@ struct recovery {
 void recovery_init(struct recovery *r, unsigned int most, bool from_start);
 /* A node, or the daemon there, has gone; `silent`: the node does not answer. */
 void recovery_node_gone(struct recovery *r, const char *name, bool silent);
+/* All ranks are there: what nodes had failed by before is over. */
+void recovery_done(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
 const char *recovery_snapshot(const struct recovery *r);
 /* There is a new snapshot. */

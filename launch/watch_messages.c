@@ -184,6 +184,12 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 	watch_fail(w);
 }
 
+static void ready(struct watch *w)
+{
+	w->ready_ns = now_ns();
+	recovery_done(w->recovery);
+}
+
 /* A signal that comes with it ends the job on purpose, if it ends ranks. */
 static void saved(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
@@ -215,7 +221,7 @@ void watch_hear_all(struct watch *w)
 		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_HELLO)
-			w->ready_ns = now_ns();
+			ready(w);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else

@@ -32,7 +32,7 @@
 /* What cr_mpirun tells the test once watch_job() has returned. */
 struct outcome {
 	bool due;
-	char lost[64];
+	char lost[64], suspects[64];
 };
 
 static struct wire node[NODES];
@@ -59,6 +59,7 @@ static void be_cr_mpirun(int out, char *const *launcher)
 	watch_job(launcher, messages, &recovery);
 	outcome.due = recovery.due;
 	snprintf(outcome.lost, sizeof(outcome.lost), "%s", recovery.lost ?: "");
+	snprintf(outcome.suspects, sizeof(outcome.suspects), "%s", recovery.suspects ?: "");
 	_exit(write(out, &outcome, sizeof(outcome)) != sizeof(outcome));
 }
 
@@ -110,6 +111,17 @@ static void says(int number, enum rank_message_type type, int value)
 {
 	rank_message_queue(&node[number], type, number, 0, value, NULL, 0);
 	assert_int_equal(wire_flush(&node[number]), 0);
+}
+
+/* Its rank has been through MPI_Init. */
+static void is_ready(int number)
+{
+	const struct {
+		struct wire_hello head;
+		struct wire_version version;
+	} hello = { { NODES, 1, 1, false, 0 }, { WIRE_VERSION, WIRE_CAN_0 | WIRE_CAN_FIND } };
+
+	wire_send(&node[number], WIRE_HELLO, number, 0, &hello, sizeof(hello));
 }
 
 /* Is it told to kill all its ranks? */
@@ -176,6 +188,31 @@ static void leaves_node(void **state)
 	assert_string_equal(outcome.lost, "b");
 }
 
+/* A node whose daemon has failed once, and on which the ranks are back, is as good as others. */
+static void forgives(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	setenv("KCR_MPI_RECOVERIES", "1", 1);
+	setenv("KCR_MPI_SUSPECTS", "a", 1);
+	begin(sleeps);
+	unsetenv("KCR_MPI_RECOVERIES");
+	unsetenv("KCR_MPI_SUSPECTS");
+	for (int i = 0; i < NODES; i++) {
+		joins(i, i ? "b" : "a");
+		is_ready(i);
+	}
+	assert_false(returns(&outcome, 0.5));
+	wire_close(&node[1]);
+	is_told_to_kill(0);
+	says(0, RANK_ENDED, SIGKILL);
+	says(0, RANK_SYNCED, 1);
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+	assert_string_equal(outcome.suspects, "b");
+}
+
 /* A signal ends a job that is to come back, though its launcher hangs. */
 static void ends_start(void **state)
 {
@@ -197,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waits_for_ranks, end),
 		cmocka_unit_test_teardown(leaves_node, end),
+		cmocka_unit_test_teardown(forgives, end),
 		cmocka_unit_test_teardown(ends_start, end),
 	};
 
