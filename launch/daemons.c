@@ -2,6 +2,7 @@
 /* The job's daemons.  See daemons.h. */
 #include "launch/daemons.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static bool make_room(struct daemons *d, uint32_t number)
 	if (!grown)
 		return false;		/* it is not waited for */
 	for (size_t i = d->count; i < count; i++)
-		grown[i] = (struct daemon){ DAEMON_UNKNOWN, NULL };
+		grown[i] = (struct daemon){ .state = DAEMON_UNKNOWN };
 	d->daemon = grown;
 	d->count = count;
 	return true;
@@ -40,9 +41,34 @@ void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state)
 
 void daemons_join(struct daemons *d, const struct wire_header *h, const uint8_t *data)
 {
-	if (make_room(d, h->id) && !d->daemon[h->id].name && h->length && !data[h->length - 1])
-		d->daemon[h->id].name = strdup((const char *)data);
+	struct in_addr address;
+
+	if (make_room(d, h->id) && h->length > sizeof(address) && !data[h->length - 1]) {
+		memcpy(&address, data, sizeof(address));
+		free(d->daemon[h->id].name);
+		d->daemon[h->id].name = strdup((const char *)data + sizeof(address));
+		d->daemon[h->id].address = address;
+	}
 	daemons_set(d, h->id, DAEMON_JOINED);
+}
+
+char *daemons_list(const struct daemons *d)
+{
+	char *out = NULL, address[INET_ADDRSTRLEN];
+	size_t length = 0;
+	FILE *stream = open_memstream(&out, &length);
+
+	for (size_t i = 0; stream && i < d->count; i++) {
+		const struct daemon *one = &d->daemon[i];
+
+		if (one->name && one->state != DAEMON_GONE)
+			fprintf(stream, "%s%s=%s", ftell(stream) ? "," : "", one->name,
+				inet_ntop(AF_INET, &one->address, address, sizeof(address)));
+	}
+	if (stream && !fclose(stream) && length)
+		return out;
+	free(out);
+	return NULL;
 }
 
 void daemons_ask(struct daemons *d)

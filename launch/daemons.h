@@ -3,6 +3,7 @@
 #ifndef LAUNCH_DAEMONS_H
 #define LAUNCH_DAEMONS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@ enum daemon_state { DAEMON_UNKNOWN, DAEMON_JOINED, DAEMON_SYNCED, DAEMON_GONE };
 struct daemon {
 	enum daemon_state state;
 	char *name;		/* of its node; NULL: not known */
+	struct in_addr address;
 };
 
 struct daemons {
@@ -28,6 +30,8 @@ void daemons_join(struct daemons *d, const struct wire_header *h, const uint8_t 
 void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state);
 /* … unless those that have answered are asked once more. */
 void daemons_ask(struct daemons *d);
+/* The nodes of those that are there, as silent.h takes them; malloc()ed, NULL: none. */
+char *daemons_list(const struct daemons *d);
 void daemons_free(struct daemons *d);
 
 struct daemon_loss {

@@ -12,6 +12,7 @@
 #include "job/snapshot.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
+#include "launch/silent.h"
 #include "proc/proc.h"
 #include "proc/spawn.h"
 #include "report/report.h"
@@ -19,10 +20,12 @@
 /* For the process after this one: how many failures there were; nodes. */
 static const char used_variable[] = "KCR_MPI_RECOVERIES", lost_variable[] = "KCR_MPI_LOST",
 		  suspects_variable[] = "KCR_MPI_SUSPECTS",
-		  unstarted_variable[] = "KCR_MPI_UNSTARTED";
+		  unstarted_variable[] = "KCR_MPI_UNSTARTED", nodes_variable[] = "KCR_MPI_NODES";
 
 #define RETRIES		4	/* of a start that has failed, and for a reason that is not known */
 #define RETRY_PAUSE_S	3
+#define ANSWER_MS	3000	/* for nodes to show that they are there */
+#define NODES_MAX	100000	/* bytes: a variable may have 128 KiB */
 
 /* The launcher and the ranks do not get it. */
 static char *take_variable(const char *name)
@@ -48,6 +51,7 @@ void recovery_init(struct recovery *r, unsigned int most, bool from_start)
 	*r = (struct recovery){ .used = take_number(used_variable), .most = most,
 				.from_start = from_start, .lost = take_variable(lost_variable),
 				.suspects = take_variable(suspects_variable),
+				.nodes = take_variable(nodes_variable),
 				.unstarted = take_number(unstarted_variable) };
 }
 
@@ -69,10 +73,31 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent)
 		add_name(list, name);
 }
 
+void recovery_has_nodes(struct recovery *r, char *nodes)
+{
+	if (!nodes)
+		return;			/* those of the process before will do */
+	free(r->nodes);
+	r->nodes = nodes;
+}
+
 void recovery_done(struct recovery *r)
 {
 	free(r->suspects);
 	r->suspects = NULL;
+}
+
+/* Those that had daemons before and do not answer are lost.  Were there any? */
+static bool avoid_silent(struct recovery *r)
+{
+	char *silent = silent_among(r->nodes, ANSWER_MS);
+
+	if (!silent)
+		return false;
+	fprintf(stderr, "KCR: no answer of %s\n", silent);
+	add_name(&r->lost, silent);
+	free(silent);
+	return true;
 }
 
 /* Those that have failed, and answer, are lost from now on.  Were there any? */
@@ -105,7 +130,7 @@ bool recovery_starts_again(struct recovery *r, const char *launcher, char *text,
 {
 	const char *snapshot = recovery_snapshot(r);
 
-	if (avoid_suspects(r)) {
+	if (avoid_silent(r) || avoid_suspects(r)) {
 		snprintf(text, size, "not all ranks could be started where they had been");
 		return true;
 	}
@@ -141,7 +166,8 @@ bool recovery_begin(struct recovery *r, const char *text)
 static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
-					     unstarted_variable, LAUNCHER_MASK_VARIABLE };
+					     unstarted_variable, nodes_variable,
+					     LAUNCHER_MASK_VARIABLE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
@@ -183,6 +209,8 @@ static char **environment_for(const struct recovery *r, const char *mask)
 		err = add_variable(&out, lost_variable, r->lost);
 	if (!err)
 		err = add_variable(&out, suspects_variable, r->suspects);
+	if (!err && r->nodes && strlen(r->nodes) < NODES_MAX)
+		err = add_variable(&out, nodes_variable, r->nodes);
 	if (!err && r->retries)
 		err = add_variable(&out, unstarted_variable, unstarted);
 	if (!err)
@@ -215,5 +243,6 @@ void recovery_free(struct recovery *r)
 	free(r->snapshot);
 	free(r->lost);
 	free(r->suspects);
+	free(r->nodes);
 	*r = (struct recovery){ 0 };
 }

@@ -19,6 +19,7 @@ struct recovery {
 	char *snapshot;			/* made by this process; NULL: none yet */
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */
+	char *nodes;			/* that had daemons when ranks were there last (silent.h); NULL: not known */
 	unsigned int unstarted;		/* starts in a row that have failed before this one */
 	bool retries;			/* this one has failed, too, and is tried again */
 	bool due;			/* to be done once all ranks have ended */
@@ -28,6 +29,8 @@ struct recovery {
 void recovery_init(struct recovery *r, unsigned int most, bool from_start);
 /* A node, or the daemon there, has gone; `silent`: the node does not answer. */
 void recovery_node_gone(struct recovery *r, const char *name, bool silent);
+/* The nodes that have daemons, as silent.h takes them; takes it over.  NULL: none. */
+void recovery_has_nodes(struct recovery *r, char *nodes);
 /* All ranks are there: what nodes had failed by before is over. */
 void recovery_done(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
@@ -41,8 +44,8 @@ void recovery_saved(struct recovery *r, const char *path);
 bool recovery_begin(struct recovery *r, const char *text);
 /*
  * `launcher` could not start the ranks: is that a failure, which `text` then names, to go back
- * to the snapshot after?  Without the nodes that had failed before, or as it is, as what has failed may
- * have been a node, or its network.  Else the user has been told.
+ * to the snapshot after?  Without the nodes that do not answer or, if all do, that had failed before;
+ * or as it is, as what has failed may have been a network.  Else the user has been told.
  */
 bool recovery_starts_again(struct recovery *r, const char *launcher, char *text, size_t size);
 /* Does it, in place of cr_mpirun with `arguments`.  -errno with a message (report.h). */

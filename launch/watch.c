@@ -137,6 +137,7 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	if (recovery->due) {
 		run(&w);		/* it may be known only now that the ranks are to begin again */
 		watch_leave_late(&w);
+		recovery_has_nodes(recovery, daemons_list(&w.daemons));
 	}
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);

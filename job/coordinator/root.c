@@ -5,6 +5,7 @@
 #include "job/coordinator/root.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,22 @@ static void serve_launch(struct root *root)
 		wire_close(&root->launch);
 }
 
+static void tell_joined(struct root *root, const struct root_node *n)
+{
+	struct sockaddr_in peer = { 0 };
+	socklen_t size = sizeof(peer);
+	struct {
+		struct in_addr address;
+		char name[GREETING_NAME_MAX];
+	} joined;
+
+	getpeername(n->wire.fd, (struct sockaddr *)&peer, &size);
+	joined.address = peer.sin_addr;
+	strcpy(joined.name, n->name);
+	wire_send(&root->launch, WIRE_NODE, WIRE_ALL, n->number, &joined,
+		  sizeof(joined.address) + strlen(n->name) + 1);
+}
+
 void root_add_node(struct root *root, const struct wire *w, char *name)
 {
 	struct root_node **grown, *n;
@@ -246,7 +263,7 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 	n->number = root->nr_nodes;
 	root->node[root->nr_nodes++] = n;
 	/* Before it is told that it is welcome: what it does then comes behind this. */
-	wire_send(&root->launch, WIRE_NODE, WIRE_ALL, n->number, name, strlen(name) + 1);
+	tell_joined(root, n);
 	serve_node(root, n, 0);		/* messages that came with its greeting */
 }
 

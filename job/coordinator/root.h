@@ -32,8 +32,8 @@ struct root_settings {
 	/*
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
 	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and
-	 * come from them; WIRE_NODE: the daemon with that number has joined, data: the node's name;
-	 * WIRE_GONE, struct wire_failed and that name: it has gone; WIRE_HELLO: all ranks have been through
+	 * come from them; WIRE_NODE: the daemon with that number has joined, data: struct in_addr
+	 * and name of the node; WIRE_GONE, struct wire_failed and that name: it has gone; WIRE_HELLO: all ranks have been through
 	 * MPI_Init, or are restored; WIRE_SYNCED: the job has been saved,
 	 * data: the snapshot's path, id: the signal that the ranks get then, 0: none.
 	 */

@@ -32,7 +32,7 @@
 /* What cr_mpirun tells the test once watch_job() has returned. */
 struct outcome {
 	bool due;
-	char lost[64], suspects[64];
+	char lost[64], suspects[64], nodes[64];
 };
 
 static struct wire node[NODES];
@@ -60,6 +60,7 @@ static void be_cr_mpirun(int out, char *const *launcher)
 	outcome.due = recovery.due;
 	snprintf(outcome.lost, sizeof(outcome.lost), "%s", recovery.lost ?: "");
 	snprintf(outcome.suspects, sizeof(outcome.suspects), "%s", recovery.suspects ?: "");
+	snprintf(outcome.nodes, sizeof(outcome.nodes), "%s", recovery.nodes ?: "");
 	_exit(write(out, &outcome, sizeof(outcome)) != sizeof(outcome));
 }
 
@@ -169,6 +170,7 @@ static void waits_for_ranks(void **state)
 	assert_true(returns(&outcome, 10));
 	assert_true(outcome.due);
 	assert_string_equal(outcome.lost, "");
+	assert_string_equal(outcome.nodes, "a=127.0.0.1,b=127.0.0.1");
 }
 
 /* But not for ever. */
@@ -213,6 +215,32 @@ static void forgives(void **state)
 	assert_string_equal(outcome.suspects, "b");
 }
 
+/* A node that was there before, and is not when the ranks are to come back. */
+static void leaves_silent(void **state)
+{
+	char *const fails[] = { "false", NULL };
+	struct outcome outcome;
+
+	(void)state;
+	setenv("KCR_MPI_RECOVERIES", "1", 1);
+	setenv("KCR_MPI_SUSPECTS", "c", 1);
+	setenv("KCR_MPI_NODES", "a=127.0.0.1,b=255.255.255.255,c=127.0.0.2", 1);
+	begin(fails);
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+	assert_string_equal(outcome.lost, "b");
+	assert_string_equal(outcome.nodes, "a=127.0.0.1,b=255.255.255.255,c=127.0.0.2");
+	end(NULL);
+	setenv("KCR_MPI_NODES", "b=255.255.255.255", 1);	/* perhaps a firewall's doing */
+	begin(fails);
+	unsetenv("KCR_MPI_RECOVERIES");
+	unsetenv("KCR_MPI_SUSPECTS");
+	unsetenv("KCR_MPI_NODES");
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+	assert_string_equal(outcome.lost, "c");
+}
+
 /* A signal ends a job that is to come back, though its launcher hangs. */
 static void ends_start(void **state)
 {
@@ -235,6 +263,7 @@ int main(void)
 		cmocka_unit_test_teardown(waits_for_ranks, end),
 		cmocka_unit_test_teardown(leaves_node, end),
 		cmocka_unit_test_teardown(forgives, end),
+		cmocka_unit_test_teardown(leaves_silent, end),
 		cmocka_unit_test_teardown(ends_start, end),
 	};
 
