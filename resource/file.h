@@ -89,7 +89,10 @@ const char *fdinfo_value(const char *fdinfo, const char *key);
 
 /* Is it an anonymous inode of this name ("[eventfd]", "inotify")? */
 bool probe_is_anon(const struct file_probe *probe, const char *name);
-/* Does the link end in " (deleted)", and is there no file of that very name? */
+/*
+ * Does the link end in " (deleted)", and is there no file of that very name?  Or does it only
+ * have the name of a silly rename?
+ */
 bool probe_is_deleted(const struct file_probe *probe);
 /*
  * Does its path lead to it?  Not if it was opened in another mount namespace, where the

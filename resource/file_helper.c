@@ -16,6 +16,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/identity.h"
+#include "resource/silly_name.h"
 
 /* ---- save ------------------------------------------------------------------- */
 
@@ -85,14 +86,20 @@ bool probe_is_anon(const struct file_probe *probe, const char *name)
 	       !strcmp(probe->link + sizeof(prefix) - 1, name);
 }
 
-bool probe_is_deleted(const struct file_probe *probe)
+static bool ends_deleted(const char *link)
 {
 	static const char suffix[] = " (deleted)";
-	size_t length = strlen(probe->link);
+	size_t length = strlen(link);
+
+	return length >= sizeof(suffix) && !strcmp(link + length - sizeof(suffix) + 1, suffix);
+}
+
+bool probe_is_deleted(const struct file_probe *probe)
+{
 	struct stat st;
 
-	if (length < sizeof(suffix) || strcmp(probe->link + length - sizeof(suffix) + 1, suffix))
-		return false;
+	if (!ends_deleted(probe->link))
+		return silly_name_is(probe->link, probe->fs.f_type);
 	return lstat(probe->link, &st) || st.st_ino != probe->st.st_ino ||
 	       st.st_dev != probe->st.st_dev;
 }
@@ -109,7 +116,7 @@ char *probe_path(const struct file_probe *probe, bool deleted)
 {
 	char *path = file_string(probe->link);
 
-	if (path && deleted)
+	if (path && deleted && ends_deleted(path))
 		path[strlen(path) - strlen(" (deleted)")] = '\0';
 	return path;
 }

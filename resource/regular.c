@@ -22,6 +22,7 @@
 #include "report/report.h"
 #include "resource/build_id.h"
 #include "resource/identity.h"
+#include "resource/silly_name.h"
 
 #define MOST_ENTRIES	65536	/* of a folder that are searched for a name */
 
@@ -73,14 +74,18 @@ static bool is_other_name(const struct file_probe *probe, int folder, const stru
 {
 	struct stat st;
 
-	if (entry->d_ino != probe->st.st_ino && probe->fs.f_type != OVERLAYFS_SUPER_MAGIC)
+	if (entry->d_ino != probe->st.st_ino && probe->fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+	    probe->fs.f_type != FUSE_SUPER_MAGIC)
 		return false;
 	return !fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 	       st.st_ino == probe->st.st_ino && st.st_dev == probe->st.st_dev;
 }
 
-/* Another name of a deleted file in the same folder, as an absolute path; NULL: none. */
-static char *other_name(const struct file_probe *probe, const char *path)
+/*
+ * Another name of a deleted file in the same folder, as an absolute path; NULL: none.  What the
+ * file is called until it is closed is none (*silly).
+ */
+static char *other_name(const struct file_probe *probe, const char *path, bool *silly)
 {
 	int length = strrchr(path, '/') - path + 1, left = MOST_ENTRIES;
 	struct dirent *entry;
@@ -89,10 +94,14 @@ static char *other_name(const struct file_probe *probe, const char *path)
 
 	snprintf(folder, sizeof(folder), "%.*s", length, path);
 	all = opendir(folder);
-	while (all && !found && left-- && (entry = readdir(all)))
-		if (is_other_name(probe, dirfd(all), entry) &&
-		    asprintf(&found, "%s%s", folder, entry->d_name) < 0)
+	while (all && !found && left-- && (entry = readdir(all))) {
+		if (!is_other_name(probe, dirfd(all), entry))
+			continue;
+		if (silly_name_is(entry->d_name, probe->fs.f_type))
+			*silly = true;
+		else if (asprintf(&found, "%s%s", folder, entry->d_name) < 0)
 			found = NULL;
+	}
 	if (all)
 		closedir(all);
 	return found;
@@ -104,12 +113,13 @@ static char *other_name(const struct file_probe *probe, const char *path)
  */
 static bool is_still_there(const struct file_table *t, const struct file_probe *probe, char **path)
 {
+	bool silly = false;
 	char *other;
 
 	if (!S_ISREG(probe->st.st_mode) || !probe->st.st_nlink || probe->flags & O_PATH)
 		return false;
-	other = other_name(probe, *path);
-	if (!other && !file_table_is_dry(t))
+	other = other_name(probe, *path, &silly);
+	if (!other && probe->st.st_nlink > silly && !file_table_is_dry(t))
 		report_warn("process %d: %s was deleted and has another name in another folder: "
 			    "a restart makes a copy of it", probe->pid, *path);
 	if (!other)
@@ -255,11 +265,10 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 static int make_and_delete(int folder, const char *name, mode_t mode)
 {
 	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (!unlinkat(folder, name, 0) && !fstat(fd, &st) && !st.st_nlink && !fchmod(fd, mode))
+	if (!unlinkat(folder, name, 0) && silly_name_only(fd, folder) && !fchmod(fd, mode))
 		return fd;
 	close(fd);
 	return -1;
@@ -300,6 +309,10 @@ static int make_deleted(const struct rebuild *r, const Kcr__File *file)
 			fd = make_and_delete(folder, name, mode);
 		if (fd < 0)
 			fd = openat(folder, ".", NAMELESS, mode);
+		if (named && fd < 0) {	/* NFS has none without a name */
+			snprintf(name, sizeof(name), ".kcr-%d-%u", getpid(), file->id);
+			fd = make_and_delete(folder, name, mode);
+		}
 		close(folder);
 	}
 	return fd >= 0 ? fd : identity_open(P_tmpdir, NAMELESS, mode);
