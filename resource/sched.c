@@ -18,10 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proc/cpuset.h"
+#include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
-
-#define CPU_BYTES	1024	/* 8,192 processors */
 
 /* As <linux/sched/types.h>, which cannot be included beside <sched.h>. */
 struct sched_parameters {
@@ -37,45 +37,25 @@ struct sched_parameters {
 
 /* ---- save --------------------------------------------------------------------- */
 
-/* The processors that are online: a thread that may use all of them is not bound. */
-static const uint8_t *online_cpus(void)
+/* May it run wherever its cpuset lets it?  Then it is not bound: another cpuset has others. */
+static bool is_unbound(pid_t tid, const uint8_t mask[CPUSET_BYTES])
 {
-	static uint8_t mask[CPU_BYTES];
-	static bool known;
-	unsigned int first, last;
-	FILE *f;
+	uint8_t allowed[CPUSET_BYTES];
 
-	if (known)
-		return mask;
-	f = fopen("/sys/devices/system/cpu/online", "re");
-	while (f && fscanf(f, "%u", &first) == 1) {
-		int next = fgetc(f);
-
-		last = first;
-		if (next == '-') {
-			if (fscanf(f, "%u", &last) != 1)
-				break;
-			next = fgetc(f);
-		}
-		for (unsigned int cpu = first; cpu <= last && cpu < 8 * CPU_BYTES; cpu++)
-			mask[cpu / 8] |= 1 << cpu % 8;
-		if (next != ',')
-			break;
-	}
-	if (f)
-		fclose(f);
-	known = true;
-	return mask;
+	if (!memcmp(mask, cpuset_online(), CPUSET_BYTES))
+		return true;
+	cpuset_of(tid, allowed);
+	return !memcmp(mask, allowed, CPUSET_BYTES);
 }
 
 static int save_affinity(Kcr__Sched *sched, pid_t tid)
 {
-	uint8_t mask[CPU_BYTES] = { 0 };
+	uint8_t mask[CPUSET_BYTES] = { 0 };
 	long length = syscall(SYS_sched_getaffinity, tid, sizeof(mask), mask);
 
 	if (length < 0)
 		return report_errno(-errno, "thread %d: cannot read its processors", tid);
-	if (!memcmp(mask, online_cpus(), sizeof(mask)))
+	if (is_unbound(tid, mask))
 		return 0;
 	while (length > 1 && !mask[length - 1])
 		length--;
@@ -189,11 +169,11 @@ static bool is_bound_anew(const Kcr__Process *p, const Kcr__Sched *sched, const 
 	return false;
 }
 
+/* Part of what it was bound to would be fewer processors than it counts on: all or none. */
 static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
 			    const Kcr__Sched *sched, struct script *s)
 {
-	uint8_t mask[CPU_BYTES] = { 0 }, now[CPU_BYTES] = { 0 };
-	const uint8_t *online = online_cpus();
+	uint8_t mask[CPUSET_BYTES] = { 0 }, now[CPUSET_BYTES] = { 0 }, allowed[CPUSET_BYTES];
 	bool lost = false, known;
 	size_t length = 0;	/* bytes of the mask to set: whole words for the kernel */
 
@@ -202,16 +182,17 @@ static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
 	known = syscall(SYS_sched_getaffinity, 0, sizeof(now), now) > 0;
 	if (r->any_cpu && is_bound_anew(p, sched, now))
 		return;
+	cpuset_of(PROC_SELF, allowed);
 	for (size_t i = 0; i < sched->affinity.len; i++) {
-		mask[i] = sched->affinity.data[i] & online[i];
-		lost |= mask[i] != sched->affinity.data[i];
+		mask[i] = sched->affinity.data[i];
+		lost |= mask[i] & ~allowed[i];
 		if (mask[i])
 			length = i / 8 * 8 + 8;
 	}
 	if (lost && warn_once(p, "processors"))
-		report_warn("process %d was bound to processors that are not online here%s", p->pid,
-			    length ? "" : ": it is not bound any more");
-	if (!length || (known && !memcmp(now, mask, sizeof(mask))))
+		report_warn("process %d was bound to processors that it may not use here: it is "
+			    "not bound any more", p->pid);
+	if (lost || !length || (known && !memcmp(now, mask, sizeof(mask))))
 		return;
 	script_call_try(s, "sched_setaffinity", SYS_sched_setaffinity, 0, length,
 			script_data(s, mask, length), 0, 0, 0);
