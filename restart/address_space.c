@@ -40,6 +40,9 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102		/* Linux 6.13 */
 #endif
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE	8		/* Linux 6.11 */
+#endif
 #define HUGE_SHIFT	26		/* of log2(page size) in the flags of mmap(2) */
 #define AT_NULL		0
 /* Mappings that only the kernel or a driver can create. */
@@ -96,10 +99,27 @@ static int protection(const Kcr__Vma *vma)
 	       (vma->flags & KCR_VMA_EXEC ? PROT_EXEC : 0);
 }
 
+/* Has this kernel memory that it may drop?  Where not, the program's becomes ordinary memory. */
+static bool may_be_droppable(void)
+{
+	static int known = -1;
+	void *page;
+
+	if (known < 0) {
+		page = mmap(NULL, 1, PROT_NONE, MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
+		known = page != MAP_FAILED;
+		if (known)
+			munmap(page, 1);
+	}
+	return known;
+}
+
 static int map_flags(const Kcr__Vma *vma)
 {
 	int flags = vma->flags & KCR_VMA_SHARED ? MAP_SHARED : MAP_PRIVATE;
 
+	if (vma->flags & KCR_VMA_DROPPABLE && may_be_droppable())
+		flags = MAP_DROPPABLE;
 	flags |= MAP_FIXED_NOREPLACE;
 	if (vma->flags & KCR_VMA_GROWSDOWN)
 		flags |= MAP_GROWSDOWN;

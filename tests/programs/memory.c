@@ -241,32 +241,6 @@ static void mem_prot_none(void)
 	CHECK(faults == 1);
 }
 
-/* ---- droppable ---- */
-
-#ifndef MAP_DROPPABLE
-#define MAP_DROPPABLE	0x08
-#endif
-
-/*
- * Memory that the kernel may drop (MAP_DROPPABLE), where the state of random numbers
- * is: after a restart, when there is a file `restarted`, it is empty.
- */
-static void mem_droppable(void)
-{
-	static const char zero[8 * PAGE];
-	const size_t length = sizeof(zero);
-	char *memory;
-
-	memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		check_skip("this kernel has no MAP_DROPPABLE");
-	memset(memory, 'x', length);
-	checkpoint_here();
-	CHECK(!access("restarted", F_OK) == !memcmp(memory, zero, length));
-	memset(memory, 'y', length);
-	CHECK(memory[length - 1] == 'y');
-}
-
 /* ---- flags ---- */
 
 #ifndef MADV_WIPEONFORK
@@ -348,6 +322,34 @@ static void mem_flags(void)
 		_exit(check_end());
 	}
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* ---- droppable ---- */
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE	0x08
+#endif
+
+/*
+ * Memory that the kernel may drop (MAP_DROPPABLE), where the state of random numbers
+ * is: after a restart, when there is a file `restarted`, it is empty, and such memory again, which
+ * the next checkpoint leaves out, too.
+ */
+static void mem_droppable(void)
+{
+	static const char zero[8 * PAGE];
+	const size_t length = sizeof(zero);
+	char *memory;
+
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		check_skip("this kernel has no MAP_DROPPABLE");
+	memset(memory, 'x', length);
+	checkpoint_here();
+	CHECK(!access("restarted", F_OK) == !memcmp(memory, zero, length));
+	CHECK(strstr(flags_of(memory), " dp"));
+	memset(memory, 'y', length);
+	CHECK(memory[length - 1] == 'y');
 }
 
 /* ---- mlockall ---- */
