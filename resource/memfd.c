@@ -20,6 +20,13 @@
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE	0x10
 #endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC		0x20	/* Linux 6.3 */
+#endif
+#ifndef MFD_EXEC
+#define MFD_NOEXEC_SEAL		8u	/* Linux 6.3 */
+#define MFD_EXEC		0x10u
+#endif
 
 static const char prefix[] = "/memfd:";
 
@@ -66,12 +73,27 @@ static uint64_t content_size(const struct file_probe *probe, const Kcr__File *fi
 	return stored && stored < file->memfd->size ? stored : file->memfd->size;
 }
 
+/*
+ * Since Linux 6.3 it is decided here whether it can ever be executed.  Without a word the sysctl
+ * vm.memfd_noexec decides, and seals its mode, which may not be the saved one.
+ */
+static int create(const Kcr__MemFd *memfd)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | memfd->hugetlb_flags;
+	bool noexec = memfd->seals & F_SEAL_EXEC && !(memfd->mode & 0111);
+	int fd = memfd_create(memfd->name, flags | (noexec ? MFD_NOEXEC_SEAL : MFD_EXEC));
+
+	return fd < 0 && errno == EINVAL ? memfd_create(memfd->name, flags) : fd;
+}
+
 static int make(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__MemFd *memfd = file->memfd;
-	int fd = memfd_create(memfd->name, MFD_CLOEXEC | MFD_ALLOW_SEALING | memfd->hugetlb_flags);
-	int err;
+	int fd = create(memfd), err;
 
+	if (fd < 0 && errno == EACCES)
+		return rebuild_error(file, -EACCES, "it may be executed, which the sysctl "
+				     "vm.memfd_noexec does not allow");
 	if (fd < 0)
 		return rebuild_error(file, -errno, "memfd_create");
 	if (ftruncate(fd, memfd->size)) {
@@ -110,10 +132,23 @@ static int open_memfd(struct rebuild *r, const Kcr__File *file)
 	return rebuild_put(r, file->id, fd);
 }
 
+/* A kernel without F_SEAL_EXEC (before 6.3) has the other seals. */
+static int seal(int fd, const Kcr__File *file)
+{
+	uint32_t seals = file->memfd->seals;
+
+	if (!fcntl(fd, F_ADD_SEALS, seals))
+		return 0;
+	if (errno != EINVAL || !(seals & F_SEAL_EXEC))
+		return -errno;
+	report_verbose("%s is not sealed against execution", file->description ?: "a memfd");
+	return fcntl(fd, F_ADD_SEALS, seals & ~F_SEAL_EXEC) ? -errno : 0;
+}
+
 static int complete(struct rebuild *r, const Kcr__File *file)
 {
 	int fd = r->content_fd[file->id - 1];
-	int has;
+	int has, err;
 
 	if (fd < 0)
 		return 0;
@@ -122,9 +157,8 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	has = fcntl(fd, F_GET_SEALS);
 	if (file->memfd->seals & F_SEAL_FUTURE_WRITE || has == (int)file->memfd->seals)
 		return 0;
-	if (fcntl(fd, F_ADD_SEALS, file->memfd->seals))
-		return rebuild_error(file, -errno, "cannot seal it");
-	return 0;
+	err = seal(fd, file);
+	return err ? rebuild_error(file, err, "cannot seal it") : 0;
 }
 
 static void finish(struct rebuild *r, const Kcr__File *file)
@@ -134,7 +168,7 @@ static void finish(struct rebuild *r, const Kcr__File *file)
 	if (file->memfd->same_as != file->id || !(file->memfd->seals & F_SEAL_FUTURE_WRITE))
 		return;
 	fd = proc_fd_reopen(r->file_fd[file->id - 1], O_RDWR);
-	if (fd < 0 || fcntl(fd, F_ADD_SEALS, file->memfd->seals))
+	if (fd < 0 || seal(fd, file))
 		report_warn("%s could not be sealed", file->description ?: "a memfd");
 	if (fd >= 0)
 		close(fd);

@@ -10,6 +10,7 @@
  *	netlink_group=N	number of a generic netlink group, and of its family
  *	netlink_family=TEXT	name of that family
  *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
+ *	seals=N		of a memfd
  */
 #include <errno.h>
 #include <stdio.h>
@@ -120,6 +121,8 @@ static void edit_file(Kcr__File *file)
 	if (file->kind_case == KCR__FILE__KIND_NETLINK_SOCKET &&
 	    file->netlink_socket->n_generic_group)
 		edit_generic_group(file->netlink_socket);
+	if (file->kind_case == KCR__FILE__KIND_MEMFD)
+		set(&file->memfd->seals, change("seals"));
 	for (char **each = changes; *each; each++) {
 		char *path = strncmp(*each, "path:", 5) ? NULL : *each + 5;
 		char *new = path ? strchr(path, '=') : NULL;

@@ -139,6 +139,43 @@ static void mem_memfd(void)
 	CHECK(ftruncate(sealed, 1) < 0 && errno == EPERM);
 }
 
+/* ---- memfd_noexec ---- */
+
+#ifndef MFD_EXEC
+#define MFD_NOEXEC_SEAL	8u
+#define MFD_EXEC	0x10u
+#endif
+
+/*
+ * Files in memory that may be executed, or not: made so, and what they were given since.  With an
+ * argument only one that may not.
+ */
+static void mem_memfd_noexec(void)
+{
+	static const struct { unsigned int flags; mode_t mode; int seals; } kinds[] = {
+		{ MFD_NOEXEC_SEAL, 0666, 0 }, { MFD_NOEXEC_SEAL, 0600, F_SEAL_GROW },
+		{ MFD_EXEC, 0777, F_SEAL_SEAL }, { MFD_EXEC, 0600, F_SEAL_GROW },
+		{ MFD_EXEC | MFD_ALLOW_SEALING, 0700, F_SEAL_SHRINK },
+	};
+	int count = check_argument ? 2 : sizeof(kinds) / sizeof(kinds[0]);
+	int fd[sizeof(kinds) / sizeof(kinds[0])], seals[sizeof(kinds) / sizeof(kinds[0])];
+	struct stat st;
+
+	for (int i = 0; i < count; i++) {
+		fd[i] = memfd_create("noexec", kinds[i].flags);
+		if (fd[i] < 0 && errno == EINVAL)
+			check_skip("this kernel has no MFD_NOEXEC_SEAL");
+		NEED(fd[i] >= 0 && write(fd[i], "memfd", 5) == 5 && !fchmod(fd[i], kinds[i].mode));
+		fcntl(fd[i], F_ADD_SEALS, kinds[i].seals);	/* some do not allow it */
+		seals[i] = fcntl(fd[i], F_GET_SEALS);
+	}
+	checkpoint_here();
+	for (int i = 0; i < count; i++) {
+		CHECK(!fstat(fd[i], &st) && (st.st_mode & 07777) == kinds[i].mode);
+		CHECK(fcntl(fd[i], F_GET_SEALS) == seals[i]);
+	}
+}
+
 /* ---- posix_shm ---- */
 
 static char *make_object(const char *name, int length, int keep)
@@ -275,6 +312,7 @@ static const struct check checks[] = {
 	{ "shared_file", mem_shared_file },
 	{ "deleted_file", mem_deleted_file },
 	{ "memfd", mem_memfd },
+	{ "memfd_noexec", mem_memfd_noexec },
 	{ "posix_shm", mem_posix_shm },
 	{ "sysv_shm", mem_sysv_shm },
 	{ "shared_anonymous", mem_shared_anonymous },
