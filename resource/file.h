@@ -124,6 +124,12 @@ int locks_install(const Kcr__Process *process, int number, const Kcr__File *file
 void lease_save(const struct file_probe *probe, Kcr__File *file);
 void locks_script(const Kcr__Process *process, struct script *s);
 
+/*
+ * Why a file of the kernel's own file systems cannot be opened again as it is; NULL: it can, with a
+ * warning if something is lost.  file_state.c
+ */
+const char *file_state_refusal(const struct file_table *t, const struct file_probe *probe);
+
 /* ---- contents (file_content.c) ------------------------------------------------ */
 
 /*

@@ -35,7 +35,8 @@ static bool match(const struct file_probe *probe)
 /* ---- save ------------------------------------------------------------------- */
 
 /* Files that look regular but have no path to open them by. */
-static const char *unsupported(const struct file_probe *probe, bool deleted)
+static const char *unsupported(const struct file_table *t, const struct file_probe *probe,
+			       bool deleted)
 {
 	if (probe->fs.f_type == SECRETMEM_MAGIC)
 		return "secret memory (memfd_secret)";
@@ -49,7 +50,7 @@ static const char *unsupported(const struct file_probe *probe, bool deleted)
 		return "a file of /proc of another thread than the first of its process";
 	if (deleted && !S_ISREG(probe->st.st_mode))
 		return "a deleted file that is not regular";
-	return NULL;
+	return file_state_refusal(t, probe);
 }
 
 /* By its name, unless that is one of another mount namespace. */
@@ -132,7 +133,7 @@ static bool is_still_there(const struct file_table *t, const struct file_probe *
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	bool deleted = probe_is_deleted(probe);
-	const char *why = unsupported(probe, deleted);
+	const char *why = unsupported(t, probe, deleted);
 	const struct stat *st = &probe->st;
 	Kcr__RegularFile *regular;
 
