@@ -21,8 +21,11 @@ static const Kcr__File *of_kind(const struct context *c, uint32_t id, Kcr__File_
 
 static const char *check_epoll(const struct context *c, const Kcr__Epoll *epoll)
 {
+	const Kcr__EpollBusyPoll *busy = epoll->busy_poll;
 	size_t i;
 
+	if (busy && (busy->usecs > INT32_MAX || busy->budget > UINT16_MAX))
+		return "epoll with impossible busy polling";
 	for (i = 0; i < epoll->n_entry; i++) {
 		if (epoll->entry[i]->fd < 0 || epoll->entry[i]->fd >= CONTEXT_FD_MAX)
 			return "epoll entry's number";

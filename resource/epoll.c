@@ -16,11 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "report/report.h"
+
+#ifndef EPIOCSPARAMS			/* Linux 6.9 */
+struct epoll_params {
+	uint32_t busy_poll_usecs;
+	uint16_t busy_poll_budget;
+	uint8_t prefer_busy_poll;
+	uint8_t __pad;
+};
+#define EPIOCSPARAMS	_IOW(0x8a, 1, struct epoll_params)
+#define EPIOCGPARAMS	_IOR(0x8a, 2, struct epoll_params)
+#endif
 
 static bool match(const struct file_probe *probe)
 {
@@ -83,15 +95,29 @@ static unsigned int count_same(const int *numbers, size_t count, int tfd)
 	return same;
 }
 
-static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+static int save_busy_poll(const struct file_probe *probe, Kcr__Epoll *epoll)
 {
-	Kcr__Epoll *epoll = file_new_kind(file, KCR__FILE__KIND_EPOLL, sizeof(*epoll));
+	struct epoll_params set = { 0 };
+
+	if (ioctl(probe->fd, EPIOCGPARAMS, &set) ||
+	    (!set.busy_poll_usecs && !set.busy_poll_budget && !set.prefer_busy_poll))
+		return 0;
+	epoll->busy_poll = malloc(sizeof(*epoll->busy_poll));
+	if (!epoll->busy_poll)
+		return report_errno(-ENOMEM, "saving an epoll");
+	kcr__epoll_busy_poll__init(epoll->busy_poll);
+	epoll->busy_poll->usecs = set.busy_poll_usecs;
+	epoll->busy_poll->budget = set.busy_poll_budget;
+	epoll->busy_poll->prefer = set.prefer_busy_poll;
+	return 0;
+}
+
+static int save_entries(struct file_table *t, const struct file_probe *probe, Kcr__Epoll *epoll)
+{
 	size_t lines = 0, count = 0;
 	const char *line = probe->fdinfo;
 	int *numbers, err = 0;
 
-	if (!epoll)
-		return -ENOMEM;
 	for (const char *at = line; (at = strstr(at, "tfd:")); at++)
 		lines++;
 	numbers = malloc((lines + 1) * sizeof(*numbers));
@@ -126,7 +152,30 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	return err;
 }
 
+static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
+{
+	Kcr__Epoll *epoll = file_new_kind(file, KCR__FILE__KIND_EPOLL, sizeof(*epoll));
+
+	if (!epoll)
+		return -ENOMEM;
+	return save_busy_poll(probe, epoll) ?: save_entries(t, probe, epoll);
+}
+
 /* ---- rebuild ------------------------------------------------------------------ */
+
+/* Without it a program waits as others do. */
+static void set_busy_poll(int fd, const Kcr__File *file)
+{
+	const Kcr__EpollBusyPoll *saved = file->epoll->busy_poll;
+	struct epoll_params set = {
+		.busy_poll_usecs = saved->usecs, .busy_poll_budget = (uint16_t)saved->budget,
+		.prefer_busy_poll = saved->prefer,
+	};
+
+	if (ioctl(fd, EPIOCSPARAMS, &set))
+		report_warn("%s does not poll busily any more (EPIOCSPARAMS): %s",
+			    file->description ?: "an epoll", strerror(errno));
+}
 
 static int open_epoll(struct rebuild *r, const Kcr__File *file)
 {
@@ -134,6 +183,8 @@ static int open_epoll(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0)
 		return rebuild_error(file, -errno, "epoll_create1");
+	if (file->epoll->busy_poll)
+		set_busy_poll(fd, file);
 	return rebuild_put(r, file->id, fd);
 }
 

@@ -141,7 +141,8 @@ static int seal(int fd, const Kcr__File *file)
 		return 0;
 	if (errno != EINVAL || !(seals & F_SEAL_EXEC))
 		return -errno;
-	report_verbose("%s is not sealed against execution", file->description ?: "a memfd");
+	report_warn("%s is not sealed against execution (F_SEAL_EXEC), which this kernel cannot",
+		    file->description ?: "a memfd");
 	return fcntl(fd, F_ADD_SEALS, seals & ~F_SEAL_EXEC) ? -errno : 0;
 }
 

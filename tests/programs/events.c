@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
@@ -67,6 +68,32 @@ static void fd_epoll(void)
 	CHECK(read(a[0], &byte, 1) == 1 && wait_one(outer, &data) == 0);
 	CHECK(!epoll_ctl(inner, EPOLL_CTL_DEL, a[0], NULL));
 	CHECK(fcntl(inner, F_GETFD) == FD_CLOEXEC);
+}
+
+/* ---- busy_poll ---- */
+
+#ifndef EPIOCSPARAMS
+struct epoll_params {
+	uint32_t busy_poll_usecs;
+	uint16_t busy_poll_budget;
+	uint8_t prefer_busy_poll;
+	uint8_t __pad;
+};
+#define EPIOCSPARAMS	_IOW(0x8a, 1, struct epoll_params)
+#define EPIOCGPARAMS	_IOR(0x8a, 2, struct epoll_params)
+#endif
+
+/* How an epoll polls network devices (Linux 6.9). */
+static void fd_busy_poll(void)
+{
+	struct epoll_params set = { 123, 16, 1, 0 }, got = { 0 };
+	int fd = epoll_create1(0);
+
+	NEED(fd >= 0);
+	if (ioctl(fd, EPIOCSPARAMS, &set))
+		check_skip("this kernel has no EPIOCSPARAMS");
+	checkpoint_here();
+	CHECK(!ioctl(fd, EPIOCGPARAMS, &got) && !memcmp(&got, &set, sizeof(got)));
 }
 
 /* ---- eventfd ---- */
@@ -201,6 +228,7 @@ static void fd_signalfd(void)
 
 static const struct check checks[] = {
 	{ "epoll", fd_epoll },
+	{ "busy_poll", fd_busy_poll },
 	{ "eventfd", fd_eventfd },
 	{ "inotify", fd_inotify },
 	{ "pidfd", fd_pidfd },

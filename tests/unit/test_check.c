@@ -78,6 +78,7 @@ static void files(void **state)
 {
 	Kcr__UnixSocket *unix_socket;
 	Kcr__EpollEntry entry = KCR__EPOLL_ENTRY__INIT, *entries = &entry;
+	Kcr__EpollBusyPoll busy = KCR__EPOLL_BUSY_POLL__INIT;
 	Kcr__Epoll epoll = KCR__EPOLL__INIT;
 	Kcr__UnixSocket peerless = KCR__UNIX_SOCKET__INIT;
 	Kcr__File saved = s.file[2];
@@ -92,6 +93,10 @@ static void files(void **state)
 	expect("epoll entry");
 	entry.file_id = 1;
 	expect(NULL);
+	epoll.busy_poll = &busy;
+	expect(NULL);
+	REFUSED(busy.usecs, 0x80000000, "busy polling");
+	REFUSED(busy.budget, 0x10000, "busy polling");
 	unix_socket = &peerless;
 	unix_socket->has_peer_file_id = 1;
 	unix_socket->peer_file_id = 1;		/* no socket */
