@@ -18,6 +18,7 @@
 #include "device/device.h"
 #include "proc/proc.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "resource/reopen.h"
 #include "resource/seccomp.h"
 
@@ -317,6 +318,8 @@ static int complete(struct description *d)
 			err = file_table_posix_locks(d->files, d->process[i]);
 	if (!err)
 		err = check_filtered(d);
+	if (!err)
+		err = family_check(d->process, d->nr_processes);
 	if (!err)
 		err = io_uring_check(d->files, d->process, d->nr_processes);
 	if (!err)

@@ -20,6 +20,7 @@
 
 #include "arch/address.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "restart/early_pages.h"
 #include "restart/elsewhere.h"
 #include "restart/lazy_present.h"

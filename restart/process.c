@@ -21,6 +21,7 @@
 #include "arch/thread.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "resource/seccomp.h"
 #include "resource/thread_folder.h"
 #include "restart/aio_rings.h"
@@ -79,11 +80,6 @@ static int forget_rseq(void)
 	    !syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, ARCH_RSEQ_SIGNATURE))
 		return 0;
 	return report_errno(-errno, "cannot unregister the restartable sequences area");
-}
-
-bool process_is_sharer(const Kcr__Process *p)
-{
-	return p->state != KCR__PROCESS__STATE__ZOMBIE && !p->mm;
 }
 
 /* Is q another process in the memory of p? */
@@ -399,36 +395,12 @@ static int sharer_files(struct builder *b, const Kcr__Process *q, struct script 
 	return 0;
 }
 
-static bool has_own_folders(const Kcr__Process *p)
-{
-	for (size_t i = 0; i < p->n_thread; i++)
-		if (thread_folder_has(p->thread[i]))
-			return true;
-	return false;
-}
-
-static bool wants_death_signal(const Kcr__Process *p)
-{
-	for (size_t i = 0; i < p->n_thread; i++)
-		if (p->thread[i]->pdeath_signal)
-			return true;
-	return false;
-}
-
-static int refuse_sharer(const Kcr__Process *p, const Kcr__Process *q)
-{
-	return report_fail(-EOPNOTSUPP, "process %d shares its memory with process %d in a way "
-			   "that cannot be restarted", q->pid, p->pid);
-}
-
 static int sharer_script(struct builder *b, const Kcr__Process *q, struct script *s)
 {
 	const Kcr__Process *p = b->how->process;
 	uint64_t flags = sharer_flags(p, q);
 	int err = 0;
 
-	if (q->sid != p->sid || (q->pgid != p->pgid && q->pgid != q->pid))
-		return refuse_sharer(p, q);
 	if (q->pgid != p->pgid)
 		script_call(s, "setpgid", SYS_setpgid, 0, 0, 0, 0, 0, 0);
 	if (!(flags & CLONE_FILES))
@@ -455,10 +427,12 @@ static int make_sharers(struct builder *b, struct script *s)
 
 		if (!shares_memory(p, q))
 			continue;
-		if (q->ppid != p->pid || !b->how->rebuild->restore_ids || !b->how->module_clones ||
-		    has_own_folders(q) ||
-		    (p->has_leader_exit_code && wants_death_signal(q)))
-			return refuse_sharer(p, q);
+		if (!b->how->rebuild->restore_ids || !b->how->module_clones)
+			return report_fail(-EOPNOTSUPP, "process %d shares its memory with process "
+					   "%d, which takes %s", q->pid, p->pid,
+					   b->how->module_clones ?
+					   "its old ID: leave --no-restore-pid out" :
+					   "a kernel where the module can make it");
 		own = script_new(&b->blob);
 		err = own ? sharer_script(b, q, own) : -ENOMEM;
 		if (!err)

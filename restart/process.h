@@ -26,12 +26,6 @@ struct process_exit {
 int process_check(const Kcr__Process *p);
 
 /*
- * Does it share the memory of another process (CLONE_VM)?  Then that process's
- * script creates it, not the skeleton.
- */
-bool process_is_sharer(const Kcr__Process *p);
-
-/*
  * Replaces the calling program.  Returns only on an error: -errno, reported;
  * nothing is torn down yet, and the caller should exit.  Later errors are in
  * *status.  All signals must be blocked.

@@ -26,6 +26,7 @@
 #include "proc/namespace.h"
 #include "report/code.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "resource/mempolicy.h"
 #include "resource/resource.h"
 #include "resource/seccomp.h"
@@ -76,7 +77,7 @@ static int check_programs(const struct context *context, const struct kcr_info *
 		if (err)
 			return err;
 	}
-	return 0;
+	return family_check(context->process, context->nr_processes);
 }
 
 static size_t leader_index(const struct context *c)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the bare processes.  Each forks its children (family.c decides which and
+ * Creates the bare processes.  Each forks its children (resource/family.c decides which and
  * when), joins its session and group, waits until all exist, and then turns into
  * the saved process; zombies exit instead.  They synchronize in a shared page.
  */
@@ -23,10 +23,10 @@
 #include "device/device.h"
 #include "device/refused.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "resource/identity.h"
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
-#include "restart/family.h"
 #include "restart/lazy.h"
 #include "restart/process.h"
 #include "restart/suspend.h"
@@ -502,28 +502,20 @@ static void live(size_t i)
 /* ---- the builder ----------------------------------------------------------------- */
 
 /* Processes in the memory of another are created later, by its script. */
-static int leave_sharers(void)
+static void leave_sharers(void)
 {
-	for (size_t i = 0; i < k.context->nr_processes; i++) {
-		size_t parent = k.plan[i].parent;
-
-		if (parent != FAMILY_OUTSIDE && process_is_sharer(saved(parent)))
-			return report_fail(-EOPNOTSUPP, "process %d has children and shares its "
-					   "memory with its parent: that cannot be restarted",
-					   saved(parent)->pid);
+	for (size_t i = 0; i < k.context->nr_processes; i++)
 		if (!process_is_sharer(saved(i)))
 			k.nr_forked++;
 		else if (k.options->restore_pid)
 			k.rebuild->new_pid[i] = saved(i)->pid;
-	}
-	return 0;
 }
 
 int skeleton_make(struct rebuild *r, const struct restart_options *options,
 		  struct restorer_status *status, bool module_clones)
 {
 	const struct context *c = r->context;
-	int err = 0;
+	int err;
 
 	k.rebuild = r;
 	k.context = c;
@@ -532,7 +524,7 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 	k.module_clones = module_clones;
 	k.builder = getpid();
 	k.nr_forked = 0;
-	k.plan = family_plan(c);
+	k.plan = family_plan(c->process, c->nr_processes);
 	if (!k.plan)
 		return report_errno(-ENOMEM, "restart");
 	k.meeting = mmap(NULL, sizeof(*k.meeting), PROT_READ | PROT_WRITE,
@@ -540,9 +532,8 @@ int skeleton_make(struct rebuild *r, const struct restart_options *options,
 	if (k.meeting == MAP_FAILED)
 		return report_errno(-errno, "restart");
 
-	err = leave_sharers();
-	if (!err)
-		err = suspend_begin(r, fork_helper);
+	leave_sharers();
+	err = suspend_begin(r, fork_helper);
 	/* Those whose adoptive parent is not in the file are adopted by us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!err)

@@ -3,6 +3,7 @@
  * What a restart refuses before it needs the module, and what the tool makes
  * of its arguments: other architectures, moved paths, names of signals.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 #include "proc/signal_name.h"
 #include "report/report.h"
-#include "restart/family.h"
+#include "resource/family.h"
 #include "restart/restart.h"
 #include "util/relocate.h"
 
@@ -82,30 +83,23 @@ static void names_of_signals(void **state)
 
 struct person { int pid, ppid, pgid, sid; };
 
-/* Relations of made-up processes; the caller frees. */
-static struct relation *plan(const struct person *people, size_t count)
-{
-	struct context context = { .nr_processes = count };
-	Kcr__Process *process = calloc(count, sizeof(*process));
-	Kcr__Process **list = calloc(count, sizeof(*list));
-	struct relation *all;
+#define MOST	5
 
-	assert_non_null(process);
-	assert_non_null(list);
+/* Made-up processes, the first ones of `list`. */
+static void make_up(const struct person *people, size_t count, Kcr__Process *list[MOST])
+{
+	static Kcr__Process process[MOST];
+	static Kcr__Mm mm;
+
 	for (size_t i = 0; i < count; i++) {
 		kcr__process__init(&process[i]);
 		process[i].pid = people[i].pid;
 		process[i].ppid = people[i].ppid;
 		process[i].pgid = people[i].pgid;
 		process[i].sid = people[i].sid;
+		process[i].mm = &mm;
 		list[i] = &process[i];
 	}
-	context.process = list;
-	all = family_plan(&context);
-	assert_non_null(all);
-	free(list);
-	free(process);
-	return all;
 }
 
 static void family_of_a_daemon(void **state)
@@ -116,9 +110,14 @@ static void family_of_a_daemon(void **state)
 		{ 10, 1, 10, 10 }, { 11, 10, 10, 10 }, { 12, 10, 5, 5 },
 		{ 13, 1, 10, 10 }, { 14, 10, 99, 10 },
 	};
-	struct relation *all = plan(people, 5);
+	Kcr__Process *list[MOST];
+	struct relation *all;
 
 	(void)state;
+	make_up(people, 5, list);
+	assert_int_equal(family_check(list, 5), 0);
+	all = family_plan(list, 5);
+	assert_non_null(all);
 	assert_int_equal(all[0].parent, FAMILY_OUTSIDE);
 	assert_int_equal(all[0].session, 0);
 	assert_false(all[0].hosted);
@@ -133,6 +132,35 @@ static void family_of_a_daemon(void **state)
 	free(all);
 }
 
+static void impossible(Kcr__Process *const *list, size_t count, const char *why)
+{
+	assert_int_equal(family_check(list, count), -EOPNOTSUPP);
+	assert_non_null(strstr(report_message(), why));
+	report_clear();
+}
+
+static void family_that_cannot_be_made(void **state)
+{
+	/* An adopted child of a session whose leader is another child; one in a session that is
+	 * neither its parent's nor saved. */
+	static const struct person adopted[] = {
+		{ 10, 1, 10, 10 }, { 11, 10, 11, 11 }, { 12, 10, 11, 11 },
+	}, strange[] = {
+		{ 10, 1, 10, 10 }, { 11, 10, 11, 11 }, { 12, 11, 5, 5 },
+	};
+	Kcr__Process *list[MOST];
+
+	(void)state;
+	make_up(adopted, 3, list);
+	impossible(list, 3, "process 12 cannot be made a child of process 10");
+	list[0]->subreaper = true;
+	assert_int_equal(family_check(list, 3), 0);
+	list[1]->subreaper = true;
+	impossible(list, 3, "process 12 cannot be made a child of process 10");
+	make_up(strange, 3, list);
+	impossible(list, 3, "process 12 cannot be made a child of process 11");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +168,7 @@ int main(void)
 		cmocka_unit_test(moved_paths),
 		cmocka_unit_test(names_of_signals),
 		cmocka_unit_test(family_of_a_daemon),
+		cmocka_unit_test(family_that_cannot_be_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,8 @@
  * Who forks whom: turns the saved parents, sessions and groups into an order
  * of fork, setsid and setpgid that recreates them.
  */
-#ifndef KCR_RESTART_FAMILY_H
-#define KCR_RESTART_FAMILY_H
+#ifndef KCR_RESOURCE_FAMILY_H
+#define KCR_RESOURCE_FAMILY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define FAMILY_OUTSIDE	((size_t)-1)	/* instead of an index: not in the file */
 
 struct relation {
-	size_t parent;		/* index in context->process, or FAMILY_OUTSIDE: cr_restart */
+	size_t parent;		/* index of the process, or FAMILY_OUTSIDE: cr_restart */
 	size_t session;		/* the session's leader; OUTSIDE: cr_restart's session */
 	size_t group;		/* the group's leader; OUTSIDE: see `group_number` */
 	/*
@@ -28,7 +28,19 @@ struct relation {
 	bool early;
 };
 
-/* One relation per process of the context (malloc'ed), or NULL (ENOMEM). */
-struct relation *family_plan(const struct context *context);
+/* One relation per process (malloc'ed), or NULL (ENOMEM). */
+struct relation *family_plan(Kcr__Process *const *process, size_t count);
 
-#endif /* KCR_RESTART_FAMILY_H */
+/*
+ * Can a restart make them, each as the child of its parent and in its session?  0 or -errno,
+ * reported.
+ */
+int family_check(Kcr__Process *const *process, size_t count);
+
+/*
+ * Does it share the memory of another process (CLONE_VM)?  Then that process's script creates
+ * it, not the skeleton.
+ */
+bool process_is_sharer(const Kcr__Process *p);
+
+#endif /* KCR_RESOURCE_FAMILY_H */
