@@ -20,6 +20,15 @@
 #include "rebuild/script.h"
 #include "report/report.h"
 
+#ifndef F_GETDELEG			/* Linux 6.19 */
+#define F_GETDELEG	1039
+struct delegation {
+	uint32_t d_flags;
+	uint16_t d_type;
+	uint16_t __pad;
+};
+#endif
+
 static int add_posix(struct lock_list *list, const struct lock_entry *lock)
 {
 	struct lock_entry *more;
@@ -138,10 +147,21 @@ int locks_of_process(const struct lock_list *list, Kcr__Process *p)
 	return 0;
 }
 
-void lease_save(const struct file_probe *probe, Kcr__File *file)
+/* A delegation is a lease that metadata, and folders, have, too. */
+static bool has_delegation(int fd)
+{
+	struct delegation held = { .d_type = F_UNLCK };
+
+	return !fcntl(fd, F_GETDELEG, &held) && held.d_type != F_UNLCK;
+}
+
+void lease_save(const struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	int lease = S_ISREG(probe->st.st_mode) ? fcntl(probe->fd, F_GETLEASE) : F_UNLCK;
 
+	if (!file_table_is_dry(t) && has_delegation(probe->fd))
+		report_warn("process %d: its delegation of %s (F_SETDELEG) is lost at a restart",
+			    probe->pid, probe->link);
 	if (lease == F_RDLCK || lease == F_WRLCK) {
 		file->has_lease = true;
 		file->lease = lease;

@@ -125,7 +125,7 @@ static int save_common(struct file_table *t, struct entry *e)
 		}
 	}
 	if (!(p->flags & O_PATH))
-		lease_save(p, file);
+		lease_save(t, p, file);
 	if (probe_is_at_path(p))
 		file->has_at_path = file->at_path = true;
 	snprintf(text, sizeof(text), "%s %s", e->kind->name, p->link);
