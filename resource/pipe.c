@@ -25,6 +25,9 @@
 #include "report/report.h"
 #include "resource/identity.h"
 
+/* Of <linux/watch_queue.h>, which does not go with <fcntl.h>. */
+#define IOC_WATCH_QUEUE_SET_SIZE	_IO('W', 0x60)
+
 static bool match(const struct file_probe *probe)
 {
 	return S_ISFIFO(probe->st.st_mode) && !(probe->flags & O_PATH);
@@ -135,6 +138,12 @@ static bool is_connected(const struct file_probe *probe)
 	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
 }
 
+/* Made with O_NOTIFICATION_PIPE?  Only such a pipe is asked how many notes are impossible. */
+static bool is_for_notes(int fd)
+{
+	return ioctl(fd, IOC_WATCH_QUEUE_SET_SIZE, 0) < 0 && (errno == EINVAL || errno == EBUSY);
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	struct ends ends = find_ends(t, probe);
@@ -144,6 +153,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 	if (!pipe)
 		return -ENOMEM;
+	if (is_for_notes(probe->fd))
+		return file_unsupported(t, "a pipe for notes of the kernel (O_NOTIFICATION_PIPE)");
 	capacity = fcntl(probe->fd, F_GETPIPE_SZ);
 	if (capacity < 0)
 		return file_save_error(probe, -errno, "cannot query its size");
