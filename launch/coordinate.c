@@ -30,6 +30,7 @@
 #include "report/report.h"
 
 #define START_S		300		/* srun may have to wait for Slurm */
+#define IMAGES		24		/* times as long for a rank to read its image, perhaps from a slow disk */
 #define LATE_S		120		/* for large ranks to end, or a daemon to write to a slow disk */
 #define LOADING_S	600		/* for a node's disk or server that does not answer for a while */
 #define ROOT_ROOM	1024		/* of all addresses of this machine */
@@ -246,6 +247,7 @@ int coordinate(char *const *arguments, const char *version)
 	recovery.silence_s = options.recoveries ? options.silence_s : 0;
 	recovery.late_s = recovery.silence_s + LATE_S;
 	recovery.start_s = options.start_s ?: srun ? 0 : START_S;
+	recovery.loading_s = recovery.start_s * IMAGES;
 	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {

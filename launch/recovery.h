@@ -16,6 +16,7 @@ struct recovery {
 	unsigned int silence_s;		/* after which the loss of a node is known */
 	unsigned int late_s;		/* after which nodes that do not end their ranks are given up */
 	unsigned int start_s;		/* after which ranks that do not come back are given up; 0: never */
+	unsigned int loading_s;		/* likewise once all are started, and read their images */
 	char *snapshot;			/* made by this process; NULL: none yet */
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */

@@ -187,9 +187,10 @@ static bool start_again(struct watch *w)
 
 void watch_expect_ranks(struct watch *w)
 {
-	bool waits = w->recovery->start_s && w->recovery->used && !ranks_all_started(&w->ranks);
+	unsigned int patience_s = ranks_all_started(&w->ranks) ? w->recovery->loading_s :
+								 w->recovery->start_s;
 
-	w->start_ns = waits ? now_ns() + w->recovery->start_s * 1000 * MS : 0;
+	w->start_ns = patience_s && watch_is_restarting(w) ? now_ns() + patience_s * 1000 * MS : 0;
 }
 
 void watch_give_up_start(struct watch *w)

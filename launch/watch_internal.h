@@ -89,7 +89,7 @@ void watch_go_on_alone(struct watch *w, const char *part);
 void watch_launcher_ended(struct watch *w);
 /* The launcher, if it does not know that all ranks have ended. */
 void watch_end_launcher(struct watch *w);
-/* There is progress in starting ranks, or there could not be any until now. */
+/* There is progress in starting or restoring ranks, or there could not be any until now. */
 void watch_expect_ranks(struct watch *w);
 /* At start_ns: the launcher hangs, perhaps because of another failure meanwhile. */
 void watch_give_up_start(struct watch *w);

@@ -184,10 +184,13 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 	watch_fail(w);
 }
 
-static void ready(struct watch *w)
+static void came(struct watch *w, const struct wire_header *h)
 {
-	w->ready_ns = now_ns();
-	recovery_done(w->recovery);
+	if (h->rank == WIRE_ALL) {
+		w->ready_ns = now_ns();
+		recovery_done(w->recovery);
+	}
+	watch_expect_ranks(w);
 }
 
 /* A signal that comes with it ends the job on purpose, if it ends ranks. */
@@ -221,7 +224,7 @@ void watch_hear_all(struct watch *w)
 		else if (header.type == WIRE_GONE)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_HELLO)
-			ready(w);
+			came(w, &header);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else

@@ -73,8 +73,10 @@ static void rank_came(struct root *root, struct root_node *n, const struct wire_
 	r->address_length = r->address ? hello.address_length : 0;
 	if (r->address_length)
 		memcpy(r->address, data + sizeof(hello), r->address_length);
-	if (hello.restarted)
+	if (hello.restarted) {
 		addresses_came(root, n, r);
+		wire_send(&root->launch, WIRE_HELLO, h->rank, 0, NULL, 0);
+	}
 	if (root->nr_present < root->nr_ranks)
 		return;
 	wire_send(&root->launch, WIRE_HELLO, WIRE_ALL, 0, NULL, 0);

@@ -28,6 +28,7 @@
 
 #define NODES	2
 #define LATE_S	15
+#define LOADING_S 3
 
 /* What cr_mpirun tells the test once watch_job() has returned. */
 struct outcome {
@@ -56,6 +57,7 @@ static void be_cr_mpirun(int out, char *const *launcher)
 	recovery_init(&recovery, 9, true);
 	recovery.silence_s = 3;
 	recovery.late_s = LATE_S;
+	recovery.loading_s = LOADING_S;
 	watch_job(launcher, messages, &recovery);
 	outcome.due = recovery.due;
 	snprintf(outcome.lost, sizeof(outcome.lost), "%s", recovery.lost ?: "");
@@ -114,15 +116,25 @@ static void says(int number, enum rank_message_type type, int value)
 	assert_int_equal(wire_flush(&node[number]), 0);
 }
 
-/* Its rank has been through MPI_Init. */
-static void is_ready(int number)
+/* Its rank has been through MPI_Init, or is restored. */
+static void says_hello(int number, bool restarted)
 {
 	const struct {
 		struct wire_hello head;
 		struct wire_version version;
-	} hello = { { NODES, 1, 1, false, 0 }, { WIRE_VERSION, WIRE_CAN_0 | WIRE_CAN_FIND } };
+	} hello = { { 1, 1, NODES, restarted, 0 }, { WIRE_VERSION, WIRE_CAN_0 | WIRE_CAN_FIND } };
 
 	wire_send(&node[number], WIRE_HELLO, number, 0, &hello, sizeof(hello));
+}
+
+static void is_ready(int number)
+{
+	says_hello(number, false);
+}
+
+static void is_back(int number)
+{
+	says_hello(number, true);
 }
 
 /* Is it told to kill all its ranks? */
@@ -241,6 +253,38 @@ static void leaves_silent(void **state)
 	assert_string_equal(outcome.lost, "c");
 }
 
+/* A rank that hangs while it reads its image, or is in PMIx_Init. */
+static void leaves_loading(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	setenv("KCR_MPI_RECOVERIES", "1", 1);
+	setenv("KCR_MPI_RESTART", "/nowhere", 1);
+	begin(sleeps);
+	for (int i = 0; i < NODES; i++)
+		joins(i, i ? "b" : "a");
+	assert_false(returns(&outcome, LOADING_S - 1));
+	is_back(0);
+	assert_false(returns(&outcome, LOADING_S - 1));
+	is_told_to_kill(0);
+	for (int i = 0; i < NODES; i++) {
+		says(i, RANK_ENDED, SIGKILL);
+		says(i, RANK_SYNCED, 1);
+	}
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+	end(NULL);
+	begin(sleeps);
+	unsetenv("KCR_MPI_RECOVERIES");
+	unsetenv("KCR_MPI_RESTART");
+	for (int i = 0; i < NODES; i++) {
+		joins(i, i ? "b" : "a");
+		is_back(i);
+	}
+	assert_false(returns(&outcome, LOADING_S + 1));
+}
+
 /* A signal ends a job that is to come back, though its launcher hangs. */
 static void ends_start(void **state)
 {
@@ -264,6 +308,7 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_node, end),
 		cmocka_unit_test_teardown(forgives, end),
 		cmocka_unit_test_teardown(leaves_silent, end),
+		cmocka_unit_test_teardown(leaves_loading, end),
 		cmocka_unit_test_teardown(ends_start, end),
 	};
 
