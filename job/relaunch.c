@@ -25,6 +25,8 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
+#define LAZY	"--lazy"
+
 /* Of mpirun. */
 static const struct {
 	const char *name;
@@ -134,7 +136,7 @@ static int add_launcher(char ***command, const char *self)
 static int add_ranks(char ***command, const struct snapshot *s, const char *dir, const char *self, bool lazy)
 {
 	char count[16];
-	const char *with_lazy[] = { is_by_srun(s) ? "-n" : "-np", count, self, "--lazy", dir, NULL };
+	const char *with_lazy[] = { is_by_srun(s) ? "-n" : "-np", count, self, LAZY, dir, NULL };
 	const char *without[] = { with_lazy[0], count, self, dir, NULL };
 	int err = 0;
 
@@ -352,6 +354,13 @@ bool relaunch_has_placed(const char *hostfile)
 	size_t length = dir ? strlen(dir) : 0;
 
 	return dir && !strncmp(hostfile, dir, length) && !strcmp(hostfile + length, "/" SNAPSHOT_HOSTS);
+}
+
+bool relaunch_is_lazy(char *const *word)
+{
+	const char *dir = getenv(RELAUNCH_VARIABLE);
+
+	return dir && !strcmp(word[0], LAZY) && word[1] && !strcmp(word[1], dir) && !word[2];
 }
 
 /* Adds those of the snapshot's options that place the ranks. */

@@ -21,6 +21,9 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given);
 /* For mpirun as relaunch_job() has started it: is this the file by which it has placed the ranks? */
 bool relaunch_has_placed(const char *hostfile);
 
+/* Likewise: is this the word that has the ranks, behind it, load lazily? */
+bool relaunch_is_lazy(char *const *word);
+
 /*
  * The options for a later restart of this job: `now` are those of its mpirun,
  * restarted from `dir`, whose manifest is `s`.  If relaunch_job() has placed

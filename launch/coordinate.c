@@ -200,14 +200,15 @@ static int start(const struct command *c, bool srun, const struct options *o, co
 	return run(c, srun, job, recovery);
 }
 
-/* In the place of this process, with the arguments that it was given. */
+/* In the place of this process, with the arguments that it was given, but never lazily. */
 static int recover(const struct recovery *recovery, char *const *arguments)
 {
 	char **command = NULL;
 	int err = strings_add(&command, "cr_mpirun");
 
 	for (; *arguments && !err; arguments++)
-		err = strings_add(&command, *arguments);
+		if (!relaunch_is_lazy(arguments))
+			err = strings_add(&command, *arguments);
 	return err ?: recovery_go(recovery, command);
 }
 
