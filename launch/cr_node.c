@@ -123,5 +123,7 @@ int main(int argc, char **argv)
 	unsetenv(WIRE_SECRET_VARIABLE);
 	output_to_null();
 	keeper_run(REACH_LISTENER, job < 0 ? -1 : job, job < 0 ? NULL : name);
+	if (job >= 0)
+		node_finish();
 	return 0;
 }

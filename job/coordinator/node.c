@@ -409,7 +409,8 @@ static void *node_thread(void *argument)
 	close(node->listener);
 	free(p);
 	node_addresses_free(node);
-	wire_close(&node->launch);
+	wire_close(&node->launch);		/* the ranks are ended meanwhile */
+	saving_end(node);
 	return NULL;
 }
 
@@ -521,6 +522,9 @@ static void begin_beats(struct node *node, unsigned int silence_s)
 		   sizeof(unanswered_ms));
 }
 
+static pthread_t thread;
+static struct wire *to_root;		/* of the thread */
+
 static int start(struct node *node, const char *root, const char *secret, const char *host,
 		 unsigned int silence_s, char *name)
 {
@@ -537,7 +541,7 @@ static int start(struct node *node, const char *root, const char *secret, const 
 	if (silence_s)
 		begin_beats(node, silence_s);
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-	err = thread_start(NULL, node_thread, node);
+	err = thread_start(&thread, node_thread, node);
 	if (err) {
 		wire_close(&node->root);
 		close(node->listener);
@@ -565,8 +569,16 @@ int node_start(const char *root, const char *secret, const char *host, unsigned 
 		close(ends[0]);
 		close(ends[1]);
 		free(node);
-	} else if (launch) {
-		*launch = ends[0];
+		return err;
 	}
-	return err;
+	to_root = &node->root;
+	if (launch)
+		*launch = ends[0];
+	return 0;
+}
+
+void node_finish(void)
+{
+	shutdown(to_root->fd, SHUT_RDWR);
+	pthread_join(thread, NULL);
 }

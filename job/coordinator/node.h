@@ -16,9 +16,12 @@
  * lost, at the latest; 0: about WIRE_SILENCE_S.  The name of the ranks' socket is left in `name`
  * (NODE_NAME_MAX bytes).  *launch, unless NULL, is a stream socket for the messages of launch/
  * (wire.h): those of type WIRE_LAUNCH go on to the root, and come from it.
- * It ends when the root has gone and the thread has ended.  0 or -errno.
+ * It ends when the root has gone.  0 or -errno.
  */
 int node_start(const char *root, const char *secret, const char *host, unsigned int silence_s,
 	       char *name, int *launch);
+
+/* Then waits until nothing writes any more, and what is of no use is removed. */
+void node_finish(void);
 
 #endif /* JOB_NODE_H */

@@ -96,6 +96,8 @@ bool saving_under_way(const struct node *node);
 /* The dump of this rank has ended: reports the result to the root. */
 void saving_ended(struct node *node, struct member *m);
 void saving_cancel(struct node *node);
+/* Those that are cancelled have ended, and the folders are removed: the root has gone. */
+void saving_end(struct node *node);
 /* Has the folder of the saved files on the disk, and tells the root which files these are. */
 void saving_sync(struct node *node);
 /* A folder is to be removed as soon as nothing is written any more. */

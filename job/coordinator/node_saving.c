@@ -231,6 +231,19 @@ void saving_cancel(struct node *node)
 	}
 }
 
+void saving_end(struct node *node)
+{
+	for (size_t i = 0; i < node->nr_members; i++) {
+		struct dump *d = &node->member[i]->dump;
+		char *text = NULL;
+
+		if (d->fd >= 0 && !dump_finish(d, &text))
+			free(d->file);
+		free(text);
+	}
+	remove_useless(node);
+}
+
 /* For all that was saved, even if the rank has ended meanwhile.  The files are synced. */
 void saving_sync(struct node *node)
 {
