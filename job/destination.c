@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 struct job_destination {
 	char *path;		/* the snapshot's name */
 	char *partial;		/* its name until it is complete */
+	char *aside;		/* what had that name and could not be removed; NULL */
 	char *local;		/* the nodes' folder for the ranks' files; NULL: in here */
 	unsigned int keep;
 	bool committed;
@@ -58,6 +60,24 @@ static int make_partial(const char *name, const char *local)
 	return err;
 }
 
+/*
+ * A file that a cr_checkpoint of the last one still has open stays in a folder of NFS (as .nfs…) until
+ * that ends: which it has, when this one is complete or given up.
+ */
+static int move_aside(struct job_destination *d)
+{
+	uint64_t number;
+
+	if (!folder_is_own(d->partial))
+		return -EEXIST;
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	d->aside = folder_path("%s.%016" PRIx64, d->partial, number);
+	if (!d->aside)
+		return -ENOMEM;
+	return rename(d->partial, d->aside) ? -errno : 0;
+}
+
 static int open_folders(struct job_destination *d, const char *parent, char ***gone)
 {
 	int err;
@@ -68,6 +88,8 @@ static int open_folders(struct job_destination *d, const char *parent, char ***g
 		return report_fail(-ENOMEM, "no memory");
 	job_destination_remove(d->partial, gone);	/* left by a job that died */
 	err = make_partial(d->partial, d->local);
+	if (err == -EEXIST)
+		err = move_aside(d) ?: make_partial(d->partial, d->local);
 	return err ? report_errno(err, "cannot create %s", d->partial) : 0;
 }
 
@@ -75,6 +97,7 @@ static void free_destination(struct job_destination *d)
 {
 	free(d->path);
 	free(d->partial);
+	free(d->aside);
 	free(d->local);
 	free(d);
 }
@@ -228,5 +251,7 @@ void job_destination_close(struct job_destination *d, char ***gone)
 		return;
 	if (!d->committed)
 		job_destination_remove(d->partial, gone);
+	if (d->aside)
+		job_destination_remove(d->aside, gone);
 	free_destination(d);
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A snapshot is begun where one that was aborted cannot be removed yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/destination.h"
+
+static size_t entries(const char *folder)
+{
+	DIR *list = opendir(folder);
+	size_t count = 0;
+
+	for (struct dirent *entry; (entry = readdir(list));)
+		count += *entry->d_name != '.';
+	closedir(list);
+	return count;
+}
+
+/* On NFS a file that is still open stays in its folder; here it is one that unlink(2) does not take. */
+static void removed_later(void **state)
+{
+	char parent[] = "/tmp/destination.XXXXXX", path[64], partial[80], stays[100];
+	struct job_destination *d;
+	char **gone = NULL;
+	DIR *list;
+	bool local;
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/saved.kcr", parent);
+	snprintf(partial, sizeof(partial), "%s.partial", path);
+	snprintf(stays, sizeof(stays), "%s/.nfs1", partial);
+	assert_int_equal(mkdir(partial, 0700), 0);
+	assert_int_equal(mkdir(stays, 0700), 0);
+	assert_int_equal(job_destination_open(&d, path, NULL, 1, &gone), 0);
+	assert_string_equal(job_destination_folder(d, &local), partial);
+	assert_int_not_equal(access(stays, F_OK), 0);
+	assert_int_equal(entries(parent), 2);
+	list = opendir(parent);			/* whoever had it open has ended */
+	for (struct dirent *entry; (entry = readdir(list));) {
+		snprintf(stays, sizeof(stays), "%s/%.60s/.nfs1", parent, entry->d_name);
+		rmdir(stays);
+	}
+	closedir(list);
+	job_destination_close(d, &gone);
+	assert_null(gone);
+	assert_int_equal(entries(parent), 0);
+	assert_int_equal(rmdir(parent), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(removed_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
