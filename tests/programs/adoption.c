@@ -70,7 +70,7 @@ static void family(void)
 
 int main(int argc, char **argv)
 {
-	static const struct check kinds[] = { { "family", family }, { } };
+	static const struct check kinds[] = { { "family", family }, {} };
 
 	return check_one(argc, argv, kinds);
 }
