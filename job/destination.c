@@ -194,7 +194,7 @@ static void forget_oldest(const char *path, unsigned int keep, char ***gone)
 	unsigned long oldest;
 	unsigned int count;
 
-	while ((oldest = snapshot_find_kept(path, false, &count)) && count > keep - 1) {
+	while ((oldest = snapshot_find_kept(path, false, 0, &count)) && count > keep - 1) {
 		char *name = folder_path("%s.~%lu~", path, oldest);
 
 		if (name)

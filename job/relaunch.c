@@ -312,19 +312,62 @@ static int load_as_root(const char *path, struct snapshot **s)
 	return err;
 }
 
-int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
+/* `path` gets its name without links; *s is NULL or to be freed, also after a failure. */
+static int load(const char *dir, char path[PATH_MAX], struct snapshot **s)
 {
-	struct snapshot *s = NULL;
-	char **command = NULL, **overrides = NULL, *found = NULL, path[PATH_MAX];
 	uint32_t elsewhere;
-	int err = snapshot_load(dir, &s, &found);
+	char *found = NULL;
+	int err;
 
+	snapshot_free(*s);
+	*s = NULL;
+	err = snapshot_load(dir, s, &found);
 	if (!err && !realpath(found, path))
 		err = report_errno(-errno, "%s", found);
 	if (!err && !geteuid())
-		err = load_as_root(path, &s);
+		err = load_as_root(path, s);
 	if (!err)
-		err = snapshot_check(path, s, NULL, &elsewhere);
+		err = snapshot_check(path, *s, NULL, &elsewhere);
+	free(found);
+	return err;
+}
+
+/* Why it cannot be used, and what is done instead. */
+static void tell(const char *text)
+{
+	fprintf(stderr, "KCR: %s: %s\n", report_message() ?: "no memory", text);
+	report_clear();
+}
+
+/* Likewise, where nobody is there who would try again, or name another one. */
+static int load_to_recover(const char *dir, char path[PATH_MAX], struct snapshot **s)
+{
+	int err = load(dir, path, s);
+	unsigned long kept = 0;
+	unsigned int count;
+
+	for (int tries = 0; err && tries < RELAUNCH_RETRIES; tries++) {
+		tell("it is tried again");
+		sleep(RELAUNCH_PAUSE_S);
+		err = load(dir, path, s);
+	}
+	while (err && (kept = snapshot_find_kept(dir, true, kept, &count))) {
+		char *older = folder_path("%s.~%lu~", dir, kept);
+
+		tell("the one before is tried");
+		err = older ? load(older, path, s) : -ENOMEM;
+		free(older);
+	}
+	return err;
+}
+
+int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
+{
+	struct snapshot *s = NULL;
+	char **command = NULL, **overrides = NULL, path[PATH_MAX];
+	int err = getenv(RELAUNCH_RECOVERIES) ? load_to_recover(dir, path, &s) :
+						load(dir, path, &s);
+
 	if (!err)
 		err = read_overrides(given, s, &overrides);
 	if (!err && overrides)
@@ -341,7 +384,6 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 		execvp(command[0], command);
 		err = report_errno(-errno, "cannot start cr_mpirun");
 	}
-	free(found);
 	strings_free(overrides);
 	strings_free(command);
 	snapshot_free(s);

@@ -9,12 +9,19 @@
 
 /* Set for the ranks that the new mpirun starts: the snapshot's folder. */
 #define RELAUNCH_VARIABLE	"KCR_MPI_RESTART"
+/* Set for the one that takes the place of a cr_mpirun: how many failures there were. */
+#define RELAUNCH_RECOVERIES	"KCR_MPI_RECOVERIES"
+
+#define RELAUNCH_RETRIES	4	/* of what keeps a job from coming back */
+#define RELAUNCH_PAUSE_S	3	/* before each */
 
 /*
  * Replaces this program by an mpirun that starts `self` (the path of
  * cr_restart) with `dir` as argument once per rank.  `given`, a
  * NULL-terminated vector, are options of mpirun or srun that replace those of
- * the snapshot; `lazy`: each rank is restarted with --lazy.  Returns -errno with a message, or not at all.
+ * the snapshot; `lazy`: each rank is restarted with --lazy.  A snapshot that a job is to go back to,
+ * and that is not to be had, is tried again, and then the ones that were kept.  Returns -errno with a
+ * message, or not at all.
  */
 int relaunch_job(const char *dir, const char *self, bool lazy, char **given);
 

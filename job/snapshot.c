@@ -93,7 +93,8 @@ static unsigned long kept_number(const char *entry, const char *base)
 	return strcmp(end, "~") ? 0 : number;
 }
 
-unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *count)
+unsigned long snapshot_find_kept(const char *path, bool newest, unsigned long before,
+				 unsigned int *count)
 {
 	const char *slash = strrchr(path, '/');
 	char *parent = slash ? folder_path("%.*s/", (int)(slash - path), path) : strdup(".");
@@ -105,7 +106,7 @@ unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *co
 	while (dir && (entry = readdir(dir))) {
 		unsigned long n = kept_number(entry->d_name, slash ? slash + 1 : path);
 
-		if (!n)
+		if (!n || (before && n >= before))
 			continue;
 		++*count;
 		if (!found || (newest ? n > found : n < found))
@@ -124,7 +125,7 @@ bool snapshot_is(const char *dir)
 	unsigned int count = 0;
 
 	if (!is && name && access(name, F_OK))
-		is = snapshot_find_kept(name, true, &count) > 0;
+		is = snapshot_find_kept(name, true, 0, &count) > 0;
 	free(manifest);
 	free(name);
 	return is;
@@ -153,7 +154,7 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found)
 	if (!name)
 		return report_fail(-ENOMEM, "no memory");
 	err = snapshot_load_one(name, out);
-	newest = err == -ENOENT ? snapshot_find_kept(name, true, &count) : 0;
+	newest = err == -ENOENT ? snapshot_find_kept(name, true, 0, &count) : 0;
 	if (newest) {
 		char *kept = folder_path("%s.~%lu~", name, newest);
 

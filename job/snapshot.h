@@ -77,10 +77,11 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found);
 int snapshot_load_one(const char *dir, struct snapshot **out);
 
 /*
- * The interval number of the newest (or oldest) snapshot kept as path.~K~, 0: none;
- * *count: how many there are.
+ * The interval number of the newest (or oldest) snapshot kept as path.~K~, of those that are
+ * older than `before` (0: of all); 0: none.  *count: how many there are.
  */
-unsigned long snapshot_find_kept(const char *path, bool newest, unsigned int *count);
+unsigned long snapshot_find_kept(const char *path, bool newest, unsigned long before,
+				 unsigned int *count);
 
 /* Reads a rank's file: 0 if it is sound and the one that the manifest means, or -errno, reported. */
 typedef int snapshot_verify(const char *path, const struct snapshot *s,

@@ -18,12 +18,10 @@
 #include "report/report.h"
 
 /* For the process after this one: how many failures there were; nodes. */
-static const char used_variable[] = "KCR_MPI_RECOVERIES", lost_variable[] = "KCR_MPI_LOST",
+static const char used_variable[] = RELAUNCH_RECOVERIES, lost_variable[] = "KCR_MPI_LOST",
 		  suspects_variable[] = "KCR_MPI_SUSPECTS",
 		  unstarted_variable[] = "KCR_MPI_UNSTARTED", nodes_variable[] = "KCR_MPI_NODES";
 
-#define RETRIES		4	/* of a start that has failed, and for a reason that is not known */
-#define RETRY_PAUSE_S	3
 #define ANSWER_MS	3000	/* for nodes to show that they are there */
 #define NODES_MAX	100000	/* bytes: a variable may have 128 KiB */
 
@@ -135,7 +133,7 @@ bool recovery_starts_again(struct recovery *r, const char *launcher, char *text,
 		return true;
 	}
 	snprintf(text, size, "%s could not start the ranks", launcher);
-	r->retries = r->unstarted < RETRIES;
+	r->retries = r->unstarted < RELAUNCH_RETRIES;	/* for a reason that is not known */
 	if (!r->retries)
 		fprintf(stderr, "KCR: %s again, and the job ends%s%s\n", text,
 			snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
@@ -233,7 +231,7 @@ int recovery_go(const struct recovery *r, char *const *arguments)
 	if (!path || !environment)
 		return report_fail(-ENOMEM, "no memory");
 	if (r->retries)
-		sleep(RETRY_PAUSE_S);
+		sleep(RELAUNCH_PAUSE_S);
 	execve(path, r->snapshot ? restart : arguments, environment);
 	return report_errno(-errno, "cannot start %s", path);
 }
