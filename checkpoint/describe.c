@@ -325,6 +325,8 @@ static int complete(struct description *d)
 	if (!err)
 		err = socket_memories_check(d->files, d->process, d->nr_processes);
 	if (!err)
+		err = timers_check(d->process, d->nr_processes);
+	if (!err)
 		err = find_roots(d);
 	if (err)
 		return err;

@@ -17,10 +17,12 @@
 #include "device/device.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/file.h"
 
 #define NSEC_PER_SEC	1000000000ull
 /* Clocks of a process or thread: ~ID << 3 and these bits (clock_getcpuclockid(3)). */
 #define CPU_CLOCK_BITS	7
+#define CPU_CLOCK_THREAD 4
 
 static Kcr__Timer *timer_message(const struct kcr_timer *from)
 {
@@ -71,6 +73,38 @@ static int timer_save(const struct process_probe *probe, Kcr__Process *p)
 	return err;
 }
 
+/* Whose CPU clock it is; 0: another clock, or the caller's own. */
+static pid_t clock_owner(int32_t clock)
+{
+	if (clock >= 0 || (clock & CPU_CLOCK_BITS) == CPU_CLOCK_BITS)
+		return 0;
+	/* cppcheck-suppress shiftNegativeLHS ; as the kernel has it: GCC shifts the sign in */
+	return ~(clock >> 3);
+}
+
+/* Of a thread only its own process can have one. */
+static bool is_clock_saved(int32_t clock, Kcr__Process *const *process, size_t count)
+{
+	pid_t owner = clock_owner(clock);
+	bool saved = !owner || clock & CPU_CLOCK_THREAD;
+
+	for (size_t i = 0; i < count && !saved; i++)
+		saved = process[i]->pid == owner;
+	return saved;
+}
+
+int timers_check(Kcr__Process *const *process, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < process[i]->n_timer; k++)
+			if (!is_clock_saved(process[i]->timer[k]->clock, process, count))
+				return report_fail(-EOPNOTSUPP, "process %d has a timer on the CPU time "
+						   "of process %d, which is not saved; such a timer "
+						   "cannot be saved", process[i]->pid,
+						   clock_owner(process[i]->timer[k]->clock));
+	return 0;
+}
+
 static void script_itimer(const Kcr__Timer *t, struct script *s)
 {
 	struct itimerval value = {
@@ -91,18 +125,15 @@ static void script_itimer(const Kcr__Timer *t, struct script *s)
 /* The clock with the new IDs; *ok is cleared if there is none. */
 static int32_t rebuilt_clock(struct rebuild *r, const Kcr__Process *p, int32_t clock, bool *ok)
 {
-	pid_t tid;
+	pid_t owner = clock_owner(clock);
 
-	if (clock >= 0 || (clock & CPU_CLOCK_BITS) == CPU_CLOCK_BITS)
+	if (!owner)
 		return clock;
-	/* cppcheck-suppress shiftNegativeLHS ; as the kernel has it: GCC shifts the sign in */
-	tid = ~(clock >> 3);
-	if (!tid)		/* the caller's own */
-		return clock;
-	tid = rebuilt_tid(r, p, tid);
-	if (!tid)
+	owner = clock & CPU_CLOCK_THREAD ? rebuilt_tid(r, p, owner) :
+						 rebuild_wait_pid(r, owner);
+	if (!owner)
 		*ok = false;
-	return (int32_t)(~(uint32_t)tid << 3) | (clock & CPU_CLOCK_BITS);
+	return (int32_t)(~(uint32_t)owner << 3) | (clock & CPU_CLOCK_BITS);
 }
 
 static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Timer *t,
@@ -129,8 +160,8 @@ static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Ti
 		event._sigev_un._tid = tid;
 	}
 	if (!ok) {
-		report_warn("process %d: timer %d belongs to a thread that has a new ID: it "
-			    "is lost", p->pid, t->id);
+		report_warn("process %d: timer %d belongs to a thread that has a new ID, or to a "
+			    "process that is not saved: it is lost", p->pid, t->id);
 		return;
 	}
 	script_timer_create(s, "timer_create", clock, script_data(s, &event, sizeof(event)), t->id);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -214,6 +215,46 @@ static void time_posix(void)
 	CHECK(!pthread_join(thread, NULL) && who == waiting_tid);
 }
 
+/* ---- family, outside ---- */
+
+static clockid_t cpu_time_of(pid_t pid)
+{
+	clockid_t clock;
+
+	NEED(!clock_getcpuclockid(pid, &clock));
+	return clock;
+}
+
+/* On the CPU time of the parent and of a child. */
+static void time_family(void)
+{
+	pid_t parent = getpid(), child = fork();
+	int timer, status;
+
+	NEED(child >= 0);
+	timer = make(cpu_time_of(child ?: parent), SIGEV_SIGNAL, 17, 0);
+	arm(timer, FAR, 0);
+	if (child)
+		check_sleep_ms(200);
+	if (child)
+		check_ready();
+	check_wait();
+	expect(timer, FAR, 0);
+	if (!child)
+		_exit(check_end());
+	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
+/* On that of a process that is not saved. */
+static void time_outside(void)
+{
+	int timer = make(cpu_time_of(getppid()), SIGEV_SIGNAL, 18, 0);
+
+	arm(timer, FAR, 0);
+	checkpoint_here();
+	expect(timer, FAR, 0);
+}
+
 /* ---- many ---- */
 
 #define TIMERS	600
@@ -369,6 +410,8 @@ static const struct check checks[] = {
 	{ "posix", time_posix },
 	{ "many", time_many },
 	{ "expiry", time_expiry },
+	{ "family", time_family },
+	{ "outside", time_outside },
 	{ }
 };
 
