@@ -330,6 +330,7 @@ static int complete(struct description *d)
 		err = find_roots(d);
 	if (err)
 		return err;
+	owners_warn(d->files, d->process, d->nr_processes);
 	pidfd_warn(d->files, d->process, d->nr_processes);
 	seccomp_list(&d->preamble);
 	d->preamble.time_sec = time(NULL);

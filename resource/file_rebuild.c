@@ -359,6 +359,17 @@ static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_
 	return 0;
 }
 
+/* Also a group whose leader has ended, by its number. */
+static pid_t rebuilt_group(const struct rebuild *r, pid_t group)
+{
+	pid_t leader = rebuild_pid(r, group);
+
+	for (size_t i = 0; !leader && r->restore_ids && i < r->context->nr_processes; i++)
+		if (r->context->process[i]->pgid == group)
+			leader = group;
+	return leader;
+}
+
 /*
  * The owner may be a process that does not exist yet, so each process tries; failure is
  * only an error in the owner itself.
@@ -370,7 +381,8 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 	int flags;
 
 	if (file->has_owner && file->owner && !file->owner_thread) {
-		owner = rebuild_pid(r, file->owner < 0 ? -file->owner : file->owner);
+		owner = file->owner < 0 ? rebuilt_group(r, -file->owner) :
+					  rebuild_pid(r, file->owner);
 		if (owner && fcntl(number, F_SETOWN, file->owner < 0 ? -owner : owner) &&
 		    file->owner == process->pid)
 			return rebuild_error(file, -errno, "cannot set the owner of its signals");

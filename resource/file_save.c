@@ -296,3 +296,40 @@ int file_table_posix_locks(const struct file_table *t, Kcr__Process *p)
 {
 	return locks_of_process(&t->locks, p);
 }
+
+/* Does a process with this file have such a thread?  owners_script() asks no other. */
+static bool has_thread(const Kcr__Process *p, const Kcr__File *file)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < p->n_thread && !found; i++)
+		found = p->thread[i]->tid == file->owner && process_has_number(p, file->id, -1);
+	return found;
+}
+
+static bool is_owner(const Kcr__Process *p, const Kcr__File *file)
+{
+	if (file->owner_thread)
+		return has_thread(p, file);
+	return file->owner < 0 ? p->pgid == -file->owner : p->pid == file->owner;
+}
+
+void owners_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct file_probe *p = &t->entry[i]->probe;
+		const Kcr__File *file = t->entry[i]->file;
+		bool saved = !file->has_owner || S_ISDIR(p->st.st_mode);	/* warn_of_notices() */
+		char place[64];
+
+		for (size_t k = 0; k < count && !saved; k++)
+			saved = is_owner(process[k], file);
+		if (saved)
+			continue;
+		name_place(p, place, sizeof(place));
+		report_warn("%s: its signals (F_SETOWN) go to %s %d, which is not saved%s: they do not "
+			    "come any more after a restart", place, file->owner_thread ? "thread" :
+			    file->owner < 0 ? "process group" : "process", abs(file->owner),
+			    file->owner_thread ? " or does not have the file" : "");
+	}
+}

@@ -116,6 +116,9 @@ int socket_memories_check(const struct file_table *t, Kcr__Process *const *proce
 /* Refuses timers on the CPU time of a process that is not among these.  0 or -EOPNOTSUPP, reported. */
 int timers_check(Kcr__Process *const *process, size_t count);
 
+/* Names files whose signals would go to nobody after a restart (F_SETOWN). */
+void owners_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 

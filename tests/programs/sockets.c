@@ -372,6 +372,16 @@ static void fd_owner(void)
 	pthread_join(thread, NULL);
 }
 
+/* One whose signals go to the parent, which is not saved. */
+static void fd_owner_outside(void)
+{
+	struct f_owner_ex owner = { F_OWNER_PID, getppid() };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	NEED(fd >= 0 && !fcntl(fd, F_SETOWN_EX, &owner));
+	checkpoint_here();
+}
+
 /* ---- filter ---- */
 
 /* A filter that lets pass what begins with 'k'. */
@@ -517,6 +527,7 @@ static const struct check checks[] = {
 	{ "unix_listen", fd_unix_listen },
 	{ "netlink", fd_netlink },
 	{ "owner", fd_owner },
+	{ "owner_outside", fd_owner_outside },
 	{ "filter", fd_filter },
 	{ "udp_shut", fd_udp_shut },
 	{ "tcp_shut", fd_tcp_shut },
