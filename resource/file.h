@@ -121,6 +121,8 @@ int locks_of_process(const struct lock_list *list, Kcr__Process *p);
 int locks_rebuild(const struct rebuild *r, int fd, const Kcr__File *file);
 /* In a process that has it as this descriptor: takes those that are told to be its own. */
 int locks_install(const Kcr__Process *process, int number, const Kcr__File *file);
+/* Has it a delegation (F_SETDELEG), a lease that folders and metadata have, too? */
+bool lease_is_delegated(int fd);
 void lease_save(const struct file_table *t, const struct file_probe *probe, Kcr__File *file);
 void locks_script(const Kcr__Process *process, struct script *s);
 

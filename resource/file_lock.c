@@ -147,8 +147,7 @@ int locks_of_process(const struct lock_list *list, Kcr__Process *p)
 	return 0;
 }
 
-/* A delegation is a lease that metadata, and folders, have, too. */
-static bool has_delegation(int fd)
+bool lease_is_delegated(int fd)
 {
 	struct delegation held = { .d_type = F_UNLCK };
 
@@ -159,7 +158,7 @@ void lease_save(const struct file_table *t, const struct file_probe *probe, Kcr_
 {
 	int lease = S_ISREG(probe->st.st_mode) ? fcntl(probe->fd, F_GETLEASE) : F_UNLCK;
 
-	if (!file_table_is_dry(t) && has_delegation(probe->fd))
+	if (!file_table_is_dry(t) && lease_is_delegated(probe->fd))
 		report_warn("process %d: its delegation of %s (F_SETDELEG) is lost at a restart",
 			    probe->pid, probe->link);
 	if (lease == F_RDLCK || lease == F_WRLCK) {

@@ -82,7 +82,7 @@ static int save_unsupported(struct file_table *t, struct entry *e)
 	return e->file->closed ? 0 : -ENOMEM;
 }
 
-/* Without fcntl(2)'s F_NOTIFY a folder has no use for an owner; what it asked for is not told. */
+/* Without F_NOTIFY or a delegation a folder has no use for an owner; what it asked for is not told. */
 static void warn_of_notices(const struct file_probe *p)
 {
 	char place[64];
@@ -114,7 +114,7 @@ static int save_common(struct file_table *t, struct entry *e)
 		file->has_owner = true;
 		file->owner = owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid;
 		file->has_owner_thread = file->owner_thread = owner.type == F_OWNER_TID;
-		if (S_ISDIR(p->st.st_mode) && !file_table_is_dry(t))
+		if (S_ISDIR(p->st.st_mode) && !file_table_is_dry(t) && !lease_is_delegated(p->fd))
 			warn_of_notices(p);
 	}
 	if (p->number >= 0 && !(p->flags & O_PATH)) {
