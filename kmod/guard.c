@@ -133,9 +133,11 @@ static void remove(struct guarded *one)
 	drop(one);
 }
 
-/* Have all its threads ended?  Then nothing of it touches memory any more. */
+/* Have all its threads ended, or called exec?  Then nothing of it touches memory any more. */
 static bool is_gone(const struct guarded *one)
 {
+	if (READ_ONCE(one->leader->self_exec_id) != one->exec_id)
+		return true;
 	return READ_ONCE(one->leader->exit_state) && READ_ONCE(one->leader->signal->nr_threads) <= 1;
 }
 

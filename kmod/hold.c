@@ -55,6 +55,7 @@ struct held {
 	int signal;
 	enum pid_type type;
 	kuid_t sender;
+	bool may_always;		/* … whatever the process becomes */
 	struct kernel_siginfo info;
 };
 
@@ -125,16 +126,24 @@ static bool may_hold(const struct kcr_holder *hold, const struct task_struct *ta
 	       uid_eq(cred->suid, hold->cred->euid);
 }
 
+/* May the current process send a signal to any?  What it says of itself in that does not count. */
+static bool may_send_to_all(void)
+{
+	return uid_eq(current_uid(), GLOBAL_ROOT_UID) ||
+	       (current_user_ns() == &init_user_ns &&
+		cap_raised(current_cred()->cap_effective, CAP_KILL));
+}
+
 /* ---- holding ---------------------------------------------------------------------- */
 
-static bool is_held_already(const struct kcr_holder *hold, const struct pid *pid, int signal)
+static struct held *find_held(const struct kcr_holder *hold, const struct pid *pid, int signal)
 {
-	const struct held *one;
+	struct held *one;
 
 	list_for_each_entry(one, &hold->held, node)
 		if (one->pid == pid && one->signal == signal)
-			return true;
-	return false;
+			return one;
+	return NULL;
 }
 
 static void note(struct kcr_holder *hold, struct held *one, int signal,
@@ -144,6 +153,7 @@ static void note(struct kcr_holder *hold, struct held *one, int signal,
 	one->signal = signal;
 	one->type = type;
 	one->sender = make_kuid(current_user_ns(), info->si_uid);
+	one->may_always = false;
 	one->info = *info;
 	if (list_empty(&hold->held)) {
 		hold->first = jiffies;
@@ -158,20 +168,21 @@ static bool take(struct kcr_holder *hold, int signal, const struct kernel_siginf
 {
 	struct pid *pid = task_tgid(task);
 	unsigned long flags;
-	struct held *one;
-	bool taken = false;
+	struct held *one = NULL;
 
 	raw_spin_lock_irqsave(&hold->lock, flags);
 	if (pid && hold->signals & sigmask(signal)) {
-		taken = is_held_already(hold, pid, signal);
-		one = list_first_entry_or_null(&hold->unused, struct held, node);
-		if (!taken && one) {
-			note(hold, one, signal, info, pid, type);
-			taken = true;
+		one = find_held(hold, pid, signal);
+		if (!one) {
+			one = list_first_entry_or_null(&hold->unused, struct held, node);
+			if (one)
+				note(hold, one, signal, info, pid, type);
 		}
+		if (one)
+			one->may_always |= may_send_to_all();
 	}
 	raw_spin_unlock_irqrestore(&hold->lock, flags);
-	return taken;
+	return one;
 }
 
 static bool hold_back(int signal, const struct kernel_siginfo *info, struct task_struct *task,
@@ -308,7 +319,7 @@ bool kcr_hold_works(void)
 static bool may_send(const struct kcr_holder *hold, const struct held *one,
 		     const struct task_struct *task)
 {
-	return uid_eq(one->sender, GLOBAL_ROOT_UID) || may_hold(hold, task);
+	return one->may_always || may_hold(hold, task);
 }
 
 /* The kernel takes the sender's user ID for one of the current user namespace. */

@@ -415,7 +415,7 @@ long kcr_ioc_release(struct kcr_job *job, void *request)
 	if (!(job->parking || job->held) || (release->signal && !valid_signal(release->signal)))
 		return -EINVAL;
 
-	torn = is_torn(job);
+	torn = (job->parked || job->held) && is_torn(job);
 	kcr_for_each_member(member, job) {
 		kcr_fork_stop(&member->watch);
 		if (release->signal) {	/* last, as SIGCONT continues it */

@@ -55,8 +55,8 @@ void kcr_parked_retry(struct kcr_parked *parked);
 /* Checks whether the thread rests in a group stop.  list_lock held. */
 void kcr_parked_check_stopped(struct kcr_parked *parked);
 /*
- * Keeps a thread as it is, if it rests: with siglock, until kcr_parked_unpin().  list_lock held,
- * interrupts on.
+ * Keeps a thread as it is, if it rests: with siglock, until kcr_parked_unpin().  If it is about to
+ * leave its stop it is not kept, and its process is torn.  list_lock held, interrupts on.
  */
 bool kcr_parked_pin(struct kcr_parked *parked);
 void kcr_parked_unpin(struct kcr_parked *parked);

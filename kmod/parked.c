@@ -177,7 +177,8 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 	if (!member)
 		goto out;
 	member->torn |= parked->state == KCR_STOPPED;
-	if (current->flags & PF_EXITING) {
+	/* The second from a debugger's stop at the beginning of its exit. */
+	if (current->flags & PF_EXITING || current->signal->flags & SIGNAL_GROUP_EXIT) {
 		set_state(parked, KCR_GONE);
 	} else if (current->mm != member->mm) {
 		job->exec_seen = true;
@@ -363,6 +364,7 @@ bool kcr_parked_pin(struct kcr_parked *parked)
 	if (parked->state == KCR_ARRIVED || kcr_task_is_stopped(parked->task))
 		return true;
 	spin_unlock_irq(&sighand->siglock);
+	parked->member->torn = true;
 	return false;
 }
 

@@ -28,7 +28,11 @@ static bool is_in(unsigned long return_address, const char *function)
 static bool sleeps_in_get_signal(struct task_struct *task)
 {
 	unsigned long frames[MAX_FRAMES];
-	unsigned int i, count = kcr_stack_trace(task, frames, MAX_FRAMES);
+	unsigned int i, count;
+
+	if (IS_ENABLED(CONFIG_UNWINDER_GUESS))	/* it finds what earlier calls have left behind */
+		return false;
+	count = kcr_stack_trace(task, frames, MAX_FRAMES);
 
 	for (i = 0; i < count && !is_in(frames[i], "do_exit"); i++)
 		if (is_in(frames[i], "get_signal"))
@@ -50,9 +54,9 @@ bool kcr_task_stopped_at_signals(struct task_struct *task)
 	if (task_is_stopped(task))
 		return true;
 	/* In another stop it would have been switched out once more. */
-	smp_rmb();
+	smp_rmb();	/* the stop before its stack */
 	if (!sleeps_in_get_signal(task))
 		return false;
-	smp_rmb();
+	smp_rmb();	/* its stack before the stop */
 	return kcr_task_is_stopped(task) && !kcr_task_on_cpu(task) && switches(task) == before;
 }

@@ -114,6 +114,10 @@ static int add_set(struct collection *to, const void *undo)
 	int id = number(undo, &in_undo[SET]);
 	u32 i, length = id < 0 ? 0 : length_of(to->ns, id);
 
+	/* A new set can have the ID only when the entry of the old one has lost it. */
+	smp_rmb();
+	if (number(undo, &in_undo[SET]) != id)
+		length = 0;
 	to->looked_at += length + SET_COST;
 	if (to->looked_at > MAX_LOOKED_AT)
 		return -E2BIG;

@@ -15,6 +15,7 @@
 
 #define BYTES_MAX	(64u << 20)	/* several times what execve(2) takes */
 #define SEALS		(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEAL_EXEC	0x20	/* F_SEAL_EXEC of Linux 6.3, added where vm.memfd_noexec is set */
 
 /* What the file begins with; the working folder, arguments and environment follow. */
 struct head {
@@ -98,7 +99,7 @@ static char *read_file(int fd, size_t *length)
 	char *data;
 	ssize_t n;
 
-	if (fcntl(fd, F_GET_SEALS) != SEALS || fstat(fd, &st) ||
+	if ((fcntl(fd, F_GET_SEALS) & ~SEAL_EXEC) != SEALS || fstat(fd, &st) ||
 	    st.st_size < (off_t)sizeof(struct head) || st.st_size > BYTES_MAX) {
 		errno = EINVAL;
 		return NULL;

@@ -89,19 +89,18 @@ struct counter {		/* at the second page of the code */
 };
 
 /* Counts until it is to end, in the 32-bit code segment. */
-static const uint8_t counting[] = {
-	0x53, 0x55,			/* push %rbx, push %rbp */
-	0xb8, 0x2b, 0, 0, 0, 0x8e, 0xd8,/* mov $USER_DS, %ds */
-	0x48, 0x89, 0xfb,		/* mov %rdi, %rbx: the counter */
-	0x48, 0x89, 0x67, 0x08,		/* mov %rsp, 8(%rdi) */
-	0xff, 0x6b, 0x10,		/* ljmp *16(%rbx) */
-	0xff, 0x03,			/* 1: incl (%ebx) */
-	0x83, 0x7b, 0x04, 0x00,		/* cmpl $0, 4(%ebx) */
-	0x74, 0xf8,			/* je 1b */
-	0xea, 0, 0, 0, 0, 0x33, 0x00,	/* ljmp $USER_CS, $2f */
-	0x48, 0x8b, 0x63, 0x08,		/* 2: mov 8(%rbx), %rsp */
-	0x5d, 0x5b, 0xc3,		/* pop %rbp, pop %rbx, ret */
-};
+static const char counting[] =
+	"\x53\x55"			/* push %rbx, push %rbp */
+	"\xb8\x2b\0\0\0\x8e\xd8"		/* mov $USER_DS, %ds */
+	"\x48\x89\xfb"			/* mov %rdi, %rbx: the counter */
+	"\x48\x89\x67\x08"		/* mov %rsp, 8(%rdi) */
+	"\xff\x6b\x10"			/* ljmp *16(%rbx) */
+	"\xff\x03"			/* 1: incl (%ebx) */
+	"\x83\x7b\x04\0"		/* cmpl $0, 4(%ebx) */
+	"\x74\xf8"			/* je 1b */
+	"\xea\0\0\0\0\x33\0"		/* ljmp $USER_CS, $2f */
+	"\x48\x8b\x63\x08"		/* 2: mov 8(%rbx), %rsp */
+	"\x5d\x5b\xc3";		/* pop %rbp, pop %rbx, ret */
 #define USER32_CS	0x23
 #define START		19		/* of 1 */
 #define OPERAND		28		/* of the second ljmp */
