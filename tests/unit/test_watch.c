@@ -110,6 +110,12 @@ static void joins(int number, const char *name)
 	wire_flush(&node[number]);
 }
 
+static void join(void)
+{
+	joins(0, "a");
+	joins(1, "b");
+}
+
 static void says(int number, enum rank_message_type type, int value)
 {
 	rank_message_queue(&node[number], type, number, 0, value, NULL, 0);
@@ -125,16 +131,6 @@ static void says_hello(int number, bool restarted)
 	} hello = { { 1, 1, NODES, restarted, 0 }, { WIRE_VERSION, WIRE_CAN_0 | WIRE_CAN_FIND } };
 
 	wire_send(&node[number], WIRE_HELLO, number, 0, &hello, sizeof(hello));
-}
-
-static void is_ready(int number)
-{
-	says_hello(number, false);
-}
-
-static void is_back(int number)
-{
-	says_hello(number, true);
 }
 
 /* Is it told to kill all its ranks? */
@@ -167,8 +163,7 @@ static void waits_for_ranks(void **state)
 
 	(void)state;
 	begin(sleeps);
-	joins(0, "a");
-	joins(1, "b");
+	join();
 	says(0, RANK_ENDED, SIGKILL);
 	is_told_to_kill(0);
 	is_told_to_kill(1);
@@ -192,8 +187,7 @@ static void leaves_node(void **state)
 
 	(void)state;
 	begin(sleeps);
-	joins(0, "a");
-	joins(1, "b");
+	join();
 	says(0, RANK_ENDED, SIGKILL);
 	is_told_to_kill(0);
 	says(0, RANK_SYNCED, 1);
@@ -213,10 +207,9 @@ static void forgives(void **state)
 	begin(sleeps);
 	unsetenv("KCR_MPI_RECOVERIES");
 	unsetenv("KCR_MPI_SUSPECTS");
-	for (int i = 0; i < NODES; i++) {
-		joins(i, i ? "b" : "a");
-		is_ready(i);
-	}
+	join();
+	says_hello(0, false);
+	says_hello(1, false);
 	assert_false(returns(&outcome, 0.5));
 	wire_close(&node[1]);
 	is_told_to_kill(0);
@@ -262,10 +255,9 @@ static void leaves_loading(void **state)
 	setenv("KCR_MPI_RECOVERIES", "1", 1);
 	setenv("KCR_MPI_RESTART", "/nowhere", 1);
 	begin(sleeps);
-	for (int i = 0; i < NODES; i++)
-		joins(i, i ? "b" : "a");
+	join();
 	assert_false(returns(&outcome, LOADING_S - 1));
-	is_back(0);
+	says_hello(0, true);
 	assert_false(returns(&outcome, LOADING_S - 1));
 	is_told_to_kill(0);
 	for (int i = 0; i < NODES; i++) {
@@ -278,10 +270,9 @@ static void leaves_loading(void **state)
 	begin(sleeps);
 	unsetenv("KCR_MPI_RECOVERIES");
 	unsetenv("KCR_MPI_RESTART");
-	for (int i = 0; i < NODES; i++) {
-		joins(i, i ? "b" : "a");
-		is_back(i);
-	}
+	join();
+	says_hello(0, true);
+	says_hello(1, true);
 	assert_false(returns(&outcome, LOADING_S + 1));
 }
 
