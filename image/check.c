@@ -21,6 +21,7 @@
 #define SIGINFO_SIZE		128
 #define VDSO_MAX		(64u << 10)
 #define AFFINITY_MAX		8192
+#define UTIL_MAX		1024
 #define MDWE_MAX		3	/* both flags of PR_SET_MDWE */
 #define CLOCK_MAX		(INT64_MAX / 2)	/* ns */
 #define RECORD_PAGES		3	/* head and restart: libcr/record.h */
@@ -257,6 +258,14 @@ static const char *check_seccomp(const Kcr__Thread *thread, const Kcr__Preamble 
 	return NULL;
 }
 
+static const char *check_sched(const Kcr__Sched *sched)
+{
+	if (sched->has_affinity && sched->affinity.len > AFFINITY_MAX)
+		return "thread with an impossible affinity";
+	return sched->util_min > UTIL_MAX || sched->util_max > UTIL_MAX ?
+	       "thread with an impossible utilization" : NULL;
+}
+
 static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *preamble)
 {
 	if (!valid_pid(thread->tid))
@@ -269,10 +278,8 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 	if (thread->restart &&
 	    (thread->restart->kind > KCR_RESTART_FUTEX || thread->restart->n_data > 4))
 		return "thread in an unknown system call";
-	if (thread->sched && thread->sched->has_affinity &&
-	    thread->sched->affinity.len > AFFINITY_MAX)
-		return "thread with an impossible affinity";
-	return (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:
+	return (thread->sched ? check_sched(thread->sched) : NULL) ?:
+	       (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:
 	       (thread->policy ? check_policy(thread->policy, false) : NULL) ?:
 	       check_seccomp(thread, preamble) ?:
 	       check_pending(thread->n_pending, thread->pending) ?:
@@ -363,6 +370,8 @@ static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamb
 		return "process with another one's address space";
 	if (p->has_clocks && (!p->clocks || p->clocks > preamble->n_clocks))
 		return "process with unknown clocks";
+	if (p->autogroup_nice < -20 || p->autogroup_nice > 19)
+		return "process with an impossible priority";
 	if (p->mdwe > MDWE_MAX || (p->tracer && p->tracer != -1 && !valid_pid(p->tracer)))
 		return "process with unknown settings";
 	if (p->n_action && p->n_action != SIGNALS)

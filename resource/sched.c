@@ -33,7 +33,13 @@ struct sched_parameters {
 	uint64_t runtime;
 	uint64_t deadline;
 	uint64_t period;
+	uint32_t util_min;
+	uint32_t util_max;
 };
+
+#define KEEP_ALL	0x18	/* SCHED_FLAG_KEEP_POLICY and _PARAMS */
+#define UTIL_CLAMP	0x60	/* SCHED_FLAG_UTIL_CLAMP */
+#define UTIL_MAX	1024
 
 /* ---- save --------------------------------------------------------------------- */
 
@@ -68,6 +74,47 @@ static int save_affinity(Kcr__Sched *sched, pid_t tid)
 	return 0;
 }
 
+/* As the kernel tells it of a thread that has asked for nothing: since Linux 6.12, else 0. */
+static uint64_t usual_slice(void)
+{
+	struct sched_parameters own = { .size = sizeof(own) };
+
+	return syscall(SYS_sched_getattr, 0, &own, sizeof(own), 0) < 0 ? 0 : own.runtime;
+}
+
+static void save_time(Kcr__Sched *sched, const struct sched_parameters *now)
+{
+	if (now->policy == SCHED_DEADLINE) {
+		sched->has_runtime = sched->has_deadline = sched->has_period = true;
+		sched->runtime = now->runtime;
+		sched->deadline = now->deadline;
+		sched->period = now->period;
+	} else if ((now->policy == SCHED_OTHER || now->policy == SCHED_BATCH) &&
+		   now->runtime != usual_slice()) {
+		sched->has_runtime = true;
+		sched->runtime = now->runtime;
+	}
+	/* A maximum of 0 is that of a kernel without clamps. */
+	sched->has_util_min = sched->has_util_max =
+		now->util_max && (now->util_min || now->util_max != UTIL_MAX);
+	sched->util_min = sched->has_util_min ? now->util_min : 0;
+	sched->util_max = sched->has_util_max ? now->util_max : 0;
+}
+
+/* The nice value of its session, by which autogroups share processors. */
+static int sched_save(const struct process_probe *probe, Kcr__Process *p)
+{
+	char text[64];
+	int nice;
+
+	if (p->pid == p->sid && proc_read(probe->thread, "autogroup", text, sizeof(text)) > 0 &&
+	    sscanf(text, "%*s nice %d", &nice) == 1 && nice) {
+		p->has_autogroup_nice = true;
+		p->autogroup_nice = nice;
+	}
+	return 0;
+}
+
 static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 {
 	struct sched_parameters now = { .size = sizeof(now) };
@@ -86,12 +133,7 @@ static int sched_save_thread(const struct process_probe *probe, Kcr__Thread *t)
 	sched->nice = now.nice;
 	sched->priority = now.priority;
 	sched->flags = now.flags;
-	if (now.policy == SCHED_DEADLINE) {
-		sched->has_runtime = sched->has_deadline = sched->has_period = true;
-		sched->runtime = now.runtime;
-		sched->deadline = now.deadline;
-		sched->period = now.period;
-	}
+	save_time(sched, &now);
 	io = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, t->tid);
 	if (io >= 0 && IOPRIO_PRIO_CLASS(io) != IOPRIO_CLASS_NONE) {
 		sched->has_io_priority = true;
@@ -122,6 +164,18 @@ static bool warn_once(const Kcr__Process *p, const char *what)
 	return true;
 }
 
+/*
+ * Would the kernel do it for this process, which has the right to?  Not real time in a group
+ * without a share of it, nor a class that it lacks.
+ */
+static bool can_have(const struct sched_parameters *wanted, const struct sched_parameters *now)
+{
+	if (syscall(SYS_sched_setattr, 0, wanted, 0))
+		return false;
+	syscall(SYS_sched_setattr, 0, now, 0);
+	return true;
+}
+
 static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
 {
 	struct sched_parameters now = { .size = sizeof(now) };
@@ -130,25 +184,64 @@ static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct
 		.nice = sched->nice, .priority = sched->priority, .runtime = sched->runtime,
 		.deadline = sched->deadline, .period = sched->period,
 	};
-	uint64_t data;
 
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0) {
+		now.util_min = now.util_max = 0;
 		if (now.policy != SCHED_DEADLINE)
 			now.runtime = now.deadline = now.period = 0;
 		if (!memcmp(&now, &wanted, sizeof(now)))
 			return;
 	}
-	data = script_data(s, &wanted, sizeof(wanted));
-	if (have_capability(CAP_SYS_NICE) && sched->policy != SCHED_DEADLINE) {
-		script_call(s, "sched_setattr", SYS_sched_setattr, 0, data, 0, 0, 0, 0);
-		return;
+	if (have_capability(CAP_SYS_NICE) && !can_have(&wanted, &now)) {
+		if (warn_once(p, "policy"))
+			report_warn("process %d: its scheduling policy cannot be set here: it runs "
+				    "on without", p->pid);
+		wanted = (struct sched_parameters){ .size = sizeof(wanted), .nice = sched->nice };
 	}
-	script_call_try(s, "sched_setattr", SYS_sched_setattr, 0, data, 0, 0, 0, 0);
-	if ((sched->policy != now.policy || wanted.nice < now.nice) &&
+	script_call_try(s, "sched_setattr", SYS_sched_setattr, 0,
+			script_data(s, &wanted, sizeof(wanted)), 0, 0, 0, 0);
+	if (!have_capability(CAP_SYS_NICE) &&
+	    (sched->policy != now.policy || wanted.nice < now.nice) &&
 	    sched->policy != SCHED_BATCH && sched->policy != SCHED_IDLE &&
 	    warn_once(p, "policy"))
 		report_warn("process %d: its scheduling policy or priority may need privileges: "
 			    "it runs on without if so", p->pid);
+}
+
+static void script_clamps(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
+{
+	struct sched_parameters now = { .size = sizeof(now) };
+	struct sched_parameters wanted = {
+		.size = sizeof(wanted), .flags = KEEP_ALL | UTIL_CLAMP,
+		.util_min = sched->util_min, .util_max = sched->util_max,
+	};
+
+	if (!sched->has_util_max)
+		return;
+	if (!syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) && !now.util_max) {
+		if (warn_once(p, "clamps"))
+			report_warn("process %d: this kernel has no utilization clamps, which it had "
+				    "set", p->pid);
+		return;
+	}
+	script_call_try(s, "sched_setattr", SYS_sched_setattr, 0,
+			script_data(s, &wanted, sizeof(wanted)), 0, 0, 0, 0);
+}
+
+static int sched_rebuild(struct rebuild *r, const Kcr__Process *p)
+{
+	char text[16];
+	int err;
+
+	(void)r;
+	if (!p->has_autogroup_nice || getsid(0) != getpid())
+		return 0;
+	snprintf(text, sizeof(text), "%d", p->autogroup_nice);
+	err = attribute_write_self("autogroup", text);
+	if (err)
+		report_warn("process %d: its session's nice value (/proc/PID/autogroup) cannot be set: "
+			    "%s", p->pid, strerror(-err));
+	return 0;
 }
 
 /*
@@ -215,11 +308,14 @@ static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const K
 		script_call_try(s, "ioprio_set", SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
 				sched->io_priority, 0, 0, 0);
 	script_policy(p, sched, s);
+	script_clamps(p, sched, s);
 	return 0;
 }
 
 const struct attribute attribute_sched = {
 	.name = "scheduling",
+	.save = sched_save,
+	.rebuild = sched_rebuild,
 	.save_thread = sched_save_thread,
 	.script_thread = sched_script_thread,
 };

@@ -5,7 +5,7 @@
  *	uid=N gid=N	all user or group ids		group=N	 one more group
  *	caps=HEX	permitted and effective		securebits=N
  *	credentials=	no record of them		soft=N	 limit of open files, hard as well
- *	fsuid=N		the file system user id
+ *	fsuid=N		the file system user id		policy=N scheduling policy of all threads
  *	own=N		user ids of the first thread, which get a record of its own
  *	netlink_group=N	number of a generic netlink group, and of its family
  *	netlink_family=TEXT	name of that family
@@ -95,6 +95,8 @@ static void edit_process(Kcr__Process *p)
 		p->thread[i]->has_securebits = true;
 		set(&p->thread[i]->securebits, securebits);
 	}
+	for (size_t i = 0; i < p->n_thread; i++)
+		set(&p->thread[i]->sched->policy, change("policy"));
 	if (p->n_thread > 1 && change("tid"))
 		p->thread[1]->tid = atoi(change("tid"));
 	for (size_t i = 0; i < p->n_limit && soft; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scheduling class, nice value and processors, different in each of three threads.
+ * Scheduling class, nice value and processors, different in each of three threads; the nice
+ * value of the session.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -51,13 +52,22 @@ static void *realtime(void *argument)
 	return argument;
 }
 
+static bool session_has(const char *nice)
+{
+	char text[64];
+
+	return strstr(check_slurp("/proc/self/autogroup", text, sizeof(text)), nice);
+}
+
 int main(int argc, char **argv)
 {
 	void *(*const work[])(void *) = { idle, bound, realtime };
 	cpu_set_t cpus, now;
+	int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 	pthread_t thread[3];
 
 	check_begin(argc, argv);
+	NEED(group < 0 || (write(group, "5", 1) == 1 && session_has(" nice 5\n")));
 	pthread_barrier_init(&barrier, NULL, 4);
 	NEED(!sched_getaffinity(0, sizeof(cpus), &cpus));
 	for (int i = 0; i < 3; i++)
@@ -65,6 +75,7 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&barrier);
 	check_ready();
 	check_wait();
+	CHECK(group < 0 || session_has(" nice 5\n"));
 	CHECK(sched_getscheduler(0) == SCHED_OTHER && getpriority(PRIO_PROCESS, 0) == 0);
 	CHECK(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&cpus, &now));
 	for (int i = 0; i < 3; i++)
