@@ -55,7 +55,7 @@ static int save_system_v(struct file_table *t, const struct file_probe *probe,
 					errno == EACCES ? "no permission" :
 					"another IPC namespace");
 	memory->has_sysv = memory->has_shmid = memory->has_key = memory->has_mode =
-		memory->has_uid = memory->has_gid = memory->has_destroyed = true;
+		memory->has_uid = memory->has_gid = memory->has_destroyed = memory->has_locked = true;
 	memory->sysv = true;
 	memory->shmid = id;
 	memory->key = ds.shm_perm.__key;
@@ -63,6 +63,7 @@ static int save_system_v(struct file_table *t, const struct file_probe *probe,
 	memory->uid = ds.shm_perm.uid;
 	memory->gid = ds.shm_perm.gid;
 	memory->destroyed = ds.shm_perm.mode & SHM_DEST;
+	memory->locked = ds.shm_perm.mode & SHM_LOCKED;
 	memory->size = ds.shm_segsz;
 	return 0;
 }
@@ -252,6 +253,9 @@ static int open_system_v(struct rebuild *r, const Kcr__File *file)
 	if (old)		/* of which only the contents were to be restored */
 		return err;
 	set_owner(memory, id);
+	if (memory->locked && shmctl(id, SHM_LOCK, NULL))
+		report_warn("System V segment %d is not locked in memory (SHM_LOCK) any more: %s", id,
+			    strerror(errno));
 	if (!memory->destroyed && !err)
 		return 0;
 	raised = identity_raise(false);

@@ -226,7 +226,7 @@ static void mem_posix_shm(void)
 
 /*
  * System V shared memory: attached twice and by two processes, one segment that is
- * kept and one that is removed when the last lets go.
+ * kept and one, locked in memory, that is removed when the last lets go.
  */
 static void mem_sysv_shm(void)
 {
@@ -243,7 +243,7 @@ static void mem_sysv_shm(void)
 	again = shmat(kept, NULL, SHM_RDONLY);
 	b = shmat(removed, NULL, 0);
 	NEED(a != (void *)-1 && again != (void *)-1 && b != (void *)-1);
-	NEED(!shmctl(removed, IPC_RMID, NULL));
+	NEED(!shmctl(removed, SHM_LOCK, NULL) && !shmctl(removed, IPC_RMID, NULL));
 	check_fill(a, length, 60);
 	check_fill(b, length, 61);
 	child = fork();
@@ -261,6 +261,7 @@ static void mem_sysv_shm(void)
 		fprintf(stderr, "# attached %lu times\n", (unsigned long)ds.shm_nattch);
 	CHECK(ds.shm_nattch == 4);
 	CHECK((ds.shm_perm.mode & 0777) == 0640);
+	CHECK(!shmctl(removed, IPC_STAT, &ds) && ds.shm_perm.mode & SHM_LOCKED);
 	check_fill(a, length, 62);
 	check_fill(b, length, 63);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
