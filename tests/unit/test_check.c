@@ -397,8 +397,14 @@ static void clocks(void **state)
 static void settings(void **state)
 {
 	Kcr__Thread *t = process(0)->thread[0];
+	Kcr__Sched sched = KCR__SCHED__INIT, *before = t->sched;
 
 	(void)state;
+	sched.has_util_min = sched.has_util_max = process(0)->has_autogroup_nice = true;
+	t->sched = &sched;
+	REFUSED(sched.util_min, 1025, "impossible utilization");
+	REFUSED(sched.util_max, 1025, "impossible utilization");
+	t->sched = before;
 	process(0)->has_mdwe = t->has_tsc = t->has_mce_kill = true;
 	t->tsc = PR_TSC_SIGSEGV;
 	process(0)->mdwe = 3;
@@ -406,6 +412,9 @@ static void settings(void **state)
 	REFUSED(t->tsc, 3, "unknown settings");
 	REFUSED(t->mce_kill, 3, "unknown settings");
 	REFUSED(process(0)->mdwe, 4, "unknown settings");
+	REFUSED(process(0)->autogroup_nice, 20, "impossible priority");
+	REFUSED(process(0)->autogroup_nice, -21, "impossible priority");
+	process(0)->has_autogroup_nice = false;
 	process(0)->has_mdwe = t->has_tsc = t->has_mce_kill = false;
 	process(0)->mdwe = t->tsc = 0;
 }
