@@ -6,7 +6,7 @@
 /*
  * `nodes`: NAME=ADDRESS, separated by commas, or NULL.  Waits `patience_ms` at most for the kernel of each to
  * accept or refuse a connection.  The names of those that do neither, with commas, malloc()ed; NULL:
- * all do, or none, as where a firewall keeps them from it.
+ * all do, or none but this one, as where a firewall keeps them from it.
  */
 char *silent_among(const char *nodes, int patience_ms);
 

@@ -224,6 +224,7 @@ static void forgives(void **state)
 static void leaves_silent(void **state)
 {
 	char *const fails[] = { "false", NULL };
+	char own[128], nodes[200];
 	struct outcome outcome;
 
 	(void)state;
@@ -236,7 +237,10 @@ static void leaves_silent(void **state)
 	assert_string_equal(outcome.lost, "b");
 	assert_string_equal(outcome.nodes, "a=127.0.0.1,b=255.255.255.255,c=127.0.0.2");
 	end(NULL);
-	setenv("KCR_MPI_NODES", "b=255.255.255.255", 1);	/* perhaps a firewall's doing */
+	/* Perhaps a firewall's doing. */
+	assert_int_equal(gethostname(own, sizeof(own)), 0);
+	snprintf(nodes, sizeof(nodes), "%s=127.0.0.1,b=255.255.255.255", own);
+	setenv("KCR_MPI_NODES", nodes, 1);
 	begin(fails);
 	unsetenv("KCR_MPI_RECOVERIES");
 	unsetenv("KCR_MPI_SUSPECTS");
