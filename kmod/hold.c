@@ -54,8 +54,9 @@ struct held {
 	struct pid *pid;		/* of the process, referenced while held */
 	int signal;
 	enum pid_type type;
-	kuid_t sender;
-	bool may_always;		/* … whatever the process becomes */
+	kuid_t sender;			/* as it says itself */
+	kuid_t uid, euid;		/* the sender's own */
+	bool may_always;		/* it may send to whatever the process becomes */
 	struct kernel_siginfo info;
 };
 
@@ -153,6 +154,8 @@ static void note(struct kcr_holder *hold, struct held *one, int signal,
 	one->signal = signal;
 	one->type = type;
 	one->sender = make_kuid(current_user_ns(), info->si_uid);
+	one->uid = current_uid();
+	one->euid = current_euid();
 	one->may_always = false;
 	one->info = *info;
 	if (list_empty(&hold->held)) {
@@ -315,22 +318,27 @@ bool kcr_hold_works(void)
 
 /* ---- delivering ----------------------------------------------------------------------- */
 
-/* The owner could have kept it until the process is another program, of another user. */
-static bool may_send(const struct kcr_holder *hold, const struct held *one,
-		     const struct task_struct *task)
+/*
+ * The owner could have kept it until the process is a program of another user: would the sender
+ * be allowed to send it now, as by kill(2)?  RCU read lock held.
+ */
+static bool may_send(const struct held *one, const struct task_struct *task)
 {
-	return one->may_always || may_hold(hold, task);
+	const struct cred *to = __task_cred(task);
+
+	return one->may_always || uid_eq(one->euid, to->suid) || uid_eq(one->euid, to->uid) ||
+	       uid_eq(one->uid, to->suid) || uid_eq(one->uid, to->uid);
 }
 
 /* The kernel takes the sender's user ID for one of the current user namespace. */
-static void send(const struct kcr_holder *hold, struct held *one)
+static void send(struct held *one)
 {
 	struct task_struct *task;
 
 	one->info.si_uid = from_kuid_munged(&init_user_ns, one->sender);
 	rcu_read_lock();
 	task = pid_task(one->pid, PIDTYPE_TGID);
-	if (task && may_send(hold, one, task))
+	if (task && may_send(one, task))
 		kcr_send_sig_info(one->signal, &one->info, task, one->type);
 	rcu_read_unlock();
 }
@@ -346,7 +354,7 @@ static void deliver(struct work_struct *work)
 	list_splice_init(&hold->held, &due);
 	raw_spin_unlock_irq(&hold->lock);
 	list_for_each_entry(one, &due, node) {
-		send(hold, one);
+		send(one);
 		put_pid(one->pid);
 		cond_resched();
 	}

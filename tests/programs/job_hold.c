@@ -4,6 +4,7 @@
  * signals; its child is the owner of the job, which gives orders to it; the owner's
  * child is the target, which notes the signals that it gets.
  */
+#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -38,6 +39,8 @@ static struct shared {
 	siginfo_t got[16];
 	volatile pid_t target;
 	volatile bool child_sends;	/* the target forks a child that sends SIGTERM to it */
+	volatile bool rise;		/* the target, a user's, becomes root's, and says so: */
+	volatile bool has_risen;
 	volatile pid_t crowd[CROWD];
 } *shared;
 
@@ -45,6 +48,7 @@ static int to_owner[2], from_owner[2];
 static pid_t owner;
 static unsigned int targets = 1;
 static bool as_user, far_away;	/* the owner is one; the target is a daemon */
+static bool rises;		/* the target is a user's, and may become root's */
 
 /* ---- the target ---------------------------------------------------------------------- */
 
@@ -65,11 +69,30 @@ static void send_from_child(void)
 	}
 }
 
+static void be_users(void)
+{
+	NEED(!prctl(PR_SET_KEEPCAPS, 1) && !setresuid(1000, 1000, 1000));
+}
+
+static void rise(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2] = {
+		{ .effective = 1 << CAP_SETUID, .permitted = 1 << CAP_SETUID },
+	};
+
+	NEED(!syscall(SYS_capset, &head, sets) && !setresuid(0, 0, 0));
+	shared->rise = false;
+	shared->has_risen = true;
+}
+
 static void be_target(void)
 {
 	struct timespec soon = { 0, 20000000 };
 	sigset_t all;
 
+	if (rises)
+		be_users();
 	shared->target = getpid();
 	while (targets == CROWD)	/* all signals are blocked, and stay pending */
 		pause();
@@ -79,6 +102,8 @@ static void be_target(void)
 
 		if (shared->child_sends)
 			send_from_child();
+		if (shared->rise)
+			rise();
 		if (sigtimedwait(&all, &info, &soon) <= 0 || info.si_signo == SIGCHLD)
 			continue;
 		shared->got[shared->count % 16] = info;
@@ -360,6 +385,55 @@ static void other_user(void)
 	end();
 }
 
+/* What a user sends, who says that root does. */
+static void send_as_user(void)
+{
+	siginfo_t info = { .si_signo = SIGTERM, .si_code = SI_QUEUE };
+	pid_t sender = fork();
+	int status;
+
+	NEED(sender >= 0);
+	if (!sender) {
+		NEED(!setgid(1000) && !setuid(1000));
+		_exit(!!syscall(SYS_rt_sigqueueinfo, shared->target, SIGTERM, &info));
+	}
+	NEED(waitpid(sender, &status, 0) == sender && !status);
+}
+
+static void become_roots(void)
+{
+	shared->rise = true;
+	for (int i = 0; i < 500 && !shared->has_risen; i++)
+		check_sleep_ms(20);
+	NEED(shared->has_risen);
+	CHECK(ask(TERM_ONLY, 0).held == TERM_ONLY);
+}
+
+/* A signal is not kept until its receiver is a program that the sender could not send it to … */
+static void risen(void)
+{
+	as_user = rises = true;
+	begin();
+	send_as_user();
+	CHECK(arrived(0));
+	become_roots();
+	CHECK(arrived(0));
+	end();
+}
+
+/* … but root always could. */
+static void risen_root(void)
+{
+	as_user = rises = true;
+	begin();
+	send_as_user();
+	CHECK(kill(shared->target, SIGTERM) == 0);
+	CHECK(arrived(0));
+	become_roots();
+	CHECK(arrived(1));
+	end();
+}
+
 static void refused(void)
 {
 	begin();
@@ -387,7 +461,8 @@ static const struct part {
 } parts[] = {
 	{ "held", held }, { "queued", queued }, { "bounded", bounded }, { "passed", passed },
 	{ "group", group }, { "daemon", daemon_too }, { "closed", closed }, { "full", full },
-	{ "other_user", other_user }, { "refused", refused }, { "forbidden", forbidden },
+	{ "other_user", other_user }, { "risen", risen }, { "risen_root", risen_root },
+	{ "refused", refused }, { "forbidden", forbidden },
 };
 
 int main(int argc, char **argv)
