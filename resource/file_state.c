@@ -13,7 +13,7 @@
 
 #include "report/report.h"
 
-#define TRIGGER		"a file with a trigger of pressure stall information (PSI)"
+#define TRIGGER		"its trigger of pressure stall information (PSI)"
 
 /*
  * A second trigger is refused before it is looked at (since 5.16.3).  poll(2) would tell as well,
@@ -38,11 +38,11 @@ static const struct state {
 	const char *refused;		/* NULL: only a warning, of what is lost */
 	const char *lost;
 } states[] = {
-	{ PROC_SUPER_MAGIC, "/pressure/cpu", has_trigger, TRIGGER, NULL },
-	{ PROC_SUPER_MAGIC, "/pressure/io", has_trigger, TRIGGER, NULL },
-	{ PROC_SUPER_MAGIC, "/pressure/irq", has_trigger, TRIGGER, NULL },
-	{ PROC_SUPER_MAGIC, "/pressure/memory", has_trigger, TRIGGER, NULL },
-	{ CGROUP2_SUPER_MAGIC, ".pressure", has_trigger, TRIGGER, NULL },
+	{ PROC_SUPER_MAGIC, "/pressure/cpu", has_trigger, NULL, TRIGGER },
+	{ PROC_SUPER_MAGIC, "/pressure/io", has_trigger, NULL, TRIGGER },
+	{ PROC_SUPER_MAGIC, "/pressure/irq", has_trigger, NULL, TRIGGER },
+	{ PROC_SUPER_MAGIC, "/pressure/memory", has_trigger, NULL, TRIGGER },
+	{ CGROUP2_SUPER_MAGIC, ".pressure", has_trigger, NULL, TRIGGER },
 	{ CGROUP2_SUPER_MAGIC, ".peak", NULL, NULL, "where it has begun to count anew, if anywhere" },
 	{ CGROUP_SUPER_MAGIC, "/cgroup.event_control", NULL, NULL,
 	  "an event that it has asked for there, if any" },
