@@ -130,9 +130,8 @@ static bool may_hold(const struct kcr_holder *hold, const struct task_struct *ta
 /* May the current process send a signal to any?  What it says of itself in that does not count. */
 static bool may_send_to_all(void)
 {
-	return uid_eq(current_uid(), GLOBAL_ROOT_UID) ||
-	       (current_user_ns() == &init_user_ns &&
-		cap_raised(current_cred()->cap_effective, CAP_KILL));
+	return current_user_ns() == &init_user_ns &&
+	       cap_raised(current_cred()->cap_effective, CAP_KILL);
 }
 
 /* ---- holding ---------------------------------------------------------------------- */

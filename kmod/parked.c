@@ -16,7 +16,6 @@
 #include <linux/completion.h>
 #include <linux/hashtable.h>
 #include <linux/ptrace.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>

@@ -33,7 +33,6 @@ static bool sleeps_in_get_signal(struct task_struct *task)
 	if (IS_ENABLED(CONFIG_UNWINDER_GUESS))	/* it finds what earlier calls have left behind */
 		return false;
 	count = kcr_stack_trace(task, frames, MAX_FRAMES);
-
 	for (i = 0; i < count && !is_in(frames[i], "do_exit"); i++)
 		if (is_in(frames[i], "get_signal"))
 			return true;

@@ -5,8 +5,8 @@
  * takes numbers for this count in advance; where both are is asked of BTF, once.
  *
  * A thread at rest submits nothing, and the kernel's notes on it stay as long as its
- * task_struct, unless it calls exec.  But what is done for a request ends in its thread, on its way to user mode or
- * in io_uring_enter(2): so it makes this call while it rests.
+ * task_struct, unless it calls exec.  But what is done for a request ends in its thread, on its
+ * way to user mode or in io_uring_enter(2): so it makes this call while it rests.
  */
 #include <linux/err.h>
 #include <linux/io_uring.h>

@@ -12,7 +12,8 @@
  * Takes out of c->proxied the hosts in `lost` (names separated by commas, or NULL), and as many of
  * the last ones that `spares` are left of it for every lost one.  A file of hosts is replaced
  * by a copy, without a name, that stays open; one by which cr_restart has placed the ranks has no
- * spare ones.  If no option names hosts, those of the scheduler's allocation are added.  0, or -errno with a message (report.h).
+ * spare ones.  If no option names hosts, those of the scheduler's allocation are added.  0, or -errno
+ * with a message (report.h).
  */
 int hosts_limit(struct command *c, const char *lost, unsigned int spares);
 

@@ -33,8 +33,9 @@ struct root_settings {
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
 	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and
 	 * come from them; WIRE_NODE: the daemon with that number has joined, data: struct in_addr
-	 * and name of the node; WIRE_GONE, struct wire_failed and that name: it has gone; WIRE_HELLO: a rank is restored;
-	 * WIRE_ALL: all are, or have been through MPI_Init; WIRE_SYNCED: the job has been saved,
+	 * and name of the node; WIRE_GONE, struct wire_failed and that name: it has gone;
+	 * WIRE_HELLO: a rank is restored; WIRE_ALL: all are, or have been through MPI_Init;
+	 * WIRE_SYNCED: the job has been saved,
 	 * data: the snapshot's path, id: the signal that the ranks get then, 0: none.
 	 */
 	int *launch;

@@ -79,6 +79,16 @@ static void begin(char *const *launcher)
 	outcome_fd = ends[0];
 }
 
+/* A job that has gone back once; the variable is one more word of the cr_mpirun before. */
+static void begin_again(char *const *launcher, const char *variable, const char *value)
+{
+	setenv("KCR_MPI_RECOVERIES", "1", 1);
+	setenv(variable, value, 1);
+	begin(launcher);
+	unsetenv("KCR_MPI_RECOVERIES");
+	unsetenv(variable);
+}
+
 /* Within so many seconds; false: it has not returned by then. */
 static bool returns(struct outcome *outcome, double seconds)
 {
@@ -202,11 +212,7 @@ static void forgives(void **state)
 	struct outcome outcome;
 
 	(void)state;
-	setenv("KCR_MPI_RECOVERIES", "1", 1);
-	setenv("KCR_MPI_SUSPECTS", "a", 1);
-	begin(sleeps);
-	unsetenv("KCR_MPI_RECOVERIES");
-	unsetenv("KCR_MPI_SUSPECTS");
+	begin_again(sleeps, "KCR_MPI_SUSPECTS", "a");
 	join();
 	says_hello(0, false);
 	says_hello(1, false);
@@ -228,10 +234,8 @@ static void leaves_silent(void **state)
 	struct outcome outcome;
 
 	(void)state;
-	setenv("KCR_MPI_RECOVERIES", "1", 1);
 	setenv("KCR_MPI_SUSPECTS", "c", 1);
-	setenv("KCR_MPI_NODES", "a=127.0.0.1,b=255.255.255.255,c=127.0.0.2", 1);
-	begin(fails);
+	begin_again(fails, "KCR_MPI_NODES", "a=127.0.0.1,b=255.255.255.255,c=127.0.0.2");
 	assert_true(returns(&outcome, 10));
 	assert_true(outcome.due);
 	assert_string_equal(outcome.lost, "b");
@@ -240,11 +244,8 @@ static void leaves_silent(void **state)
 	/* Perhaps a firewall's doing. */
 	assert_int_equal(gethostname(own, sizeof(own)), 0);
 	snprintf(nodes, sizeof(nodes), "%s=127.0.0.1,b=255.255.255.255", own);
-	setenv("KCR_MPI_NODES", nodes, 1);
-	begin(fails);
-	unsetenv("KCR_MPI_RECOVERIES");
+	begin_again(fails, "KCR_MPI_NODES", nodes);
 	unsetenv("KCR_MPI_SUSPECTS");
-	unsetenv("KCR_MPI_NODES");
 	assert_true(returns(&outcome, 10));
 	assert_true(outcome.due);
 	assert_string_equal(outcome.lost, "c");
@@ -256,9 +257,7 @@ static void leaves_loading(void **state)
 	struct outcome outcome;
 
 	(void)state;
-	setenv("KCR_MPI_RECOVERIES", "1", 1);
-	setenv("KCR_MPI_RESTART", "/nowhere", 1);
-	begin(sleeps);
+	begin_again(sleeps, "KCR_MPI_RESTART", "/nowhere");
 	join();
 	assert_false(returns(&outcome, LOADING_S - 1));
 	says_hello(0, true);
@@ -271,9 +270,7 @@ static void leaves_loading(void **state)
 	assert_true(returns(&outcome, 10));
 	assert_true(outcome.due);
 	end(NULL);
-	begin(sleeps);
-	unsetenv("KCR_MPI_RECOVERIES");
-	unsetenv("KCR_MPI_RESTART");
+	begin_again(sleeps, "KCR_MPI_RESTART", "/nowhere");
 	join();
 	says_hello(0, true);
 	says_hello(1, true);
