@@ -83,7 +83,8 @@ say   = $(if $(V),,@printf '  %-8s%s\n' $1 $(or $2,$@))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all module user tests install modules_install clean distclean check \
-	dkms_install check-kernels check-debug lint demo bench soak deb rpm deps help kmod-farm
+	dkms_install check-long check-kernels check-debug lint demo bench soak deb rpm deps \
+	help kmod-farm
 
 all: module user
 
@@ -101,7 +102,8 @@ help:
 #: dkms_install     the module's sources, to /usr/src for dkms
 #: deb              Debian packages, in build/deb/
 #: rpm              rpm packages, in build/rpm/RPMS/
-#: check            all tests; the module runs in the emulated machine
+#: check            the tests; the module runs in the emulated machine
+#: check-long       those that it leaves out, as they take longest
 #: check-kernels    build and core tests on 5.10, 6.1, 6.12 and the newest
 #: check-debug      core tests under a kernel with KASAN and lockdep
 #: lint             the sources, looked at by tools of others
@@ -215,7 +217,7 @@ rpm:
 deps:
 	tests/deps
 
-check check-kernels check-debug lint demo bench soak deb rpm: export MAKEFLAGS =
+check check-long check-kernels check-debug lint demo bench soak deb rpm: export MAKEFLAGS =
 
 check:
 	@tests/deps
@@ -224,6 +226,10 @@ check:
 lint:
 	@tests/deps lint
 	@tests/lint/run
+
+check-long:
+	@tests/deps
+	@tests/run --long
 
 check-kernels:
 	@tests/deps kernels
