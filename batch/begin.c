@@ -189,6 +189,9 @@ static int restart_newest(struct run *r, const struct folder_checkpoint *all, ss
 			  r->state.fruitless, r->folder.path, r->folder.name);
 		return hopeless(r);
 	}
+	if (r->script && job_script_is_other(&r->folder, r->script))
+		log_event(LOG_NOTICE, "warning: the script is not the one of which this job has checkpoints: "
+			  "that one goes on; for the new one choose another --name, or remove them");
 	r->state.restarts++;
 	r->state.fruitless++;
 	run_note(r);
@@ -226,7 +229,11 @@ static int end_survivor(struct run *r, ssize_t *count)
 	report_clear();
 	for (int tries = 0; state_leader_runs(&r->state) && tries < 500; tries++)
 		usleep(20000);
-	return 0;
+	if (!state_leader_runs(&r->state))
+		return 0;
+	log_event(LOG_FAILURE, "process %d of the run before does not end: a second one would work on its "
+		  "files; end it first", leader);
+	return EXIT_TEMPORARY;
 }
 
 /* Is the command that of the runs before?  True as well if that is not known. */

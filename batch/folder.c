@@ -24,6 +24,7 @@
 #define LOCK_PAUSE_US	100000
 #define PROCESSES_SUFFIX	"context"
 #define MPI_SUFFIX		"kcr"
+#define PARTIAL_SUFFIX		".partial"
 #define TEMPORARY_SUFFIX	".tmp"
 
 bool folder_name_valid(const char *name)
@@ -191,13 +192,18 @@ static ssize_t read_checkpoints(const struct folder *f, DIR *list, bool damaged,
 	struct dirent *entry;
 	ssize_t count = 0;
 
-	while ((entry = readdir(list))) {
+	while ((errno = 0, entry = readdir(list))) {
 		struct folder_checkpoint one, *grown;
 		struct stat st;
 
-		if (!parse_name(f, entry->d_name, &one) || one.damaged != damaged ||
-		    fstatat(f->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    (one.mpi ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode)))
+		if (!parse_name(f, entry->d_name, &one) || one.damaged != damaged)
+			continue;
+		if (fstatat(f->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			if (errno == ENOENT)
+				continue;
+			return report_errno(-errno, "cannot read %s/%s", f->path, entry->d_name);
+		}
+		if (one.mpi ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
 			continue;
 		one.created = st.st_mtime;
 		grown = realloc(*out, (count + 1) * sizeof(*grown));
@@ -206,7 +212,8 @@ static ssize_t read_checkpoints(const struct folder *f, DIR *list, bool damaged,
 		*out = grown;
 		grown[count++] = one;
 	}
-	return count;
+	/* A list that lacks the newest ones would let the job fall back. */
+	return errno ? report_errno(-errno, "cannot read the folder %s", f->path) : count;
 }
 
 ssize_t folder_list(const struct folder *f, bool damaged, struct folder_checkpoint **out)
@@ -292,14 +299,6 @@ int folder_prune(const struct folder *f, size_t keep)
 	return remove_all_but(f, false, keep);
 }
 
-int folder_clear(const struct folder *f)
-{
-	int err = remove_all_but(f, false, 0) ?: remove_all_but(f, true, 0);
-
-	report_clear();
-	return err;
-}
-
 /* What a file is called, or, if it is not complete yet, will be; false: it is another one. */
 static bool final_name(const char *file, char out[NAME_MAX + 1])
 {
@@ -313,6 +312,51 @@ static bool final_name(const char *file, char out[NAME_MAX + 1])
 		return false;
 	out[length - end] = '\0';
 	return true;
+}
+
+/* Removes it if it is what a save of this job has left that was killed.  0 or -errno. */
+static int remove_half(const struct folder *f, const char *file)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX], *end, **gone = NULL;
+	struct folder_checkpoint c;
+
+	snprintf(name, sizeof(name), "%s", file);
+	end = strstr(name, PARTIAL_SUFFIX);
+	if (end && (!end[strlen(PARTIAL_SUFFIX)] || end[strlen(PARTIAL_SUFFIX)] == '.')) {
+		*end = '\0';
+		if (!parse_name(f, name, &c) || !c.mpi || c.damaged)
+			return 0;
+		if (snprintf(path, sizeof(path), "%s/%s", f->path, file) >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		job_destination_remove(path, &gone);
+		strings_free(gone);
+		return 0;
+	}
+	if (*file != '.' || !final_name(file, name) || !parse_name(f, name, &c))
+		return 0;
+	return unlinkat(f->fd, file, 0) && errno != ENOENT && errno != EISDIR ? -errno : 0;
+}
+
+static int remove_halves(const struct folder *f)
+{
+	int err = 0, fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list)
+		return -errno;
+	while ((entry = readdir(list)))
+		err = remove_half(f, entry->d_name) ?: err;
+	closedir(list);
+	return err;
+}
+
+int folder_clear(const struct folder *f)
+{
+	int err = remove_all_but(f, false, 0) ?: remove_all_but(f, true, 0) ?: remove_halves(f);
+
+	report_clear();
+	return err;
 }
 
 /* Is it a file of the job? */

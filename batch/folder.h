@@ -77,7 +77,7 @@ int folder_drop(const struct folder *f, const struct folder_checkpoint *c);
  * -errno with a message: if that is because one of these cannot be read, nothing is removed.
  */
 int folder_prune(const struct folder *f, size_t keep);
-/* Removes all, damaged ones as well.  0 or -errno, no message. */
+/* Removes all, damaged and half-written ones as well.  0 or -errno, no message. */
 int folder_clear(const struct folder *f);
 
 /* Removes all files of the job, and the folder if it is empty then.  0, or -errno with a message. */

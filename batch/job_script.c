@@ -64,6 +64,18 @@ static const char *own_text(const char *text)
 		text + first + 1 : text;
 }
 
+bool job_script_is_other(const struct folder *f, const char *path)
+{
+	char *text, *copy = NULL, copied[PATH_MAX];
+	bool other = !read_script(path, &text) && !read_script(job_script_path(f, copied), &copy) &&
+		     strcmp(own_text(text), copy);
+
+	free(text);
+	free(copy);
+	report_clear();
+	return other;
+}
+
 int job_script_copy(const struct folder *f, const char *path)
 {
 	char *text, file[NAME_MAX + 1];

@@ -7,6 +7,7 @@
 #define KCR_BATCH_JOB_SCRIPT_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "batch/folder.h"
 
@@ -20,5 +21,8 @@ char *job_script_path(const struct folder *f, char out[PATH_MAX]);
  * out.  0, or -errno with a message.
  */
 int job_script_copy(const struct folder *f, const char *path);
+
+/* Is there a copy that was made of another text?  False as well if one cannot be read. */
+bool job_script_is_other(const struct folder *f, const char *path);
 
 #endif /* KCR_BATCH_JOB_SCRIPT_H */

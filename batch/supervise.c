@@ -280,6 +280,7 @@ static void end_job(struct run *r, int status)
 {
 	r->state.phase = STATE_ENDED;
 	r->state.status = status;
+	run_note(r);		/* before what can be restarted goes, bit by bit */
 	if (WIFSIGNALED(status))
 		log_event(LOG_ROUTINE, "the program was ended by SIG%s; its checkpoints stay",
 			  sigabbrev_np(WTERMSIG(status)));
@@ -314,12 +315,14 @@ static int run_program(struct run *r)
 			  r->folder.name);
 		return 0;
 	}
+	r->schedule.next_ns = r->schedule.end_ns = SCHEDULE_NEVER;
 	begin_hold(r);
 	code = run_begin(r);
 	if (code)
 		return code == -EINTR ? leave(r) : code;
 	state_set_leader(&r->state, r->leader);
 	r->state.phase = STATE_RUNNING;
+	run_note(r);		/* who runs, before anything that takes time */
 	set_schedule(r);
 	run_note(r);
 	if (follow_program(r, &status)) {
