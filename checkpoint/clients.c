@@ -144,6 +144,12 @@ static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
 	return err;
 }
 
+/* Are the programs to go on from the image, and not from here? */
+static bool ends_them(const struct checkpoint_options *o)
+{
+	return o->ready || (o->signal && o->signal != SIGCONT);
+}
+
 static int finish_all(struct checkpoint *c)
 {
 	unsigned int left = time_left(c);
@@ -155,6 +161,9 @@ static int finish_all(struct checkpoint *c)
 	if (err != -ETIMEDOUT || bounded)
 		return err;
 	report_clear();
+	/* What they did before their end would be lost, or done twice. */
+	if (ends_them(c->options))
+		return 0;
 	err = stop_run_on(c, 0);
 	c->attempt.members.released = true;
 	return err ? err : wait_until_done(c, time_left(c));
