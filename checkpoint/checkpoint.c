@@ -285,6 +285,8 @@ static int commit(struct checkpoint *c)
 	int err = clients_finish(c);
 	uint64_t start = now_ns();
 
+	if (!err && c->options->signal)
+		err = stop_may_signal(c);
 	if (!err && c->options->ready)
 		err = c->options->ready(c->options->ready_arg);
 	if (!err)

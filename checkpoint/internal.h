@@ -188,6 +188,8 @@ int stop_run_on(struct checkpoint *c, int signal);
  * it runs.  -errno, reported; but silently -ESRCH: it has ended.
  */
 int stop_handle(const struct checkpoint *c, pid_t pid);
+/* May all processes be sent signals?  0, or -EPERM, reported. */
+int stop_may_signal(const struct checkpoint *c);
 /* Lets all run and sends them `signal` (0, or that of the options). */
 int stop_release(struct checkpoint *c, int signal);
 

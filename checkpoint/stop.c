@@ -341,6 +341,17 @@ static void send_signal(const struct members *m, int signal)
 		handle_signal(m->handle[i], signal);
 }
 
+int stop_may_signal(const struct checkpoint *c)
+{
+	const struct members *m = &c->attempt.members;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (!handle_may_signal(m->handle[i]))
+			return report_fail(-EPERM, "process %d cannot be sent a signal by this user: nothing "
+					   "is ended", m->process[i].pid);
+	return 0;
+}
+
 int stop_release(struct checkpoint *c, int signal)
 {
 	struct members *m = &c->attempt.members;
