@@ -235,7 +235,9 @@ int job_destination_commit(struct job_destination *d, struct snapshot *s, char *
 	if (err)
 		return report_errno(err, "cannot complete %s", d->path);
 	d->committed = true;
-	folder_sync_parent(d->path);
+	err = folder_sync_parent(d->path);
+	if (err)	/* a crash may bring the old name back: what it stands for stays */
+		return report_errno(err, "%s is complete, but may not be on the disk", d->path);
 	forget_oldest(d->path, d->keep, gone);
 	return 0;
 }

@@ -20,7 +20,10 @@ char *local_folder(const char *dir);
 /* Creates the link.  0 or -errno. */
 int local_link(const char *dir, const char *folder);
 
-/* On a node: creates the folder unless it exists.  0 or -errno. */
+/*
+ * On a node: creates the folder unless it exists.  0 or -errno; -EEXIST: others may write to the one
+ * that is there, and so choose what is restarted.
+ */
 int local_make(const char *folder);
 
 /* On a node: syncs the names in it to the disk.  0 or -errno. */

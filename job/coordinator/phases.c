@@ -175,11 +175,26 @@ static void after_resume(struct root *root)
 	}
 }
 
+static void note_failure(struct root *root, int code, const char *text)
+{
+	root->answer.code = code;
+	free(root->answer.message);
+	root->answer.message = text ? strdup(text) : NULL;
+}
+
 static void after_sync(struct root *root)
 {
 	int32_t number = root->request.signal;
 	int err = result_commit(root);
 
+	if (err && job_destination_committed(root->destination)) {
+		note_failure(root, -err, report_message());
+		if (number)
+			resume_all(root);
+		else
+			finish(root);
+		return;
+	}
 	if (err) {
 		phases_abort(root, -err, report_message());
 		return;
@@ -268,9 +283,7 @@ void phases_abort(struct root *root, int code, const char *text)
 		finish(root);
 		return;
 	}
-	root->answer.code = code;
-	free(root->answer.message);
-	root->answer.message = text ? strdup(text) : NULL;
+	note_failure(root, code, text);
 	root->deadline_ns = now_ns() + PATIENCE_NS;
 	next_phase(root, PHASE_ABORT, WIRE_CONTINUE, NULL, 0);
 	check_phase(root);			/* no rank may be left */

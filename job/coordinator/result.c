@@ -108,7 +108,7 @@ int result_commit(struct root *root)
 		free(s.rank[i].older);
 	free(s.rank);
 	forget(root, gone);
-	if (!err)
+	if (job_destination_committed(root->destination))
 		root->job->interval = s.interval;
 	return err;
 }

@@ -32,11 +32,13 @@ void wire_open(struct wire *w, int fd)
 void wire_watch_peer(int fd, unsigned int silence_s)
 {
 	int one = 1, interval = silence_s < PROBES ? 1 : silence_s / PROBES;
+	int unanswered = PROBES - 1;	/* the first is sent after one interval of silence */
 	unsigned int unanswered_ms = silence_s * 1000;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &unanswered, sizeof(unanswered));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 }

@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,10 +60,44 @@ static void removed_later(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+/* It has its name, but that may not be on the disk: root's calls would all work. */
+static void not_synced(void **state)
+{
+	char parent[] = "/tmp/destination.XXXXXX", path[64], *none[] = { NULL };
+	struct snapshot s = {
+		.openmpi = "4.1", .kcr = "1", .cwd = "/", .options = none, .program = none,
+		.environment = none,
+	};
+	struct job_destination *d;
+	char **gone = NULL;
+	uid_t user = geteuid();
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	if (!user) {
+		assert_int_equal(chown(parent, 65534, 65534), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	snprintf(path, sizeof(path), "%s/saved.kcr", parent);
+	assert_int_equal(job_destination_open(&d, path, NULL, 1, &gone), 0);
+	assert_int_equal(chmod(parent, 0300), 0);
+	assert_int_equal(job_destination_commit(d, &s, &gone), -EACCES);
+	assert_true(job_destination_committed(d));
+	job_destination_close(d, &gone);
+	assert_int_equal(chmod(parent, 0700), 0);
+	assert_int_equal(entries(parent), 1);
+	job_destination_remove(path, &gone);
+	assert_null(gone);
+	assert_int_equal(seteuid(user), 0);
+	prctl(PR_SET_DUMPABLE, 1);	/* for LeakSanitizer */
+	assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(removed_later),
+		cmocka_unit_test(not_synced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
