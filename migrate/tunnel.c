@@ -110,18 +110,21 @@ static bool is_full(const struct tunnel *t)
 	return pending(t) >= PENDING_MOST;
 }
 
+/*
+ * While the reader of what has come is waited for, nothing is read from the connection, whose end
+ * would be told at once, and for ever.
+ */
 static void ask(const struct tunnel *t, struct pollfd *p)
 {
+	short wanted = (short)(wire_events(&t->wire) & (t->left ? POLLOUT : POLLIN | POLLOUT));
+
 	for (int i = 0; i < TUNNEL_STREAMS; i++) {
 		short events = t->sends[i] ? (is_full(t) ? 0 : POLLIN) :
 			       t->left && t->to == i ? POLLOUT : 0;
 
 		p[i] = (struct pollfd){ .fd = events ? t->fd[i] : -1, .events = events };
 	}
-	p[CONNECTION] = (struct pollfd){
-		.fd = t->wire.fd,
-		.events = (short)(wire_events(&t->wire) & (t->left ? POLLOUT : POLLIN | POLLOUT)),
-	};
+	p[CONNECTION] = (struct pollfd){ .fd = wanted ? t->wire.fd : -1, .events = wanted };
 	p[PROGRAM] = (struct pollfd){ .fd = t->ended ? -1 : t->program, .events = POLLIN };
 }
 
