@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/chain.h"
@@ -31,18 +32,31 @@ struct file_store {
 	char base[PATH_MAX];		/* the same, at the end of a symbolic link */
 	unsigned int next;		/* the number of the next name to try */
 	struct stat present;		/* what has the name before the last image; zero: nothing */
+	struct timespec begun;
 	sigset_t mask;			/* see hold_signals() */
 };
 
 /* The images of the rounds, which are of no use without the last one.  For precopy_abandon(). */
 static char *made[PRECOPY_MAX_ROUNDS];
+static struct made_file {
+	struct place place;
+	struct stat st;
+	bool found;
+} made_file[PRECOPY_MAX_ROUNDS];	/* the same: a path may lead elsewhere later */
 static volatile size_t nr_made;
 
 void precopy_abandon(void)
 {
+	struct stat st;
+
 	checkpoint_abandon();
-	for (size_t i = 0; i < nr_made; i++)
-		unlink(made[i]);
+	for (size_t i = 0; i < nr_made; i++) {
+		const struct made_file *f = &made_file[i];
+
+		if (f->found && !fstatat(f->place.folder, f->place.name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    st.st_dev == f->st.st_dev && st.st_ino == f->st.st_ino)
+			unlinkat(f->place.folder, f->place.name, 0);
+	}
 }
 
 static void forget_made(void)
@@ -51,7 +65,26 @@ static void forget_made(void)
 	for (size_t i = 0; i < PRECOPY_MAX_ROUNDS; i++) {
 		free(made[i]);
 		made[i] = NULL;
+		if (made_file[i].found)
+			place_close(&made_file[i].place);
+		made_file[i].found = false;
 	}
+}
+
+/* The file that was made just now: one that is older is another's. */
+static void find_made(size_t number, const struct timespec *begun)
+{
+	struct made_file *f = &made_file[number];
+
+	if (place_find(&f->place, made[number], false)) {
+		report_clear();
+		return;
+	}
+	f->found = !fstatat(f->place.folder, f->place.name, &f->st, AT_SYMLINK_NOFOLLOW) &&
+		   S_ISREG(f->st.st_mode) && f->st.st_uid == geteuid() &&
+		   f->st.st_ctim.tv_sec >= begun->tv_sec;
+	if (!f->found)
+		place_close(&f->place);
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -160,6 +193,7 @@ static int place(struct precopy_store *store, unsigned int number, bool last,
 
 static int placed(struct precopy_store *store, unsigned int number)
 {
+	find_made(number, &file_store(store)->begun);
 	nr_made = number + 1;
 	pthread_sigmask(SIG_SETMASK, &file_store(store)->mask, NULL);
 	return 0;
@@ -265,6 +299,7 @@ int precopy_to_file(const struct checkpoint_options *options, struct checkpoint_
 	int err;
 
 	sigprocmask(SIG_SETMASK, NULL, &s.mask);
+	clock_gettime(CLOCK_REALTIME_COARSE, &s.begun);
 	err = run(&s, options, result);
 	sigprocmask(SIG_SETMASK, &s.mask, NULL);
 	forget_made();

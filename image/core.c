@@ -237,6 +237,17 @@ static int copy_file(struct core *core, int fd, const Kcr__Vma *vma, Elf64_Phdr 
 	return err;
 }
 
+/*
+ * Not with rights that whoever has made the image may lack: what it names, it is not to have in a
+ * core that is passed on.
+ */
+static bool may_copy(const struct context_reader *r)
+{
+	struct stat st;
+
+	return geteuid() || (!fstat(context_reader_fd(r), &st) && !st.st_uid);
+}
+
 static int copy_mapped_files(struct core *core)
 {
 	size_t i;
@@ -398,7 +409,7 @@ static int fill_core(struct core *core, struct context_reader *r)
 	if (!err)
 		err = write_at(core, notes, length, core->segment[0].p_offset);
 	free(notes);
-	if (!err)
+	if (!err && may_copy(r))
 		err = copy_mapped_files(core);
 	if (!err)
 		err = put_vdso(core);
