@@ -359,15 +359,29 @@ static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_
 	return 0;
 }
 
-/* Also a group whose leader has ended, by its number. */
+/*
+ * The group that the processes of that one are in now: whatever the image calls a group may be one of
+ * strangers.  All have joined theirs.
+ */
 static pid_t rebuilt_group(const struct rebuild *r, pid_t group)
 {
-	pid_t leader = rebuild_pid(r, group);
+	pid_t now = 0;
 
-	for (size_t i = 0; !leader && r->restore_ids && i < r->context->nr_processes; i++)
-		if (r->context->process[i]->pgid == group)
-			leader = group;
-	return leader;
+	for (size_t i = 0; now <= 0 && i < r->context->nr_processes; i++)
+		if (r->context->process[i]->pgid == group && r->new_pid[i] > 0)
+			now = getpgid(r->new_pid[i]);
+	return now > 0 ? now : rebuild_pid(r, group);
+}
+
+/* Who sets it has to be allowed to send signals to whoever gets them, whenever they come. */
+static int set_owner(const Kcr__Process *process, int number, pid_t owner)
+{
+	int err = identity_show(process->credentials);
+
+	if (!err && fcntl(number, F_SETOWN, owner))
+		err = -errno;
+	identity_show_own();
+	return err;
 }
 
 /*
@@ -378,14 +392,14 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 			 const Kcr__File *file)
 {
 	pid_t owner = 0;
-	int flags;
+	int flags, err;
 
 	if (file->has_owner && file->owner && !file->owner_thread) {
 		owner = file->owner < 0 ? rebuilt_group(r, -file->owner) :
 					  rebuild_pid(r, file->owner);
-		if (owner && fcntl(number, F_SETOWN, file->owner < 0 ? -owner : owner) &&
-		    file->owner == process->pid)
-			return rebuild_error(file, -errno, "cannot set the owner of its signals");
+		err = owner ? set_owner(process, number, file->owner < 0 ? -owner : owner) : 0;
+		if (err && file->owner == process->pid)
+			return rebuild_error(file, err, "cannot set the owner of its signals");
 	}
 	if (file->flags & O_ASYNC && !r->borrowed[file->id - 1]) {
 		flags = fcntl(number, F_GETFL);

@@ -45,6 +45,7 @@ static struct {
 	enum identity_rule rule;
 	bool guarding;
 	bool half_way;			/* a change has failed: `now` is not valid */
+	uid_t real;			/* the caller's real user ID */
 	uint64_t permitted;
 	struct rights own;		/* the caller's */
 	struct rights base;		/* to return to: `own`, or those of identity_take() */
@@ -158,12 +159,18 @@ int identity_begin(enum identity_rule rule)
 		.effective = data[0].effective | (uint64_t)data[1].effective << 32,
 	};
 	s.base = s.now = s.own;
+	s.real = getuid();
 	return 0;
 }
 
 bool identity_may_be_anyone(void)
 {
 	return s.rule == IDENTITY_SAVED;
+}
+
+bool identity_is_owner(void)
+{
+	return s.rule == IDENTITY_OWNER;
 }
 
 bool identity_may_raise_limits(void)
@@ -216,6 +223,49 @@ void identity_leave(void)
 {
 	if (s.rule != IDENTITY_CALLER)
 		go_back(&s.base);
+}
+
+/* For good or for a moment: the permitted capabilities stay, as the saved user ID does. */
+static int set_real(uid_t uid)
+{
+	int err = set_effective(s.permitted);
+
+	if (!err && syscall(SYS_setresuid, uid, -1, -1))
+		err = -errno;
+	syscall(SYS_setfsuid, s.now.fsuid);	/* which has become the effective one */
+	return err ?: set_effective(s.now.effective);
+}
+
+int identity_show(const Kcr__Credentials *c)
+{
+	return s.rule == IDENTITY_CALLER || !c || c->uid == s.real ? 0 : set_real(c->uid);
+}
+
+void identity_show_own(void)
+{
+	if (s.rule == IDENTITY_CALLER || getuid() == s.real || !set_real(s.real))
+		return;
+	report_fail(-EPERM, "cannot get back my own user ID");
+	report_print(-EPERM);
+	_exit(report_exit_code(-EPERM));
+}
+
+int identity_drop(const Kcr__Credentials *c)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = {};
+	int err;
+
+	if (s.rule != IDENTITY_OWNER)
+		return 0;
+	err = set_effective(s.permitted);
+	if (!err && (syscall(SYS_setgroups, c->n_group, c->group) ||
+		     syscall(SYS_setresgid, c->gid, c->egid, c->egid) ||
+		     syscall(SYS_setresuid, c->uid, c->uid, c->uid) ||
+		     syscall(SYS_capset, &header, none)))
+		err = -errno;
+	s.rule = IDENTITY_CALLER;
+	return err;
 }
 
 /* Dropped for good, now: the saved process has no privileges to do it later. */

@@ -28,6 +28,9 @@ int identity_begin(enum identity_rule rule);
 /* May the restart take any user's IDs?  Only for root's image. */
 bool identity_may_be_anyone(void);
 
+/* Is it an ordinary user's image, restarted with privileges? */
+bool identity_is_owner(void);
+
 /* May limits be raised?  Not for an ordinary user's image. */
 bool identity_may_raise_limits(void);
 
@@ -37,6 +40,19 @@ bool identity_may_raise_limits(void);
  */
 int identity_enter(const Kcr__Credentials *c);
 void identity_leave(void);
+
+/*
+ * For what the kernel remembers of a caller by its real user ID, such as who may be sent the signals
+ * of a file (F_SETOWN): that of a saved process until identity_show_own().  0 or -errno.
+ */
+int identity_show(const Kcr__Credentials *c);
+void identity_show_own(void);
+
+/*
+ * In a process that only does one thing and ends: under IDENTITY_OWNER it is the owner's from here
+ * on, with no way back.  0 or -errno.
+ */
+int identity_drop(const Kcr__Credentials *c);
 
 /*
  * In a process created by the restart: under IDENTITY_OWNER it has its saved rights

@@ -53,13 +53,26 @@ static void path_in(char path[PROC_PATH], pid_t pid, const char *rest, pid_t sav
 		snprintf(path, PROC_PATH, "%s", *rest ? rest + 1 : ".");
 }
 
+/*
+ * May what it names be root's only because the process is not the user's yet?  Not the files of its
+ * network namespace, which are root's for good; nor is any name with dots what the kernel said.
+ */
+static bool is_of_process(const char *rest)
+{
+	int end = 0, tid;
+
+	if (sscanf(rest, "/task/%d%n", &tid, &end) == 1)
+		rest += end;
+	return strncmp(rest, "/net", 4) || (rest[4] && rest[4] != '/') ? !strstr(rest, "/.") : false;
+}
+
 /* saved: the process's ID in the image; own: what is root's for now may be opened. */
 static int open_in(pid_t pid, pid_t saved, const char *rest, int flags, bool own)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
-	bool raised = own && identity_raise_to_look();
+	bool raised = own && is_of_process(rest) && identity_raise_to_look();
 	char folder[32], path[PROC_PATH];
 	int at, fd;
 

@@ -59,7 +59,19 @@ int unix_peer_save(const struct file_probe *probe, Kcr__UnixSocket *u)
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
-/* In the process that stands for `who`.  An ordinary user's image has only its own IDs. */
+/* Any process's, as all of an ordinary user's image have those of its owner. */
+static const Kcr__Credentials *owner_of(const struct rebuild *r)
+{
+	for (size_t i = 0; i < r->context->nr_processes; i++)
+		if (r->context->process[i]->credentials)
+			return r->context->process[i]->credentials;
+	return NULL;
+}
+
+/*
+ * In the process that stands for `who`.  An ordinary user's image has only its own IDs: also the real
+ * ones, by which the kernel says who has sent a message.
+ */
 static int act(const struct rebuild *r, const Kcr__PeerCredentials *who, unix_step step, void *arg)
 {
 	Kcr__Credentials c = KCR__CREDENTIALS__INIT;
@@ -69,7 +81,7 @@ static int act(const struct rebuild *r, const Kcr__PeerCredentials *who, unix_st
 	c.egid = c.fsgid = who->gid;
 	c.n_group = who->n_group;
 	c.group = who->group;
-	err = identity_may_be_anyone() ? identity_enter(&c) : 0;
+	err = identity_may_be_anyone() ? identity_enter(&c) : identity_drop(owner_of(r));
 	return err ?: step(r, arg);
 }
 
@@ -108,12 +120,18 @@ static pid_t act_as(const struct rebuild *r, const Kcr__PeerCredentials *who, un
 int unix_peer_act(const struct rebuild *r, const Kcr__PeerCredentials *who, unix_step step,
 		  void *arg, pid_t *as)
 {
-	pid_t pid = who ? act_as(r, who, step, arg) : -ESRCH;
+	static const Kcr__PeerCredentials anyone = KCR__PEER_CREDENTIALS__INIT;
+	bool owner = identity_is_owner();
+	pid_t pid = who || owner ? act_as(r, who ?: &anyone, step, arg) : -ESRCH;
 
-	if (pid < 0 && who)
-		report_clear();
 	*as = pid > 0 ? pid : getpid();
-	return pid > 0 ? 0 : step(r, arg);
+	if (pid > 0)
+		return 0;
+	if (owner)
+		return report_message() ? pid : report_fail(pid, "cannot act as the image's owner");
+	if (who)
+		report_clear();
+	return step(r, arg);
 }
 
 void unix_peer_compare(const struct rebuild *r, const Kcr__File *file)

@@ -116,8 +116,8 @@ static int new_pair(const struct rebuild *r, const Kcr__File *file, int pair[2])
 
 	if (socketpair(AF_UNIX, u->type | SOCK_CLOEXEC, 0, step.fd))
 		return rebuild_error(file, -errno, "socketpair");
-	if (u->peer)
-		unix_peer_act(r, u->peer, make_pair, &step, &as);
+	if (u->peer && unix_peer_act(r, u->peer, make_pair, &step, &as))
+		report_clear();
 	pair[0] = step.fd[0];
 	pair[1] = step.fd[1];
 	return 0;
