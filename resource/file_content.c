@@ -3,8 +3,9 @@
  * Contents of files that only the program keeps alive (deleted files, memfd,
  * shared memory): read past holes and zeros into CONTENT sections, and put
  * back.  SEEK_DATA moves the offset, which our duplicate shares with the
- * program, so a description of our own is opened for reading.  Files without
- * read() or write() (huge pages, System V segments) are mapped instead.
+ * program, so a description of our own is opened for reading.  Nothing is mapped to be
+ * read: that would fill the holes of the program's memory.  Files without write() (huge
+ * pages) are mapped to be written.
  */
 #include "resource/file.h"
 
@@ -98,22 +99,6 @@ static int write_read(int fd, bool holes, uint64_t size, const struct file_probe
 	return err ? file_save_error(probe, err, "cannot save its contents") : 0;
 }
 
-static int write_mapped(const struct file_probe *probe, uint64_t size, uint32_t id,
-			struct context_writer *w)
-{
-	char *data = mmap(NULL, size, PROT_READ, MAP_SHARED, probe->fd, 0);
-	int err = 0;
-
-	if (data == MAP_FAILED)
-		return file_save_error(probe, -errno, "cannot map it to save its contents");
-	for (uint64_t at = 0; at < size && !err; at += CONTEXT_CONTENT_MAX)
-		err = write_blocks(data + at, at,
-				   size - at < CONTEXT_CONTENT_MAX ? size - at : CONTEXT_CONTENT_MAX,
-				   id, w);
-	munmap(data, size);
-	return err;
-}
-
 /* Could its process open it for reading?  As its owner, or as one who may read any file. */
 static bool may_be_opened(const struct file_probe *probe)
 {
@@ -158,9 +143,8 @@ int file_write_content(const struct file_probe *probe, const Kcr__File *file,
 
 	if (!size)
 		return 0;
-	if (system_v || probe->fs.f_type == HUGETLBFS_MAGIC)
-		return write_mapped(probe, size, file->id, w);
-
+	if (system_v)	/* the module has opened it, and nobody else can */
+		return write_read(probe->fd, true, size, probe, file->id, w);
 	fd = proc_fd_reopen(probe->fd, O_RDONLY | O_NOATIME);
 	if (fd < 0)
 		fd = proc_fd_reopen(probe->fd, O_RDONLY);
