@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <mqueue.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,13 +226,48 @@ static bool is_read(const struct rebuild *r, uint32_t first)
 	return false;
 }
 
-static void drain(int fd, size_t size)
+static bool same_message(const Kcr__Message *a, const Kcr__Message *b)
 {
-	char *buffer = malloc(size);
+	return a->priority == b->priority && a->data.len == b->data.len &&
+	       (!a->data.len || !memcmp(a->data.data, b->data.data, a->data.len));
+}
 
-	while (buffer && mq_receive(fd, buffer, size, NULL) >= 0)
-		;
-	free(buffer);
+/* Has `all` the messages of `some`, in the same order, whatever is between them? */
+static bool has_all(const Kcr__MessageQueue *all, const Kcr__MessageQueue *some)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < all->n_message && found < some->n_message; i++)
+		found += same_message(all->message[i], some->message[found]);
+	return found == some->n_message;
+}
+
+/*
+ * What the program had not read is to be there, and so is what others have sent since the
+ * checkpoint, if the program cannot have read anything since then.
+ */
+static int put_back(const Kcr__File *file, int fd, const struct mq_attr *attr)
+{
+	const Kcr__MessageQueue *saved = file->message_queue;
+	Kcr__MessageQueue now = KCR__MESSAGE_QUEUE__INIT;
+	size_t count = attr->mq_curmsgs + WAITING_MAX;
+	bool kept;
+	int err = 0;
+
+	now.message = calloc(count, sizeof(*now.message));
+	if (!now.message)
+		return -ENOMEM;
+	while (!err && now.n_message < count)
+		err = take_message(fd, attr->mq_msgsize, &now);
+	kept = has_all(&now, saved);
+	if (!kept && !has_all(saved, &now))
+		report_warn("%s: what others have sent since the checkpoint is replaced by what was "
+			    "there then", file->description);
+	err = err && err != -EAGAIN ? err : send_back(fd, kept ? &now : saved);
+	for (size_t i = 0; i < now.n_message; i++)
+		kcr__message__free_unpacked(now.message[i], NULL);
+	free(now.message);
+	return err;
 }
 
 /*
@@ -284,11 +321,14 @@ static int open_or_make(const Kcr__File *file, bool *fresh)
 		.mq_maxmsg = queue->max_messages, .mq_msgsize = queue->message_size,
 	};
 	char name[64];
+	uint64_t number;	/* others may take names that they can guess */
 	int fd;
 
 	*fresh = true;
 	if (queue->unlinked) {
-		snprintf(name, sizeof(name), "/kcr.%d.%u", (int)getpid(), file->id);
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -errno;
+		snprintf(name, sizeof(name), "/kcr.%016" PRIx64, number);
 		fd = make_new(name, queue, &attr);
 		if (fd >= 0)
 			mq_unlink(name);
@@ -335,8 +375,7 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 		return rebuild_error(file, err, "cannot set its owner and mode");
 	if (!fresh && !is_read(r, file->id))
 		return 0;
-	drain(fd, attr.mq_msgsize);
-	err = send_back(fd, queue);
+	err = put_back(file, fd, &attr);
 	return err ? rebuild_error(file, err, "cannot send its messages") : 0;
 }
 
