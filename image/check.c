@@ -347,11 +347,25 @@ static const char *check_timers(const Kcr__Process *p)
 	return NULL;
 }
 
+/* A status of wait(2), with a signal that ends a process if it is one of that. */
+static bool is_end(uint32_t status)
+{
+	switch (status & 0x7f) {
+	case 0:
+		return !(status & ~CONTEXT_EXIT_STATUS);
+	case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU:
+	case SIGCONT: case SIGCHLD: case SIGURG: case SIGWINCH:
+		return false;
+	default:
+		return (status & 0x7f) <= SIGNALS && status <= 0xff;
+	}
+}
+
 static const char *check_zombie(const Kcr__Process *p)
 {
 	if (p->n_thread || p->mm || p->n_descriptor || p->n_timer)
 		return "zombie with threads or memory";
-	return NULL;
+	return is_end(p->exit_code) ? NULL : "impossible exit status";
 }
 
 static const char *check_live(const Kcr__Process *p, const Kcr__Preamble *preamble,

@@ -31,6 +31,8 @@
 #include "rebuild/script.h"
 #include "report/report.h"
 
+#define FREE_SECUREBITS	SECBIT_KEEP_CAPS	/* whoever likes may change these */
+
 /* ---- save --------------------------------------------------------------------- */
 
 static int save_groups(const char *status, Kcr__Credentials *c)
@@ -219,7 +221,8 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Thread *t,
 	if ((c->cap_permitted & ~own->cap_permitted) ||
 	    (c->cap_inheritable & ~(own->cap_inheritable | own->cap_permitted)))
 		return "has capabilities that you do not have";
-	if ((own->cap_bounding & ~c->cap_bounding || saved_securebits(p, t) != own->securebits) &&
+	if ((own->cap_bounding & ~c->cap_bounding ||
+	     (saved_securebits(p, t) ^ own->securebits) & ~FREE_SECUREBITS) &&
 	    !have_capability(CAP_SETPCAP))
 		return "has restricted its capabilities further";
 	return NULL;
@@ -338,7 +341,10 @@ static void script_credentials(const Kcr__Credentials *c, uint32_t securebits,
 			script_ambient(s, 0, own->cap_ambient);
 		}
 	}
-	if (bits != securebits)
+	if (bits != securebits && !master)
+		script_call(s, "prctl(PR_SET_KEEPCAPS)", SYS_prctl, PR_SET_KEEPCAPS,
+			    !!(securebits & FREE_SECUREBITS), 0, 0, 0, 0);
+	else if (bits != securebits)
 		script_call(s, "prctl(PR_SET_SECUREBITS)", SYS_prctl, PR_SET_SECUREBITS, securebits,
 			    0, 0, 0, 0);
 	if (ids || !same_caps(c, own))

@@ -263,8 +263,12 @@ static int open_master(const Kcr__Terminal *terminal)
 		if (index >= terminal->pty_index)
 			break;
 	}
-	if (chosen < 0 && count)
+	if (chosen < 0 && count) {
 		chosen = held[0];
+		if (!ioctl(chosen, TIOCGPTN, &index))
+			report_warn("the pseudo-terminal %u is number %u now, as the old number is in use "
+				    "or too high", terminal->pty_index, index);
+	}
 	for (int i = 0; i < count; i++)
 		if (held[i] != chosen)
 			close(held[i]);

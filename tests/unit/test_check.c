@@ -13,6 +13,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,9 @@ static void zombies(void **state)
 	(void)state;
 	REFUSED(process(0)->state, KCR__PROCESS__STATE__ZOMBIE, "zombie");
 	REFUSED(process(2)->state, KCR__PROCESS__STATE__RUNNING, "first thread");
+	REFUSED(process(2)->exit_code, SIGSTOP, "impossible exit status");
+	REFUSED(process(2)->exit_code, 0x100 | SIGKILL, "impossible exit status");
+	REFUSED(process(2)->exit_code, 0x10000, "impossible exit status");
 	REFUSED(process(0)->n_thread, 0, "first thread");
 	REFUSED(process(0)->has_leader_exit_code, true, "first thread");
 }
