@@ -132,7 +132,9 @@ int cr_replace_self(cr_callback_t func, void *arg, int flags)
 		return -1;
 	}
 	cri_lock();
-	run->origin->entry[run->current] = (struct cri_callback){ func, arg };
+	/* A thread whose callbacks another one runs may have ended meanwhile, and has none then. */
+	if (run->current < run->origin->count)
+		run->origin->entry[run->current] = (struct cri_callback){ func, arg };
 	cri_unlock();
 	return 0;
 }

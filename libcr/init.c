@@ -75,6 +75,7 @@ static void after_fork(void)
 static void in_child(void)
 {
 	cri_service_forget();
+	cri_requests_forget();
 	cri.generation++;
 	cri.next_id = 0;
 	cri.sections = 0;

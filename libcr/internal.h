@@ -133,6 +133,9 @@ int cri_service_start(void);
 /* In a forked child: closes its descriptor. */
 void cri_service_forget(void);
 
+/* In a forked child: it has no requests. */
+void cri_requests_forget(void);
+
 /* From now on dlclose(3) does not unload us. */
 void cri_stay_loaded(void);
 /* In a callback: asks for more processes.  0 or -1 with errno. */
@@ -154,8 +157,11 @@ void cri_signal_over(struct cri_request *request);
 void cri_signal_finish(void);
 /* The calling thread ends; cri.lock held. */
 void cri_signal_leave(void);
-/* For ANSWER: threads whose hold differs from the default; malloc'ed.  Returns how many. */
-uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *flags);
+/*
+ * For ANSWER: threads whose hold differs from the default, as it was before the first signal; valid
+ * until cri_signal_finish().  Returns how many.
+ */
+uint32_t cri_signal_exceptions(const struct kcr_answer_thread **threads, uint32_t *flags);
 
 /* ---- hook.c ------------------------------------------------------------------------- */
 

@@ -62,6 +62,18 @@ static struct {
 	int was;			/* the program's own setting */
 } reaper;
 
+void cri_requests_forget(void)
+{
+	while (jobs) {
+		struct cri_job *job = jobs;
+
+		jobs = job->next;
+		close(job->fd);
+		free(job->text);
+		free(job);
+	}
+}
+
 static struct cri_job *find(unsigned long handle, bool restart)
 {
 	struct cri_job *job;

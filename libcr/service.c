@@ -105,7 +105,7 @@ static void answer_request(struct cri_request *request)
 		.size = sizeof(answer), .answer = answer_of(request->flags),
 		.code = (unsigned int)request->flags >> 16, .path = (uintptr_t)request->source,
 	};
-	struct kcr_answer_thread *threads;
+	const struct kcr_answer_thread *threads;
 
 	answer.nr_threads = cri_signal_exceptions(&threads, &answer.flags);
 	answer.threads = (uintptr_t)threads;
@@ -115,7 +115,6 @@ static void answer_request(struct cri_request *request)
 		request->result = result_of(&answer);
 	request->restart.requester = request->result > 0 ? request->result : 0;
 	request->restart.src = request->source;
-	free(threads);
 	cri_signal_over(request);
 }
 
@@ -189,7 +188,10 @@ static void *serve(void *unused)
 		};
 
 		if (ioctl(cri.client, KCR_IOC_CLIENT_WAIT, &wait)) {
-			reopen();
+			if (errno == ENOMEM || errno == EINTR || errno == EAGAIN)
+				usleep(REOPEN_MS * 1000);	/* it is a client still */
+			else
+				reopen();
 			continue;
 		}
 		request.notice = wait.notice;

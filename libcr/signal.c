@@ -8,6 +8,10 @@
  * A thread's part goes from SENT to CLAIMED, by the thread or the service thread,
  * then to REACHED and FINISHED.  Until then the thread's struct is in use: a
  * thread that ends sets FINISHED itself.
+ *
+ * An interrupted thread keeps the locks that it has, those of malloc() too, until the
+ * checkpoint is over: from the first signal until then nothing is allocated or freed here,
+ * and cri.lock, which others may hold while they allocate or fork, is not taken.
  */
 #include "libcr/internal.h"
 
@@ -27,6 +31,9 @@ static struct {
 	struct cri_thread **thread;	/* those that have a part */
 	unsigned int count;
 	unsigned int next;		/* not yet visited by take_over() */
+	struct cri_callbacks *copy;	/* of theirs, to be freed */
+	struct kcr_answer_thread *exception;	/* for cri_signal_exceptions() */
+	unsigned int nr_exceptions;
 } phase;
 
 /* ---- in the threads ------------------------------------------------------------------ */
@@ -136,6 +143,40 @@ static bool is_ours(void)
 	       now.sa_sigaction == on_signal;
 }
 
+/* ---- which threads are held ---------------------------------------------------------- */
+
+static bool is_held(struct cri_thread *thread, int when)
+{
+	int hold = thread->hold == CR_HOLD_DFLT ? cri.hold_init : thread->hold;
+
+	/* A thread with a part must run to finish its callbacks. */
+	return part_of(thread) == CRI_PART_NONE && hold & when;
+}
+
+/* The cases in which it is not treated like threads without cr_init(). */
+static uint32_t exception_of(struct cri_thread *thread)
+{
+	uint32_t flags = 0;
+
+	if (is_held(thread, CR_HOLD_CONT) != !!(cri.hold_uninit & CR_HOLD_CONT))
+		flags |= KCR_ANSWER_FREE_CONTINUE;
+	if (is_held(thread, CR_HOLD_RSTRT) != !!(cri.hold_uninit & CR_HOLD_RSTRT))
+		flags |= KCR_ANSWER_FREE_RESTART;
+	return flags;
+}
+
+/* cri.lock held. */
+static void note_exceptions(void)
+{
+	for (struct cri_thread *t = cri.threads; t; t = t->next) {
+		uint32_t flags = exception_of(t);
+
+		if (flags && phase.nr_exceptions < KCR_ANSWER_THREADS)
+			phase.exception[phase.nr_exceptions++] =
+				(struct kcr_answer_thread){ t->tid, flags };
+	}
+}
+
 /* ---- in the service thread ------------------------------------------------------------ */
 
 static bool has_part(const struct cri_thread *thread)
@@ -143,37 +184,68 @@ static bool has_part(const struct cri_thread *thread)
 	return thread->callbacks.count || cri_hook_for_all();
 }
 
-/* Gives a thread its part; false: no memory. */
-static bool give_part(struct cri_thread *thread, struct cri_request *request, bool by_signal)
+static void free_phase(void)
+{
+	for (unsigned int i = 0; i < phase.count; i++)
+		cri_callbacks_free(&phase.copy[i]);
+	free(phase.thread);
+	free(phase.copy);
+	free(phase.exception);
+	phase.thread = NULL;
+	phase.copy = NULL;
+	phase.exception = NULL;
+	phase.count = phase.next = phase.nr_exceptions = 0;
+}
+
+/* Prepares a thread's part; false: no memory. */
+static bool prepare_part(struct cri_thread *thread, struct cri_request *request)
 {
 	thread->part_run = (struct cri_run) {
 		.context = CR_SIGNAL_CONTEXT, .request = request, .origin = &thread->callbacks,
 	};
 	if (!cri_callbacks_copy(&thread->part_run.callbacks, &thread->callbacks))
 		return false;
+	phase.copy[phase.count] = thread->part_run.callbacks;
 	phase.thread[phase.count++] = thread;
-	__atomic_store_n(&thread->part, CRI_PART_SENT, __ATOMIC_SEQ_CST);
-	if (by_signal)
-		syscall(SYS_tgkill, getpid(), thread->tid, CR_SIGNUM);
 	return true;
+}
+
+/* cri.lock held.  False: no memory, and no thread has a part. */
+static bool prepare_all(struct cri_request *request)
+{
+	unsigned int count = 0, all = 0;
+	bool done;
+
+	phase.count = phase.next = phase.nr_exceptions = 0;	/* of a process that forked this one */
+	for (struct cri_thread *t = cri.threads; t; t = t->next) {
+		count += has_part(t);
+		all++;
+	}
+	phase.thread = calloc(count + 1, sizeof(*phase.thread));
+	phase.copy = calloc(count + 1, sizeof(*phase.copy));
+	phase.exception = calloc(all + 1, sizeof(*phase.exception));
+	done = phase.thread && phase.copy && phase.exception;
+	for (struct cri_thread *t = cri.threads; t && done; t = t->next)
+		if (has_part(t))
+			done = prepare_part(t, request);
+	if (!done)
+		free_phase();
+	return done;
 }
 
 static bool send_all(struct cri_request *request)
 {
-	bool by_signal, done = true;
-	unsigned int count = 0;
+	bool done;
 
-	phase.count = phase.next = 0;
 	cri_lock();
-	for (struct cri_thread *t = cri.threads; t; t = t->next)
-		count += has_part(t);
-	by_signal = count && is_ours();
-	phase.thread = count ? calloc(count, sizeof(*phase.thread)) : NULL;
-	if (count && !phase.thread)
-		done = false;
-	for (struct cri_thread *t = cri.threads; t && done; t = t->next)
-		if (has_part(t))
-			done = give_part(t, request, by_signal);
+	done = prepare_all(request);
+	for (unsigned int i = 0; i < phase.count; i++)
+		__atomic_store_n(&phase.thread[i]->part, CRI_PART_SENT, __ATOMIC_SEQ_CST);
+	if (done)
+		note_exceptions();
+	if (phase.count && is_ours())
+		for (unsigned int i = 0; i < phase.count; i++)
+			syscall(SYS_tgkill, getpid(), phase.thread[i]->tid, CR_SIGNUM);
 	cri_unlock();
 	return done;
 }
@@ -256,55 +328,17 @@ void cri_signal_over(struct cri_request *request)
 
 void cri_signal_finish(void)
 {
-	for (unsigned int i = 0; i < phase.count; i++) {
-		struct cri_thread *thread = phase.thread[i];
-
-		wait_past(thread, CRI_PART_REACHED, NULL);
-		cri_callbacks_free(&thread->part_run.callbacks);
-		set_part(thread, CRI_PART_NONE);
-	}
-	free(phase.thread);
-	phase.thread = NULL;
-	phase.count = 0;
+	for (unsigned int i = 0; i < phase.count; i++)
+		wait_past(phase.thread[i], CRI_PART_REACHED, NULL);
+	for (unsigned int i = 0; i < phase.count; i++)
+		set_part(phase.thread[i], CRI_PART_NONE);
+	free_phase();
 }
 
-/* ---- which threads are held ---------------------------------------------------------- */
-
-static bool is_held(struct cri_thread *thread, int when)
+uint32_t cri_signal_exceptions(const struct kcr_answer_thread **threads, uint32_t *flags)
 {
-	int hold = thread->hold == CR_HOLD_DFLT ? cri.hold_init : thread->hold;
-
-	/* A thread with a part must run to finish its callbacks. */
-	return part_of(thread) == CRI_PART_NONE && hold & when;
-}
-
-/* The cases in which it is not treated like threads without cr_init(). */
-static uint32_t exception_of(struct cri_thread *thread)
-{
-	uint32_t flags = 0;
-
-	if (is_held(thread, CR_HOLD_CONT) != !!(cri.hold_uninit & CR_HOLD_CONT))
-		flags |= KCR_ANSWER_FREE_CONTINUE;
-	if (is_held(thread, CR_HOLD_RSTRT) != !!(cri.hold_uninit & CR_HOLD_RSTRT))
-		flags |= KCR_ANSWER_FREE_RESTART;
-	return flags;
-}
-
-uint32_t cri_signal_exceptions(struct kcr_answer_thread **threads, uint32_t *flags)
-{
-	uint32_t count = 0, room = 0, exception;
-
 	*flags = (cri.hold_uninit & CR_HOLD_CONT ? 0 : KCR_ANSWER_FREE_CONTINUE) |
 		 (cri.hold_uninit & CR_HOLD_RSTRT ? 0 : KCR_ANSWER_FREE_RESTART);
-	cri_lock();
-	for (struct cri_thread *t = cri.threads; t; t = t->next)
-		room++;
-	*threads = room ? malloc(room * sizeof(**threads)) : NULL;
-	for (struct cri_thread *t = cri.threads; t && *threads; t = t->next) {
-		exception = exception_of(t);
-		if (exception && count < KCR_ANSWER_THREADS)
-			(*threads)[count++] = (struct kcr_answer_thread){ t->tid, exception };
-	}
-	cri_unlock();
-	return count;
+	*threads = phase.exception;
+	return phase.nr_exceptions;
 }
