@@ -188,6 +188,8 @@ extern bool cr_endpoints_failing;	/* some that have a queue could not be connect
 cr_endpoint *cr_endpoint_get(uint32_t rank);	/* creates it if needed; NULL: no memory */
 cr_endpoint *cr_endpoint_find(uint32_t rank);
 int cr_endpoint_resolve(cr_endpoint *ep);	/* sets address and module */
+/* Attaches again to a peer on this node that was sent to; true: it has no inbox yet. */
+bool cr_endpoint_rejoin(cr_endpoint *ep);
 bool cr_endpoint_near(const cr_endpoint *ep);	/* on this node, with shared memory */
 /* Queues or writes frag: 1 if it is complete already, else OPAL_SUCCESS. */
 int cr_endpoint_post(cr_endpoint *ep, struct cr_frag *frag);
@@ -231,6 +233,7 @@ int cr_tcp_handshakes(void);		/* progress of connections that are not up */
 /* Receives what is available, without upcalls: bytes, 0 for none, -errno. */
 ssize_t cr_tcp_pull(cr_endpoint *ep);
 void cr_tcp_drop(cr_endpoint *ep);
+void cr_tcp_end(int fd);		/* of a connection that is counted in cr_tcp_count */
 extern unsigned int cr_tcp_count;	/* of connections */
 
 int cr_ring_open(void);
@@ -260,6 +263,7 @@ extern bool cr_module_ready;
 extern bool cr_module_drained;	/* streams hold what a drain received */
 
 int cr_module_open(bool threads);
+int cr_module_tracer(int pid);	/* under Yama: it may trace this process; 0: nobody but peers */
 int cr_module_ends(void);	/* opens new ports and inbox, with a new address */
 int cr_module_progress(void);
 void cr_module_complete(struct cr_frag *frag);

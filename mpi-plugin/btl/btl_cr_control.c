@@ -13,6 +13,8 @@
 #include "btl_cr_gate.h"
 #include "btl_cr_tcp.h"
 
+#define REJOIN_NS	300000000ll	/* a peer that has died meanwhile costs as much */
+
 static int gate_close(int timeout_ms)
 {
 	int rc;
@@ -117,9 +119,28 @@ static int suspend(void)
 	return cr_ring_suspend();
 }
 
+/*
+ * A message that is begun right after this is to reach its receiver, and not to wait for the sender's
+ * next call of MPI: the peers of this node, which resume at the same time, are waited for a little.
+ */
 static int resume(void)
 {
-	return cr_gate_mine() ? cr_ring_resume() : -EPERM;
+	const struct timespec nap = { 0, 100000 };
+	int64_t until;
+	bool missing;
+	int rc = cr_gate_mine() ? cr_ring_resume() : -EPERM;
+
+	if (rc)
+		return rc;
+	until = cr_now() + REJOIN_NS;
+	do {
+		missing = false;
+		for (unsigned int i = 0; i < cr_endpoints_count; i++)
+			missing |= cr_endpoint_rejoin(cr_endpoints[i]);
+		if (missing)
+			nanosleep(&nap, NULL);
+	} while (missing && cr_now() < until);
+	return 0;
 }
 
 static int restart(void)
@@ -134,7 +155,7 @@ static int restart(void)
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_endpoint_forget(cr_endpoints[i]);
 	rc = cr_gate_register();
-	return rc ? rc : cr_module_ends();
+	return rc && !cr_gate.threaded ? rc : cr_module_ends();
 }
 
 static int address_get(void *address, size_t max)
@@ -161,6 +182,11 @@ static int address_set(uint32_t rank, const void *address, size_t length)
 	if (ep)
 		memset(&ep->address, 0, sizeof(ep->address));
 	return cr_address_enter(rank, &copy);
+}
+
+static int tracer(int pid)
+{
+	return cr_module_tracer(pid);
 }
 
 static int address_source(int (*ask)(uint32_t rank))
@@ -228,4 +254,5 @@ const struct mca_btl_cr_control mca_btl_cr_control = {
 	.address_set = address_set,
 	.reconnect = reconnect,
 	.address_source = address_source,
+	.tracer = tracer,
 };

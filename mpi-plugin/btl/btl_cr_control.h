@@ -85,7 +85,10 @@ struct mca_btl_cr_control {
 	 */
 	int (*suspend)(void);
 
-	/* Undoes suspend; addresses are as before, no exchange is needed. */
+	/*
+	 * Undoes suspend; addresses are as before, no exchange is needed.  Waits for a moment until
+	 * the peers of this node that were sent to have done the same.
+	 */
 	int (*resume)(void);
 
 	/*
@@ -126,12 +129,23 @@ struct mca_btl_cr_control {
 	 * table that are shorter.
 	 */
 	int (*address_source)(int (*ask)(uint32_t rank));
+
+	/*
+	 * Under Yama: lets this process be traced by process pid and its children, as well as by
+	 * whoever btl/cr needs: there is only one such setting.  Not in shorter tables.
+	 */
+	int (*tracer)(int pid);
 };
 
 /* Does it ask, or must all addresses be set after a restart? */
 static inline bool mca_btl_cr_control_asks(const struct mca_btl_cr_control *control)
 {
 	return control->size > offsetof(struct mca_btl_cr_control, address_source);
+}
+
+static inline bool mca_btl_cr_control_traces(const struct mca_btl_cr_control *control)
+{
+	return control->size > offsetof(struct mca_btl_cr_control, tracer);
 }
 
 #define MCA_BTL_CR_CONTROL_SYMBOL "mca_btl_cr_control"

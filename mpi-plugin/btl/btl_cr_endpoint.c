@@ -130,6 +130,26 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 		cr_fatal(ep, "cannot connect", error);
 }
 
+/* To the inbox of a peer on this node.  0, -EAGAIN: there is none at present, or -errno: never. */
+static int attach(cr_endpoint *ep)
+{
+	int rc = cr_ring_attach(ep);
+
+	if (!rc) {
+		ep->channel = CR_CHANNEL_RING;
+		ep->retry_at = ep->failing_since = 0;
+	} else if (rc != -EAGAIN) {
+		ep->no_ring = true;
+	}
+	return rc;
+}
+
+bool cr_endpoint_rejoin(cr_endpoint *ep)
+{
+	return ep->sent && ep->channel == CR_CHANNEL_NONE && ep->tcp_state == CR_TCP_DOWN &&
+	       ep->address.version && cr_endpoint_near(ep) && !ep->no_ring && attach(ep) == -EAGAIN;
+}
+
 /* Chooses the channel and begins to connect it. */
 static int connect_channel(cr_endpoint *ep)
 {
@@ -147,17 +167,11 @@ static int connect_channel(cr_endpoint *ep)
 		return rc;
 	}
 	if (cr_endpoint_near(ep) && !ep->no_ring) {
-		rc = cr_ring_attach(ep);
-		if (!rc) {
-			ep->channel = CR_CHANNEL_RING;
-			ep->retry_at = ep->failing_since = 0;
-			return 0;
-		}
-		if (rc == -EAGAIN) {	/* the peer may be in a checkpoint: retry later */
+		rc = attach(ep);
+		if (rc == -EAGAIN)	/* the peer may be in a checkpoint: retry later */
 			ep->retry_at = cr_now() + RETRY_NS;
+		if (!rc || rc == -EAGAIN)
 			return rc;
-		}
-		ep->no_ring = true;
 	}
 	if (ep->tcp_state == CR_TCP_DOWN) {
 		rc = cr_tcp_connect(ep);

@@ -114,8 +114,7 @@ static void forget(struct guest *guest)
 
 static void drop(struct guest *guest)
 {
-	close(guest->fd);
-	cr_tcp_count--;
+	cr_tcp_end(guest->fd);
 	forget(guest);
 }
 
@@ -261,8 +260,7 @@ static int hear(struct guest *guest)
 	}
 	forget(guest);
 	if (cr_tcp_welcome(&meeting, fd)) {
-		close(fd);
-		cr_tcp_count--;
+		cr_tcp_end(fd);
 	}
 	return 1;
 }

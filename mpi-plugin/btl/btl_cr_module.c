@@ -513,15 +513,23 @@ int cr_module_open(bool threads)
 	return rc;
 }
 
+int cr_module_tracer(int pid)
+{
+	/* The other ranks of the node copy from this one's memory.  Without Yama this fails. */
+	if (cr_param.shm && cr_param.cma)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	else if (pid)
+		prctl(PR_SET_PTRACER, pid, 0, 0, 0);
+	return 0;
+}
+
 int cr_module_ends(void)
 {
 	int rc = cr_address_make();
 
 	if (!rc && cr_param.shm) {
 		rc = cr_ring_open();
-		/* others may read this process's memory (yama) */
-		if (cr_param.cma)
-			prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+		cr_module_tracer(0);
 	}
 	if (!rc)
 		rc = cr_tcp_open();

@@ -177,6 +177,17 @@ void cr_ring_drop(cr_endpoint *ep)
 		ep->channel = CR_CHANNEL_NONE;
 }
 
+/* The other inboxes, which their owners may have emptied already. */
+static int leave_all(int rc)
+{
+	for (unsigned int i = 0; i < cr_endpoints_count; i++) {
+		unmap_ring(&cr_endpoints[i]->out);
+		if (cr_endpoints[i]->channel == CR_CHANNEL_RING)
+			cr_endpoints[i]->channel = CR_CHANNEL_NONE;
+	}
+	return rc;
+}
+
 /*
  * The memfd stays, without content: the address remains valid, and no new descriptor
  * is needed, which a program at its limit would not get.
@@ -184,14 +195,16 @@ void cr_ring_drop(cr_endpoint *ep)
 int cr_ring_suspend(void)
 {
 	int rc = cr_ring_accept();	/* slots taken but never used count as well */
+	uint32_t taken;
 
 	if (!inbox || rc < 0)
 		return inbox ? rc : 0;
-	if (known != atomic_load(&inbox->taken))
-		return -EBUSY;
+	taken = atomic_load(&inbox->taken);
+	if (known != (taken < SLOTS ? taken : SLOTS))
+		return leave_all(-EBUSY);
 	for (unsigned int i = 0; i < cr_ring_count; i++)
 		if (is_there(&readers[i]))
-			return -EBUSY;
+			return leave_all(-EBUSY);
 	unmap_all();
 	return ftruncate(cr_address_own.inbox, 0) ? -errno : 0;
 }

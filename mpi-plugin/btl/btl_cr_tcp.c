@@ -25,6 +25,7 @@
 #define EVENTS 16
 #define READS 4				/* in a row from one peer */
 #define PATIENCE_NS 20000000LL		/* in one call, for insist() */
+#define SYN_RETRIES 2			/* 7 s for an address that does not answer */
 #define ALIVE_S 5			/* between questions whether the peer is there */
 
 /* The connecting side of a handshake. */
@@ -84,12 +85,23 @@ int cr_tcp_open(void)
 	return rc;
 }
 
+/*
+ * A child of a program that forks has it open, too: for the peer, and for epoll, a close alone would
+ * not be the end.
+ */
+void cr_tcp_end(int fd)
+{
+	if (events >= 0)
+		epoll_ctl(events, EPOLL_CTL_DEL, fd, NULL);
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+	cr_tcp_count--;
+}
+
 void cr_tcp_drop(cr_endpoint *ep)
 {
-	if (ep->fd >= 0) {
-		close(ep->fd);
-		cr_tcp_count--;
-	}
+	if (ep->fd >= 0)
+		cr_tcp_end(ep->fd);
 	free(ep->hello);
 	ep->hello = NULL;
 	ep->fd = -1;
@@ -262,7 +274,7 @@ int cr_tcp_connect(cr_endpoint *ep)
 {
 	struct sockaddr_storage address;
 	socklen_t length = cr_address_socket(&ep->address, ep->attempt, &address);
-	int rc;
+	int rc, requests = SYN_RETRIES;
 
 	if (!length)
 		return -ENETUNREACH;
@@ -272,6 +284,7 @@ int cr_tcp_connect(cr_endpoint *ep)
 	cr_tcp_count++;
 	cr_tcp_no_delay(ep->fd);
 	watch_alive(ep->fd, 1);
+	setsockopt(ep->fd, IPPROTO_TCP, TCP_SYNCNT, &requests, sizeof(requests));
 	if (connect(ep->fd, (void *)&address, length) && errno != EINPROGRESS)
 		rc = -errno;
 	else
