@@ -421,6 +421,24 @@ static void looks_later(void)
 	look_at_all();
 }
 
+/* Its child calls exec when there is a file `exec`, and stays. */
+static void child_execs(void)
+{
+	pid_t child;
+
+	allocate();
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		while (access("exec", F_OK))
+			check_sleep_ms(20);
+		execlp("sleep", "sleep", "10000", NULL);
+		_exit(1);
+	}
+	checkpoint_here();
+	look_at_all();
+}
+
 /* Ends before it can have all. */
 static void leaves(void)
 {
@@ -478,7 +496,7 @@ static const struct check checks[] = {
 	{ "read_only", read_only },	{ "neighbours", neighbours },
 	{ "threads", threads },		{ "stacks", stacks },
 	{ "leaderless", leaderless },	{ "writers", writers },
-	{ "leaves", leaves },
+	{ "leaves", leaves },		{ "child_execs", child_execs },
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },
