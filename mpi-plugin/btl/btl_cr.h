@@ -117,6 +117,7 @@ struct cr_frag {
 	struct mca_btl_base_endpoint_t *ep;
 	opal_free_list_t *list;
 	size_t room;			/* bytes after this structure */
+	struct cr_frag *next_later;	/* see btl_cr_later.c */
 
 	struct iovec iov[4];		/* what is still to be written */
 	unsigned int iov_count, iov_next;
@@ -193,6 +194,16 @@ bool cr_endpoint_rejoin(cr_endpoint *ep);
 bool cr_endpoint_near(const cr_endpoint *ep);	/* on this node, with shared memory */
 /* Queues or writes frag: 1 if it is complete already, else OPAL_SUCCESS. */
 int cr_endpoint_post(cr_endpoint *ep, struct cr_frag *frag);
+
+/* A callback for cr_later_completed(), which progress calls; how many there were. */
+void cr_later_complete(struct cr_frag *frag);
+int cr_later_completed(void);
+/* As cr_endpoint_post(), by a thread that could not enter; and by one that is inside, in their order. */
+void cr_later_post(cr_endpoint *ep, struct cr_frag *frag);
+void cr_later_take_posted(void);
+/* Under MPI_THREAD_MULTIPLE, after each cr_gate_leave(): what came meanwhile waits for nobody. */
+void cr_later_settle(void);
+
 int cr_endpoint_flush(cr_endpoint *ep);		/* returns frames completed */
 int cr_endpoint_flush_waiting(void);
 void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *payload);

@@ -201,6 +201,10 @@ int cr_endpoint_post(cr_endpoint *ep, struct cr_frag *frag)
 {
 	frag->ep = ep;
 	if (cr_endpoint_idle(ep) && write_frag(ep, frag)) {
+		if (frag->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK && frag->base.des_cbfunc) {
+			cr_later_complete(frag);
+			return OPAL_SUCCESS;
+		}
 		cr_module_complete(frag);
 		return 1;
 	}

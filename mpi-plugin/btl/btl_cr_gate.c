@@ -77,6 +77,31 @@ bool cr_gate_try_threaded(void)
 	return true;
 }
 
+/*
+ * Whoever waits here may hold locks that a thread inside needs to leave: then the gate cannot be
+ * closed, and the attempt to do so ends in time.
+ */
+bool cr_gate_is_opened(void)
+{
+	if (!cr_gate.closing)
+		return false;
+	pthread_mutex_lock(&turnstile);
+	pthread_mutex_unlock(&turnstile);
+	return true;
+}
+
+bool cr_gate_grab_threaded(void)
+{
+	if (owner == &self)
+		cr_gate.depth++;
+	else if (pthread_mutex_trylock(&inner))
+		return false;
+	else
+		cr_gate.depth = 1;
+	owner = &self;
+	return true;
+}
+
 void cr_gate_leave_threaded(void)
 {
 	if (--cr_gate.depth)

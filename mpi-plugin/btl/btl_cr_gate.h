@@ -27,6 +27,8 @@ int cr_gate_register(void);	/* again in every restored process */
 void cr_gate_wait(void);
 void cr_gate_enter_threaded(void);
 bool cr_gate_try_threaded(void);
+bool cr_gate_grab_threaded(void);
+bool cr_gate_is_opened(void);	/* if it is closed, once it is open; false: it was not */
 void cr_gate_leave_threaded(void);
 
 static inline void cr_gate_enter(void)
@@ -59,6 +61,15 @@ static inline bool cr_gate_try(void)
 {
 	if (__builtin_expect(cr_gate.threaded, 0))
 		return cr_gate_try_threaded();
+	cr_gate_enter();
+	return true;
+}
+
+/* As try, but under MPI_THREAD_MULTIPLE never waits: it may also be that the gate is closed. */
+static inline bool cr_gate_grab(void)
+{
+	if (__builtin_expect(cr_gate.threaded, 0))
+		return cr_gate_grab_threaded();
 	cr_gate_enter();
 	return true;
 }

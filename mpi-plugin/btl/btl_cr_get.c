@@ -71,7 +71,9 @@ int cr_get(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t
 	(void)remote_handle;
 	(void)flags;
 	(void)order;
-	cr_gate_enter();
+	if (!cr_gate_grab())
+		return OPAL_ERR_OUT_OF_RESOURCE;	/* it is tried again */
+	cr_later_take_posted();
 	if (cr_endpoint_resolve(ep))
 		rc = -ENOENT;
 	else if (ep->cma && cr_endpoint_near(ep))
@@ -81,6 +83,8 @@ int cr_get(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t
 		rc = ask(ep, &get, remote, size);
 	}
 	cr_gate_leave();
+	if (cr_gate.threaded)
+		cr_later_settle();
 	if (finished)
 		done(module, ep, local, local_handle, context, data, OPAL_SUCCESS);
 	return rc ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;

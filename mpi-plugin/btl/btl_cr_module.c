@@ -168,13 +168,26 @@ static void frag_add(struct cr_frag *frag, void *data, size_t length)
 	frag->head.frame.length += length;
 }
 
+static void leave(void)
+{
+	cr_gate_leave();
+	if (OPAL_UNLIKELY(cr_gate.threaded))
+		cr_later_settle();
+}
+
 static int post(cr_endpoint *ep, struct cr_frag *frag)
 {
 	int rc;
 
-	cr_gate_enter();
+	while (OPAL_UNLIKELY(!cr_gate_grab())) {
+		if (!cr_gate_is_opened()) {
+			cr_later_post(ep, frag);
+			return OPAL_SUCCESS;
+		}
+	}
+	cr_later_take_posted();
 	rc = cr_endpoint_post(ep, frag);
-	cr_gate_leave();
+	leave();
 	return rc;
 }
 
@@ -258,7 +271,9 @@ static int cr_sendi(mca_btl_base_module_t *module, cr_endpoint *ep, opal_convert
 	void *payload = NULL;
 	bool sent = false;
 
-	cr_gate_enter();
+	if (OPAL_UNLIKELY(!cr_gate_grab()))
+		goto later;
+	cr_later_take_posted();
 	if (OPAL_LIKELY(cr_endpoint_idle(ep) &&
 			header_size + payload_size <= module->btl_eager_limit &&
 			(!payload_size || !opal_convertor_need_buffers(convertor)))) {
@@ -266,9 +281,10 @@ static int cr_sendi(mca_btl_base_module_t *module, cr_endpoint *ep, opal_convert
 			opal_convertor_get_current_pointer(convertor, &payload);
 		sent = send_now(ep, &frame, header, header_size, payload, payload_size);
 	}
-	cr_gate_leave();
+	leave();
 	if (OPAL_LIKELY(sent))
 		return OPAL_SUCCESS;
+later:
 	if (descriptor)
 		*descriptor = cr_alloc(module, ep, order, header_size + payload_size, flags);
 	return OPAL_ERR_OUT_OF_RESOURCE;
@@ -372,7 +388,7 @@ static int cr_add_procs(mca_btl_base_module_t *module, size_t count, opal_proc_t
 		if (reachable)
 			rc = opal_bitmap_set_bit(reachable, i);
 	}
-	cr_gate_leave();
+	leave();
 	return rc;
 }
 
@@ -431,18 +447,20 @@ int cr_module_progress(void)
 	if (!cr_gate_try())
 		return 0;
 	if (OPAL_UNLIKELY(busy || !cr_module_ready)) {
-		cr_gate_leave();
+		leave();
 		return 0;
 	}
 	busy = true;
+	cr_later_take_posted();
 	if (OPAL_UNLIKELY(cr_module_drained))
 		count += deliver_streams();
 	count += cr_ring_progress();
 	if (++round % turn == 0)
 		count += cr_tcp_progress();
 	count += cr_endpoint_flush_waiting();
+	count += cr_later_completed();
 	busy = false;
-	cr_gate_leave();
+	leave();
 	return count;
 }
 
