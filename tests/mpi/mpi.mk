@@ -3,7 +3,7 @@
 
 ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
-	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished \
+	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished $(T)/mpi/windows \
 	$(T)/mpi/orphan $(T)/mpi/scale $(T)/mpi/tamper.so \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg) \
 	$(if $(wildcard $(MPI_INC)/openmpi/ompi/instance),$(T)/mpi/session)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * windows: two ranks; threads of both get, put and accumulate at the same time, each in a window
+ * of its own, in pieces larger than a fragment of any transport.  Prints "done" if all was right.
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS	2
+#define ROUNDS	30
+#define SIZE	300000l		/* bytes */
+
+static MPI_Win window[THREADS];
+static int rank, wrong;
+
+static void *run(void *arg)
+{
+	long i = (long)arg;
+	char *buffer = malloc(SIZE);
+	int peer = !rank;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		memset(buffer, 0, SIZE);
+		MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, window[i]);
+		MPI_Get(buffer, SIZE, MPI_CHAR, peer, 0, SIZE, MPI_CHAR, window[i]);
+		MPI_Win_unlock(peer, window[i]);
+		for (long at = 0; at < SIZE; at++)
+			if (buffer[at] != 'a' + peer)
+				__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, peer, 0, window[i]);
+		MPI_Put(buffer, SIZE, MPI_CHAR, peer, SIZE, SIZE, MPI_CHAR, window[i]);
+		MPI_Accumulate(buffer, SIZE / 8, MPI_LONG, peer, 2 * SIZE, SIZE / 8, MPI_LONG, MPI_MAX,
+			       window[i]);
+		MPI_Win_unlock(peer, window[i]);
+	}
+	free(buffer);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[THREADS];
+	char *memory[THREADS];
+	int level, ranks;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (ranks != 2 || level != MPI_THREAD_MULTIPLE)
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	for (int i = 0; i < THREADS; i++) {
+		MPI_Win_allocate(3 * SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory[i], &window[i]);
+		memset(memory[i], 'a' + rank, 3 * SIZE);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, run, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < THREADS; i++) {
+		for (long at = SIZE; at < 3 * SIZE; at++)
+			wrong += memory[i][at] != 'a' + rank;	/* what the peer had got from here */
+		MPI_Win_free(&window[i]);
+	}
+	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (!rank)
+		puts(wrong ? "wrong" : "done");
+	MPI_Finalize();
+	return 0;
+}
