@@ -346,7 +346,7 @@ int stop_may_signal(const struct checkpoint *c)
 	const struct members *m = &c->attempt.members;
 
 	for (size_t i = 0; i < m->count; i++)
-		if (!handle_may_signal(m->handle[i]))
+		if (kill(m->process[i].pid, 0) && errno == EPERM)
 			return report_fail(-EPERM, "process %d cannot be sent a signal by this user: nothing "
 					   "is ended", m->process[i].pid);
 	return 0;

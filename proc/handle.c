@@ -42,11 +42,6 @@ void handle_signal(int fd, int signal)
 		syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
 }
 
-bool handle_may_signal(int fd)
-{
-	return fd < 0 || !syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) || errno != EPERM;
-}
-
 void handles_close(int *fd, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -6,15 +6,12 @@
 #ifndef KCR_PROC_HANDLE_H
 #define KCR_PROC_HANDLE_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /* Raises the limit of open files if need be.  A descriptor or -errno. */
 int handle_open(pid_t pid);
 /* As kill(2); ignored if it has ended or `fd` is negative. */
 void handle_signal(int fd, int signal);
-/* Has the caller the permission to?  True as well if it has ended or `fd` is negative. */
-bool handle_may_signal(int fd);
 /* All of fd[count], and frees the list. */
 void handles_close(int *fd, size_t count);
 
