@@ -266,6 +266,13 @@ bool run_is_done(const struct run *r)
 	       r->state.command && is_same_command(r);
 }
 
+/* It may have anything in it. */
+static int unreadable(void)
+{
+	log_event(LOG_FAILURE, "%s", report_message());
+	return EXIT_FOLDER;
+}
+
 /* Nothing to go on from: because there is nothing yet, or because all was damaged? */
 static int begin_anew(struct run *r)
 {
@@ -273,6 +280,8 @@ static int begin_anew(struct run *r)
 	ssize_t count = folder_list(&r->folder, true, &damaged);
 
 	free(damaged);
+	if (count < 0)
+		return unreadable();
 	return count > 0 ? no_good_one(r) : start_anew(r);
 }
 
@@ -311,10 +320,8 @@ int run_begin(struct run *r)
 {
 	struct folder_checkpoint *all;
 	ssize_t count = folder_list(&r->folder, false, &all), before = count;
-	int code = count < 0 ? EXIT_FOLDER : 0;
+	int code = count < 0 ? unreadable() : 0;
 
-	if (code)
-		log_event(LOG_FAILURE, "%s", report_message());
 	if (!code && !count && !state_leader_runs(&r->state)) {
 		state_free(&r->state);
 		r->state = (struct state){};
@@ -325,6 +332,7 @@ int run_begin(struct run *r)
 	if (!code && count != before) {
 		free(all);
 		count = folder_list(&r->folder, false, &all);
+		code = count < 0 ? unreadable() : 0;
 	}
 	if (!code)
 		code = count > 0 ? restart_newest(r, all, count) : begin_anew(r);

@@ -317,12 +317,14 @@ static bool final_name(const char *file, char out[NAME_MAX + 1])
 /* Removes it if it is what a save of this job has left that was killed.  0 or -errno. */
 static int remove_half(const struct folder *f, const char *file)
 {
-	char name[NAME_MAX + 1], path[PATH_MAX], *end, **gone = NULL;
+	char name[NAME_MAX + 1], path[PATH_MAX], *end, *at, **gone = NULL;
 	struct folder_checkpoint c;
 
 	snprintf(name, sizeof(name), "%s", file);
-	end = strstr(name, PARTIAL_SUFFIX);
-	if (end && (!end[strlen(PARTIAL_SUFFIX)] || end[strlen(PARTIAL_SUFFIX)] == '.')) {
+	end = name;
+	while ((at = strstr(end + 1, PARTIAL_SUFFIX)))	/* the last */
+		end = at;
+	if (end > name && (!end[strlen(PARTIAL_SUFFIX)] || end[strlen(PARTIAL_SUFFIX)] == '.')) {
 		*end = '\0';
 		if (!parse_name(f, name, &c) || !c.mpi || c.damaged)
 			return 0;
@@ -345,8 +347,12 @@ static int remove_halves(const struct folder *f)
 
 	if (!list)
 		return -errno;
-	while ((entry = readdir(list)))
-		err = remove_half(f, entry->d_name) ?: err;
+	while ((entry = readdir(list))) {
+		int failed = remove_half(f, entry->d_name);
+
+		if (failed)
+			err = failed;
+	}
 	closedir(list);
 	return err;
 }

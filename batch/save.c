@@ -159,7 +159,7 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	bool incremental = r->options->incremental && (mpi || !is_in_container(leader));
 	struct checkpoint_options o = {
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
-		.signal = signal, .snapshot = !mpi && r->options->snapshot,
+		.signal = signal, .ends = signal != 0, .snapshot = !mpi && r->options->snapshot,
 		.skip_unsupported = r->options->skip_unsupported,
 		.compression = r->options->compression, .incremental = incremental,
 		.parent = incremental ? find_parent(r, mpi, parent) : NULL,
@@ -225,6 +225,7 @@ static void count_new(struct run *r, const struct folder_checkpoint *c, uint64_t
 	r->state.fruitless = 0;
 }
 
+/* 0, with a message: the folder cannot be read. */
 static uint32_t next_number(const struct run *r)
 {
 	struct folder_checkpoint *all;
@@ -233,6 +234,8 @@ static uint32_t next_number(const struct run *r)
 	for (int damaged = 0; damaged < 2; damaged++) {		/* its name may be needed again */
 		ssize_t count = folder_list(&r->folder, damaged, &all);
 
+		if (count < 0)
+			return 0;
 		if (count > 0 && all[0].number > newest)
 			newest = all[0].number;
 		free(all);
@@ -242,7 +245,7 @@ static uint32_t next_number(const struct run *r)
 
 int run_save(struct run *r, pid_t leader, bool leave)
 {
-	struct folder_checkpoint c = { .number = next_number(r), .mpi = program_is_mpi(leader) };
+	struct folder_checkpoint c = { .mpi = program_is_mpi(leader) };
 	bool verify = r->options->verify, verify_first = verify && leave;
 	uint64_t start = now_ns(), cost;
 	struct written written = {};
@@ -250,6 +253,9 @@ int run_save(struct run *r, pid_t leader, bool leave)
 	int err, signal = !leave ? 0 : verify_first ? SIGSTOP : SIGKILL;
 
 	report_clear();
+	c.number = next_number(r);
+	if (!c.number)
+		return -EIO;
 	folder_checkpoint_path(&r->folder, &c, path);
 	err = write_one(r, leader, path, c.mpi, signal, &written);
 	cost = now_ns() - start;

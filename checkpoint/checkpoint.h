@@ -65,6 +65,8 @@ struct checkpoint_options {
 	bool sync;			/* fsync before reporting success */
 
 	int signal;			/* sent to every process at the end; 0: none */
+	bool ends;			/* after the signal the programs go on from the image, not from
+					 * here: nothing of them runs on before it */
 	unsigned int timeout_s;		/* 0: none; see stop.c */
 	bool snapshot;			/* let the processes run while memory is written */
 	bool skip_unsupported;		/* such files are restored as closed */

@@ -147,7 +147,7 @@ static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
 /* Are the programs to go on from the image, and not from here? */
 static bool ends_them(const struct checkpoint_options *o)
 {
-	return o->ready || (o->signal && o->signal != SIGCONT);
+	return o->signal && o->ends;
 }
 
 static int finish_all(struct checkpoint *c)

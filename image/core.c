@@ -245,7 +245,7 @@ static bool may_copy(const struct context_reader *r)
 {
 	struct stat st;
 
-	return geteuid() || (!fstat(context_reader_fd(r), &st) && !st.st_uid);
+	return geteuid() || (!fstat(context_reader_fd(r), &st) && S_ISREG(st.st_mode) && !st.st_uid);
 }
 
 static int copy_mapped_files(struct core *core)

@@ -76,6 +76,7 @@ static void in_child(void)
 {
 	cri_service_forget();
 	cri_requests_forget();
+	cri_signal_forget();
 	cri.generation++;
 	cri.next_id = 0;
 	cri.sections = 0;

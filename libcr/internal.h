@@ -133,7 +133,8 @@ int cri_service_start(void);
 /* In a forked child: closes its descriptor. */
 void cri_service_forget(void);
 
-/* In a forked child: it has no requests. */
+/* In a forked child: no request is under way, and it has none of its own. */
+void cri_signal_forget(void);
 void cri_requests_forget(void);
 
 /* From now on dlclose(3) does not unload us. */
@@ -155,6 +156,8 @@ void cri_signal_begin(struct cri_request *request, void (*answer)(struct cri_req
 void cri_signal_over(struct cri_request *request);
 /* Waits until they have finished. */
 void cri_signal_finish(void);
+/* When no thread is held any more, that may have a lock of malloc(). */
+void cri_signal_free(void);
 /* The calling thread ends; cri.lock held. */
 void cri_signal_leave(void);
 /*

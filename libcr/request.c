@@ -69,8 +69,7 @@ void cri_requests_forget(void)
 
 		jobs = job->next;
 		close(job->fd);
-		free(job->text);
-		free(job);
+		free(job);		/* not its text: another thread may have been moving it */
 	}
 }
 

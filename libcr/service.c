@@ -153,6 +153,7 @@ static void run_request(struct cri_request *request)
 	done.code = request->code;
 	ioctl(cri.client, KCR_IOC_CLIENT_DONE, &done);
 	cri_callbacks_free(&run.callbacks);
+	cri_signal_free();
 }
 
 int cri_service_forward(int scope, pid_t target)

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -184,7 +185,12 @@ static bool has_part(const struct cri_thread *thread)
 	return thread->callbacks.count || cri_hook_for_all();
 }
 
-static void free_phase(void)
+void cri_signal_forget(void)
+{
+	memset(&phase, 0, sizeof(phase));
+}
+
+void cri_signal_free(void)
 {
 	for (unsigned int i = 0; i < phase.count; i++)
 		cri_callbacks_free(&phase.copy[i]);
@@ -216,7 +222,6 @@ static bool prepare_all(struct cri_request *request)
 	unsigned int count = 0, all = 0;
 	bool done;
 
-	phase.count = phase.next = phase.nr_exceptions = 0;	/* of a process that forked this one */
 	for (struct cri_thread *t = cri.threads; t; t = t->next) {
 		count += has_part(t);
 		all++;
@@ -229,7 +234,7 @@ static bool prepare_all(struct cri_request *request)
 		if (has_part(t))
 			done = prepare_part(t, request);
 	if (!done)
-		free_phase();
+		cri_signal_free();
 	return done;
 }
 
@@ -332,7 +337,6 @@ void cri_signal_finish(void)
 		wait_past(phase.thread[i], CRI_PART_REACHED, NULL);
 	for (unsigned int i = 0; i < phase.count; i++)
 		set_part(phase.thread[i], CRI_PART_NONE);
-	free_phase();
 }
 
 uint32_t cri_signal_exceptions(const struct kcr_answer_thread **threads, uint32_t *flags)

@@ -250,18 +250,37 @@ void identity_show_own(void)
 	_exit(report_exit_code(-EPERM));
 }
 
+static bool is_user(uid_t uid)
+{
+	uid_t real, effective, saved;
+
+	return !getresuid(&real, &effective, &saved) && real == uid && effective == uid && saved == uid;
+}
+
+static bool is_group(gid_t gid)
+{
+	gid_t real, effective, saved;
+
+	return !getresgid(&real, &effective, &saved) && real == gid && effective == gid && saved == gid;
+}
+
 int identity_drop(const Kcr__Credentials *c)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = {};
+	bool entered;
+	gid_t gid;
 	int err;
 
 	if (s.rule != IDENTITY_OWNER)
 		return 0;
+	/* Where it has the rights of one of its processes, these stay: groups may differ. */
+	entered = s.now.euid == c->euid;
+	gid = entered ? s.now.egid : c->egid;
 	err = set_effective(s.permitted);
-	if (!err && (syscall(SYS_setgroups, c->n_group, c->group) ||
-		     syscall(SYS_setresgid, c->gid, c->egid, c->egid) ||
-		     syscall(SYS_setresuid, c->uid, c->uid, c->uid) ||
+	if (!err && ((!entered && syscall(SYS_setgroups, c->n_group, c->group)) ||
+		     (!is_group(gid) && syscall(SYS_setresgid, gid, gid, gid)) ||
+		     (!is_user(c->uid) && syscall(SYS_setresuid, c->uid, c->uid, c->uid)) ||
 		     syscall(SYS_capset, &header, none)))
 		err = -errno;
 	s.rule = IDENTITY_CALLER;

@@ -212,15 +212,17 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 
 /* ---- rebuild ---------------------------------------------------------------- */
 
-/* Can one of the saved programs receive from it? */
-static bool is_read(const struct rebuild *r, uint32_t first)
+/* Can one of the saved programs receive from it, or else send to it? */
+static bool is_used(const struct rebuild *r, uint32_t first, bool sends)
 {
+	unsigned int other = sends ? O_RDONLY : O_WRONLY;
+
 	for (size_t i = 0; i < r->context->nr_files; i++) {
 		const Kcr__File *file = r->context->file[i];
 
 		if (file->kind_case == KCR__FILE__KIND_MESSAGE_QUEUE &&
 		    file->message_queue->same_as == first &&
-		    (file->flags & O_ACCMODE) != O_WRONLY)
+		    (file->flags & O_ACCMODE) != other)
 			return true;
 	}
 	return false;
@@ -243,10 +245,11 @@ static bool has_all(const Kcr__MessageQueue *all, const Kcr__MessageQueue *some)
 }
 
 /*
- * What the program had not read is to be there, and so is what others have sent since the
- * checkpoint, if the program cannot have read anything since then.
+ * What the program had not read is to be there, and so is what was sent since the checkpoint, if the
+ * program has read nothing since then and cannot have sent it: that it will do again.
  */
-static int put_back(const Kcr__File *file, int fd, const struct mq_attr *attr)
+static int put_back(const struct rebuild *r, const Kcr__File *file, int fd,
+		    const struct mq_attr *attr)
 {
 	const Kcr__MessageQueue *saved = file->message_queue;
 	Kcr__MessageQueue now = KCR__MESSAGE_QUEUE__INIT;
@@ -259,11 +262,12 @@ static int put_back(const Kcr__File *file, int fd, const struct mq_attr *attr)
 		return -ENOMEM;
 	while (!err && now.n_message < count)
 		err = take_message(fd, attr->mq_msgsize, &now);
-	kept = has_all(&now, saved);
+	kept = (err && err != -EAGAIN) ||
+	       (!is_used(r, file->id, true) && has_all(&now, saved));
 	if (!kept && !has_all(saved, &now))
-		report_warn("%s: what others have sent since the checkpoint is replaced by what was "
-			    "there then", file->description);
-	err = err && err != -EAGAIN ? err : send_back(fd, kept ? &now : saved);
+		report_warn("%s: what was sent since the checkpoint is replaced by what was there then",
+			    file->description);
+	err = send_back(fd, kept ? &now : saved) ?: err == -EAGAIN ? 0 : err;
 	for (size_t i = 0; i < now.n_message; i++)
 		kcr__message__free_unpacked(now.message[i], NULL);
 	free(now.message);
@@ -373,9 +377,9 @@ static int fill(struct rebuild *r, const Kcr__File *file, int fd, bool fresh)
 	err = fresh ? dress(r, fd, queue) : 0;
 	if (err)
 		return rebuild_error(file, err, "cannot set its owner and mode");
-	if (!fresh && !is_read(r, file->id))
+	if (!fresh && !is_used(r, file->id, false))
 		return 0;
-	err = put_back(file, fd, &attr);
+	err = put_back(r, file, fd, &attr);
 	return err ? rebuild_error(file, err, "cannot send its messages") : 0;
 }
 

@@ -63,7 +63,10 @@ static bool is_of_process(const char *rest)
 
 	if (sscanf(rest, "/task/%d%n", &tid, &end) == 1)
 		rest += end;
-	return strncmp(rest, "/net", 4) || (rest[4] && rest[4] != '/') ? !strstr(rest, "/.") : false;
+	else if (!strncmp(rest, "/task/", 6))
+		return false;
+	return !strstr(rest, "/.") && !strstr(rest, "//") &&
+	       (strncmp(rest, "/net", 4) || (rest[4] && rest[4] != '/'));
 }
 
 /* saved: the process's ID in the image; own: what is root's for now may be opened. */

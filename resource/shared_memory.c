@@ -219,7 +219,7 @@ static int attach(struct rebuild *r, const Kcr__File *file, int id, bool old)
 	}
 	a->next = attachments;
 	attachments = a;
-	if (old && madvise(a->address, memory->size, MADV_REMOVE))
+	if (old && madvise(a->address, round_up(memory->size, memory->hugetlb_page_size), MADV_REMOVE))
 		memset(a->address, 0, memory->size);
 	return put(r, file, a->address, round_up(memory->size, memory->hugetlb_page_size));
 }

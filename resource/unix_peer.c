@@ -109,12 +109,12 @@ static pid_t act_as(const struct rebuild *r, const Kcr__PeerCredentials *who, un
 		return job;
 	pid = fork_as(job, &info, r->restore_ids ? who->pid : 0);
 	if (!pid)
-		_exit(act(r, who, step, arg) ? 1 : 0);
+		_exit(-act(r, who, step, arg) & 0xff);
 	if (pid > 0)
 		while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
 			;
 	close(job);
-	return pid > 0 && status ? -ECHILD : pid;
+	return pid > 0 && status ? WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD : pid;
 }
 
 int unix_peer_act(const struct rebuild *r, const Kcr__PeerCredentials *who, unix_step step,

@@ -351,8 +351,9 @@ bool unix_queue_has_rights(const Kcr__UnixSocket *u)
 
 int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file)
 {
+	const Kcr__Process *p = identity_is_owner() ? rebuild_first_owner(r, file->id) : NULL;
 	const Kcr__UnixSocket *u = file->unix_socket;
-	int err = 0;
+	int err = p ? identity_show(p->credentials) : 0;
 
 	for (size_t at = 0; at < u->stream.len && !err; at += PIECE) {
 		size_t length = u->stream.len - at < PIECE ? u->stream.len - at : PIECE;
@@ -363,6 +364,8 @@ int unix_queue_fill(const struct rebuild *r, int fd, const Kcr__File *file)
 	}
 	for (size_t i = 0; i < u->n_message && !err; i++)
 		err = unix_queue_send(r, fd, u->message[i], NULL, 0, file);
+	if (p)
+		identity_show_own();
 	return err;
 }
 

@@ -432,7 +432,8 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 	}
 	o->target = target;
 	/* The image may be all that is left then. */
-	o->must_reopen = o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
+	o->ends = o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
+	o->must_reopen = o->ends;
 	if (o->keep && o->replace != CHECKPOINT_ATOMIC)
 		report_fail(-EINVAL, "--keep says what becomes of older files: leave --backup, "
 			    "--clobber and --noclobber out");

@@ -414,7 +414,7 @@ int main(int argc, char **argv)
 	struct arguments a = {
 		.migrate = {
 			.checkpoint = {
-				.scope = CHECKPOINT_TREE, .fd = -1, .signal = SIGKILL,
+				.scope = CHECKPOINT_TREE, .fd = -1, .signal = SIGKILL, .ends = true,
 				.precopy = MIGRATE_ROUNDS,
 			},
 			.held = ending_in_time,

@@ -169,6 +169,7 @@ typedef struct mca_btl_base_endpoint_t {
 	bool waiting;			/* on the list of endpoints with a queue */
 	bool cma;
 	bool no_ring;			/* refused; until the next restart */
+	uint32_t inbox_life;		/* of the inbox that we attached to last */
 	struct cr_address address;
 	int64_t retry_at, failing_since; /* monotonic ns; 0: now, not failing */
 
@@ -201,6 +202,8 @@ int cr_later_completed(void);
 /* As cr_endpoint_post(), by a thread that could not enter; and by one that is inside, in their order. */
 void cr_later_post(cr_endpoint *ep, struct cr_frag *frag);
 void cr_later_take_posted(void);
+/* Inside, for the checkpoint thread, which connects to nobody: what waits for no connection. */
+void cr_later_take_ready(void);
 /* Under MPI_THREAD_MULTIPLE, after each cr_gate_leave(): what came meanwhile waits for nobody. */
 void cr_later_settle(void);
 
@@ -252,7 +255,7 @@ void cr_ring_close(void);
 int cr_ring_suspend(void);
 int cr_ring_resume(void);
 /* -EAGAIN: the peer is not ready, try later; other errors: it cannot be used. */
-int cr_ring_attach(cr_endpoint *ep);
+int cr_ring_attach(cr_endpoint *ep, bool anew);	/* `anew`: not to the inbox of last time */
 int cr_ring_write(cr_endpoint *ep, struct cr_frag *frag);
 int cr_ring_progress(void);
 int cr_ring_accept(void);

@@ -22,6 +22,10 @@ static int gate_close(int timeout_ms)
 	if (!cr_module_ready)
 		return -ESHUTDOWN;
 	rc = cr_gate_close(timeout_ms);
+	if (rc && cr_gate.threaded && cr_gate_grab()) {	/* what was begun meanwhile */
+		cr_later_take_ready();
+		cr_gate_leave();
+	}
 	if (!rc && !cr_module_ready) {	/* MPI_Finalize came first */
 		cr_gate_open();
 		return -ESHUTDOWN;
@@ -31,6 +35,8 @@ static int gate_close(int timeout_ms)
 
 static int gate_open(void)
 {
+	if (cr_gate_mine() && cr_module_ready)
+		cr_later_take_ready();
 	return cr_gate_open();
 }
 

@@ -130,10 +130,10 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 		cr_fatal(ep, "cannot connect", error);
 }
 
-/* To the inbox of a peer on this node.  0, -EAGAIN: there is none at present, or -errno: never. */
-static int attach(cr_endpoint *ep)
+/* To the inbox of a peer on this node, or only to another one than before.  0, -EAGAIN: there is none at present, or -errno: never. */
+static int attach(cr_endpoint *ep, bool anew)
 {
-	int rc = cr_ring_attach(ep);
+	int rc = cr_ring_attach(ep, anew);
 
 	if (!rc) {
 		ep->channel = CR_CHANNEL_RING;
@@ -147,7 +147,8 @@ static int attach(cr_endpoint *ep)
 bool cr_endpoint_rejoin(cr_endpoint *ep)
 {
 	return ep->sent && ep->channel == CR_CHANNEL_NONE && ep->tcp_state == CR_TCP_DOWN &&
-	       ep->address.version && cr_endpoint_near(ep) && !ep->no_ring && attach(ep) == -EAGAIN;
+	       ep->address.version && cr_endpoint_near(ep) && !ep->no_ring &&
+	       attach(ep, true) == -EAGAIN;
 }
 
 /* Chooses the channel and begins to connect it. */
@@ -167,7 +168,7 @@ static int connect_channel(cr_endpoint *ep)
 		return rc;
 	}
 	if (cr_endpoint_near(ep) && !ep->no_ring) {
-		rc = attach(ep);
+		rc = attach(ep, false);
 		if (rc == -EAGAIN)	/* the peer may be in a checkpoint: retry later */
 			ep->retry_at = cr_now() + RETRY_NS;
 		if (!rc || rc == -EAGAIN)

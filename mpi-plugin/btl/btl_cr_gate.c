@@ -77,13 +77,10 @@ bool cr_gate_try_threaded(void)
 	return true;
 }
 
-/*
- * Whoever waits here may hold locks that a thread inside needs to leave: then the gate cannot be
- * closed, and the attempt to do so ends in time.
- */
+/* Not while it is being closed: whoever waits may hold locks that a thread inside needs to leave. */
 bool cr_gate_is_opened(void)
 {
-	if (!cr_gate.closing)
+	if (!__atomic_load_n(&closer, __ATOMIC_RELAXED))
 		return false;
 	pthread_mutex_lock(&turnstile);
 	pthread_mutex_unlock(&turnstile);
@@ -92,13 +89,14 @@ bool cr_gate_is_opened(void)
 
 bool cr_gate_grab_threaded(void)
 {
-	if (owner == &self)
+	if (owner == &self) {
 		cr_gate.depth++;
-	else if (pthread_mutex_trylock(&inner))
+		return true;
+	}
+	if (cr_gate.closing || pthread_mutex_trylock(&inner))
 		return false;
-	else
-		cr_gate.depth = 1;
 	owner = &self;
+	cr_gate.depth = 1;
 	return true;
 }
 
@@ -160,7 +158,7 @@ int cr_gate_close(int timeout_ms)
 		pthread_mutex_unlock(&turnstile);
 		return rc;
 	}
-	closer = &self;
+	__atomic_store_n(&closer, &self, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -168,7 +166,7 @@ int cr_gate_open(void)
 {
 	if (closer != &self)
 		return -EPERM;
-	closer = NULL;
+	__atomic_store_n(&closer, NULL, __ATOMIC_RELAXED);
 	if (cr_gate.threaded)
 		pthread_mutex_unlock(&inner);
 	__atomic_store_n(&cr_gate.closing, 0, __ATOMIC_SEQ_CST);

@@ -71,9 +71,7 @@ int cr_get(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, uint64_t
 	(void)remote_handle;
 	(void)flags;
 	(void)order;
-	if (!cr_gate_grab())
-		return OPAL_ERR_OUT_OF_RESOURCE;	/* it is tried again */
-	cr_later_take_posted();
+	cr_gate_enter();
 	if (cr_endpoint_resolve(ep))
 		rc = -ENOENT;
 	else if (ep->cma && cr_endpoint_near(ep))

@@ -67,6 +67,20 @@ void cr_later_take_posted(void)
 	}
 }
 
+void cr_later_take_ready(void)
+{
+	struct cr_frag *frag;
+
+	do {
+		pthread_mutex_lock(&posted_lock);
+		frag = posted.first;
+		frag = frag && frag->ep->channel != CR_CHANNEL_NONE ? take(&posted) : NULL;
+		pthread_mutex_unlock(&posted_lock);
+		if (frag)
+			cr_endpoint_post(frag->ep, frag);
+	} while (frag);
+}
+
 void cr_later_settle(void)
 {
 	/* Pairs with that of the caller that could not enter: one of the two sees the other. */

@@ -37,6 +37,7 @@ struct inbox {
 	uint64_t magic;
 	uint8_t key[CR_ADDRESS_KEY];
 	uint32_t ring_size;
+	uint32_t life;			/* how often it was laid out */
 	_Atomic uint32_t taken;		/* slots */
 	_Atomic uint32_t writer[SLOTS];	/* rank + 1; 0: not set yet */
 };
@@ -122,6 +123,7 @@ static void unmap_ring(struct cr_ring_end *end)
 /* Makes the memfd, which has no content, an empty inbox. */
 static int lay_out(int fd)
 {
+	static uint32_t life;
 	void *at;
 	int rc;
 
@@ -135,6 +137,7 @@ static int lay_out(int fd)
 	inbox = at;
 	memcpy(inbox->key, cr_address_own.key, sizeof(inbox->key));
 	inbox->ring_size = cr_param.ring_size;
+	inbox->life = ++life;
 	__atomic_store_n(&inbox->magic, INBOX_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -217,7 +220,7 @@ int cr_ring_resume(void)
 /* ---- writing ---------------------------------------------------------------- */
 
 /* Takes a slot in the open inbox fd of ep. */
-static int take_slot(cr_endpoint *ep, int fd)
+static int take_slot(cr_endpoint *ep, int fd, bool anew)
 {
 	struct inbox *there = mmap(NULL, directory_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	size_t size = cr_param.ring_size;
@@ -230,6 +233,8 @@ static int take_slot(cr_endpoint *ep, int fd)
 	if (fstat(fd, &stat) || (size_t)stat.st_size < directory_size() ||
 	    __atomic_load_n(&there->magic, __ATOMIC_ACQUIRE) != INBOX_MAGIC ||
 	    !seal_same(there->key, ep->address.key, sizeof(there->key)))
+		goto out;
+	if (anew && there->life == ep->inbox_life)	/* its owner may be about to empty it */
 		goto out;
 	if (there->ring_size != size) {
 		rc = -EINVAL;
@@ -252,13 +257,14 @@ static int take_slot(cr_endpoint *ep, int fd)
 	}
 	if (!rc)
 		ep->out.shared->key = ep->out.key;
+	ep->inbox_life = there->life;
 	atomic_store(&there->writer[slot], rc ? UINT32_MAX : opal_proc_local_get()->proc_name.vpid + 1);
 out:
 	munmap(there, directory_size());
 	return rc;
 }
 
-int cr_ring_attach(cr_endpoint *ep)
+int cr_ring_attach(cr_endpoint *ep, bool anew)
 {
 	char path[64];
 	int fd, rc;
@@ -269,7 +275,7 @@ int cr_ring_attach(cr_endpoint *ep)
 	while (fd < 0 && errno == EMFILE && cr_guest_drop_oldest());
 	if (fd < 0)
 		return errno == ENOENT || errno == EROFS ? -EAGAIN : -errno;
-	rc = take_slot(ep, fd);
+	rc = take_slot(ep, fd, anew);
 	close(fd);
 	return rc;
 }

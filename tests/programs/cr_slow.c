@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A callback that takes six seconds after a checkpoint, and not after a restart.  A thread
+ * A callback that takes fifteen seconds after a checkpoint, and not after a restart.  A thread
  * counts, and writes the number to the file `count`: after a restart that must not be ahead of
  * what the program remembers, or it ran on between its image and its end.
  */
@@ -22,7 +22,7 @@ static int callback(void *arg)
 	(void)arg;
 	CHECK(ret >= 0);
 	if (!ret) {
-		sleep(6);
+		sleep(15);
 		return 0;
 	}
 	CHECK(pread(count_fd, &written, sizeof(written), 0) == sizeof(written));
