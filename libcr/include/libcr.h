@@ -326,7 +326,7 @@ int cr_request_restart(cr_restart_args_t *args, cr_restart_handle_t *handle);
 
 /*
  * As their counterparts above.  On success reap and poll return the PID of the
- * restored process that was the target, or 0 if its parent was init.
+ * restored process that was the target.
  */
 int cr_wait_restart(cr_restart_handle_t *handle, struct timeval *timeout);
 int cr_log_restart(cr_restart_handle_t *handle, unsigned int len, char *buf);
