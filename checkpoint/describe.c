@@ -332,6 +332,7 @@ static int complete(struct description *d)
 		return err;
 	owners_warn(d->files, d->process, d->nr_processes);
 	pidfd_warn(d->files, d->process, d->nr_processes);
+	segments_warn(d->files, d->process, d->nr_processes);
 	seccomp_list(&d->preamble);
 	d->preamble.time_sec = time(NULL);
 	clocks_read(d);

@@ -12,11 +12,16 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/kinds.h"
 #include "reader.h"
 #include "report/report.h"
+
+#define MESSAGE_GROWTH	64		/* see take_message() */
+#define MESSAGE_EXTRA	65536
+#define FILE_EXTRA	((size_t)1 << 30)	/* not every file system counts blocks */
 
 #define GROW_STEP	(64u << 10)	/* most bytes allocated ahead of data */
 #define SKIP_BUFFER	(256u << 10)
@@ -163,6 +168,20 @@ static int read_file_head(struct context_reader *r)
 	return 0;
 }
 
+/*
+ * A message that is kept takes memory in proportion to its length (take_message()), but a hole in a
+ * file costs nothing: all together take no more than what is on the disk can be worth.
+ */
+static size_t message_room(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_blocks > (SIZE_MAX - FILE_EXTRA) / 512 / MESSAGE_GROWTH)
+		return SIZE_MAX;
+	return (size_t)st.st_blocks * 512 * MESSAGE_GROWTH + FILE_EXTRA;
+}
+
 static int new_reader(struct context_reader **out, int fd, uint64_t base, bool positioned,
 		      bool partial, const char *name)
 {
@@ -175,6 +194,7 @@ static int new_reader(struct context_reader **out, int fd, uint64_t base, bool p
 	r->base = base;
 	r->positioned = positioned;
 	r->partial = partial;
+	r->room = message_room(fd);
 	r->name = strdup(name);
 	r->codec = codec_new();
 	if (!r->name || !r->codec)
@@ -330,9 +350,6 @@ int reader_check_tail(struct context_reader *r, uint64_t sum)
  * has bytes (a repeated message of two bytes becomes a structure of a hundred):
  * its memory is limited in proportion to its length.
  */
-#define MESSAGE_GROWTH	64
-#define MESSAGE_EXTRA	65536
-
 static void *message_alloc(void *data, size_t size)
 {
 	size_t *left = data;
@@ -365,7 +382,9 @@ static const ProtobufCMessageDescriptor *descriptor(uint32_t type)
 
 static int take_message(struct context_reader *r, struct context_item *item)
 {
-	size_t left = r->head.meta_length * MESSAGE_GROWTH + MESSAGE_EXTRA;
+	size_t most = r->head.meta_length * MESSAGE_GROWTH + MESSAGE_EXTRA;
+	bool short_of_room = most > r->room;
+	size_t left = short_of_room ? r->room : most, all = left;
 	ProtobufCAllocator allocator = {
 		.alloc = message_alloc,
 		.free = message_free,
@@ -374,6 +393,9 @@ static int take_message(struct context_reader *r, struct context_item *item)
 
 	item->message = protobuf_c_message_unpack(descriptor(item->type), &allocator,
 						  r->head.meta_length, r->meta.data);
+	r->room -= r->room == SIZE_MAX ? 0 : all - left;
+	if (!item->message && short_of_room)
+		return reader_damaged(r, "more messages than the file has data for");
 	return item->message ? 0 : reader_damaged(r, "malformed message");
 }
 

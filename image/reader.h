@@ -37,6 +37,7 @@ struct context_reader {
 	struct section_head next_head;
 	struct reader_buffer meta;	/* and its padding */
 	struct reader_buffer data;
+	size_t room;			/* bytes of memory that messages may still take */
 	struct codec *codec;
 	struct context_item item;
 	unsigned int nr_ancestors;	/* set by context_load() */

@@ -165,7 +165,9 @@ cr_client_id_t cr_init(void)
 		return cri_self.id == CR_ID_CALLBACK ? 0 : cri_self.id;
 	cri_watch_forks();
 	cri_lock();
-	if (!cri.next_id)
+	if (!has_exit_key)	/* without it, it would not be known when the thread ends */
+		err = ENOMEM;
+	else if (!cri.next_id)
 		err = check_module();
 	if (!err) {
 		cri_self = (struct cri_thread) {
@@ -180,7 +182,6 @@ cr_client_id_t cr_init(void)
 		return -1;
 	}
 	/* Any value but NULL makes on_thread_exit() run. */
-	if (has_exit_key)
-		pthread_setspecific(exit_key, &cri);
+	pthread_setspecific(exit_key, &cri);
 	return cri_self.id;
 }

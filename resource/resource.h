@@ -122,6 +122,9 @@ void owners_warn(const struct file_table *t, Kcr__Process *const *process, size_
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
+/* Names System V segments that others are attached to, and so cannot be restarted beside them. */
+void segments_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /*
  * Saves the System V semaphores and message queues that these processes use, or seem to have made,
  * with one of them; their adjustments of semaphores are known.  0 or -errno, reported.

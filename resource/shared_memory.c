@@ -85,6 +85,39 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	return is_system_v(probe) ? save_system_v(t, probe, memory) : 0;
 }
 
+/* How often these processes are attached: once by each mapping. */
+static unsigned long attached_by(const struct file_table *t, Kcr__Process *const *process,
+				 size_t count, uint32_t segment)
+{
+	unsigned long found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; process[i]->mm && k < process[i]->mm->n_vma; k++) {
+			const Kcr__Vma *vma = process[i]->mm->vma[k];
+			const Kcr__File *file = vma->file_id ? file_table_get(t, vma->file_id) : NULL;
+
+			found += file && file->kind_case == KCR__FILE__KIND_SHARED_MEMORY &&
+				 file->shared_memory->same_as == segment;
+		}
+	}
+	return found;
+}
+
+void segments_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
+{
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const Kcr__File *file = file_table_get(t, id);
+		struct shmid_ds ds;
+
+		if (file->kind_case != KCR__FILE__KIND_SHARED_MEMORY || !file->shared_memory->sysv ||
+		    file->shared_memory->same_as != id || shmctl(file->shared_memory->shmid, IPC_STAT, &ds) ||
+		    ds.shm_nattch <= attached_by(t, process, count, id))
+			continue;
+		report_warn("System V segment %d is attached to by processes that are not saved, too: a "
+			    "restart is possible only when these have ended", file->shared_memory->shmid);
+	}
+}
+
 static uint64_t content_size(const struct file_probe *probe, const Kcr__File *file)
 {
 	uint64_t stored = (uint64_t)probe->st.st_blocks * 512;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include "resource/identity.h"
 #include "resource/not_accepted.h"
 #include "resource/socket.h"
+
+#define ACCEPT_MS	30000
 
 static bool same_name(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
 {
@@ -220,16 +223,20 @@ static int open_hung_up(struct rebuild *r, const Kcr__File *file)
 	return put(r, file, pair[0]);
 }
 
-/* Accepts the connection that this process has just made; those of strangers are dropped. */
+/*
+ * Accepts the connection that this process has just made; those of strangers are dropped.  If its name
+ * has led to another socket meanwhile, none comes.
+ */
 static int accept_from(int listener, pid_t client)
 {
 	for (;;) {
+		struct pollfd p = { .fd = listener, .events = POLLIN };
 		struct ucred peer = {};
 		socklen_t length = sizeof(peer);
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		int fd = poll(&p, 1, ACCEPT_MS) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 
 		if (fd < 0)
-			return -errno;
+			return p.revents ? -errno : -ETIMEDOUT;
 		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
 		    peer.pid == client)
 			return fd;

@@ -219,7 +219,7 @@ void saving_check(struct node *node)
 void saving_begin(struct node *node)
 {
 	for (size_t i = 0; i < node->nr_members; i++)
-		if (node->member[i]->rank != WIRE_ALL)
+		if (node->member[i]->rank != WIRE_ALL && node->member[i]->wire.fd >= 0)
 			begin_member(node, node->member[i]);
 }
 
