@@ -190,8 +190,8 @@ static int restart_newest(struct run *r, const struct folder_checkpoint *all, ss
 		return hopeless(r);
 	}
 	if (r->script && job_script_is_other(&r->folder, r->script))
-		log_event(LOG_NOTICE, "warning: the script is not the one of which this job has checkpoints: "
-			  "that one goes on; for the new one choose another --name, or remove them");
+		log_event(LOG_NOTICE, "warning: the script is not the one of which this job has "
+			  "checkpoints: that one goes on; for the new one choose another --name, or remove them");
 	r->state.restarts++;
 	r->state.fruitless++;
 	run_note(r);

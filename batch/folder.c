@@ -216,19 +216,28 @@ static ssize_t read_checkpoints(const struct folder *f, DIR *list, bool damaged,
 	return errno ? report_errno(-errno, "cannot read the folder %s", f->path) : count;
 }
 
-ssize_t folder_list(const struct folder *f, bool damaged, struct folder_checkpoint **out)
+/* NULL with errno. */
+static DIR *open_list(const struct folder *f)
 {
 	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int err = errno;
+
+	if (fd >= 0 && !list) {
+		close(fd);
+		errno = err;
+	}
+	return list;
+}
+
+ssize_t folder_list(const struct folder *f, bool damaged, struct folder_checkpoint **out)
+{
+	DIR *list = open_list(f);
 	ssize_t count;
 
 	*out = NULL;
-	if (!list) {
-		count = report_errno(-errno, "cannot read the folder %s", f->path);
-		if (fd >= 0)
-			close(fd);
-		return count;
-	}
+	if (!list)
+		return report_errno(-errno, "cannot read the folder %s", f->path);
 	count = read_checkpoints(f, list, damaged, out);
 	closedir(list);
 	if (count < 0) {
@@ -341,9 +350,9 @@ static int remove_half(const struct folder *f, const char *file)
 
 static int remove_halves(const struct folder *f)
 {
-	int err = 0, fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	DIR *list = open_list(f);
 	struct dirent *entry;
+	int err = 0;
 
 	if (!list)
 		return -errno;
@@ -383,8 +392,8 @@ static bool is_own(const struct folder *f, const char *file)
 
 int folder_remove_job(const struct folder *f)
 {
-	int err = folder_clear(f), fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int err = folder_clear(f);
+	DIR *list = open_list(f);
 	struct dirent *entry;
 
 	if (!list)

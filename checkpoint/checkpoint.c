@@ -285,7 +285,7 @@ static int commit(struct checkpoint *c)
 	int err = clients_finish(c);
 	uint64_t start = now_ns();
 
-	if (!err && c->options->signal && c->options->ends)
+	if (!err && c->options->ends)
 		err = stop_may_signal(c);
 	if (!err && c->options->ready)
 		err = c->options->ready(c->options->ready_arg);

@@ -65,7 +65,7 @@ struct checkpoint_options {
 	bool sync;			/* fsync before reporting success */
 
 	int signal;			/* sent to every process at the end; 0: none */
-	bool ends;			/* after the signal the programs go on from the image, not from
+	bool ends;			/* with a signal: after it the programs go on from the image, not from
 					 * here: nothing of them runs on before it */
 	unsigned int timeout_s;		/* 0: none; see stop.c */
 	bool snapshot;			/* let the processes run while memory is written */

@@ -144,12 +144,6 @@ static int wait_until_done(struct checkpoint *c, unsigned int timeout_ms)
 	return err;
 }
 
-/* Are the programs to go on from the image, and not from here? */
-static bool ends_them(const struct checkpoint_options *o)
-{
-	return o->signal && o->ends;
-}
-
 static int finish_all(struct checkpoint *c)
 {
 	unsigned int left = time_left(c);
@@ -162,7 +156,7 @@ static int finish_all(struct checkpoint *c)
 		return err;
 	report_clear();
 	/* What they did before their end would be lost, or done twice. */
-	if (ends_them(c->options))
+	if (c->options->ends)
 		return 0;
 	err = stop_run_on(c, 0);
 	c->attempt.members.released = true;

@@ -53,6 +53,7 @@ static int run_one(const struct checkpoint_options *o, struct precopy_store *sto
 	if (!last) {
 		one.snapshot = true;
 		one.signal = 0;
+		one.ends = false;
 		one.ready = NULL;
 	}
 	err = store->place(store, number, last, &one);

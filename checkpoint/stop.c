@@ -347,8 +347,8 @@ int stop_may_signal(const struct checkpoint *c)
 
 	for (size_t i = 0; i < m->count; i++)
 		if (kill(m->process[i].pid, 0) && errno == EPERM)
-			return report_fail(-EPERM, "process %d cannot be sent a signal by this user: nothing "
-					   "is ended", m->process[i].pid);
+			return report_fail(-EPERM, "process %d cannot be sent a signal by this user: "
+					   "nothing is ended", m->process[i].pid);
 	return 0;
 }
 

@@ -4,8 +4,6 @@
  * number is in its range and every count is what later code relies on.  What
  * only the kernel can check (existence of paths, permissions) is left to it.
  */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -229,33 +227,6 @@ const char *check_clocks(const Kcr__Clocks *clocks)
 {
 	return clocks->monotonic_ns > CLOCK_MAX || clocks->boottime_ns > CLOCK_MAX ?
 	       "clock at an impossible time" : NULL;
-}
-
-const char *check_filter(const Kcr__Filter *filter)
-{
-	size_t size = sizeof(struct sock_filter);
-
-	if (!filter->program.len || filter->program.len % size ||
-	    filter->program.len / size > BPF_MAXINSNS)
-		return "seccomp filter of an impossible length";
-	/* Others change other threads, or open a descriptor. */
-	if (filter->flags & ~SECCOMP_FILTER_FLAG_LOG)
-		return "seccomp filter with unknown flags";
-	return NULL;
-}
-
-static const char *check_seccomp(const Kcr__Thread *thread, const Kcr__Preamble *preamble)
-{
-	size_t i;
-
-	if (thread->seccomp > SECCOMP_MODE_FILTER)
-		return "thread in an unknown seccomp mode";
-	if (!thread->n_filter != (thread->seccomp != SECCOMP_MODE_FILTER))
-		return "thread with filters and in another seccomp mode";
-	for (i = 0; i < thread->n_filter; i++)
-		if (!thread->filter[i] || thread->filter[i] > preamble->n_filter)
-			return "thread with an unknown seccomp filter";
-	return NULL;
 }
 
 static const char *check_sched(const Kcr__Sched *sched)

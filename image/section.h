@@ -138,7 +138,9 @@ size_t context_find(const struct context *c, int32_t pid);
 const char *check_process(const Kcr__Process *process, const Kcr__Preamble *preamble,
 			  size_t nr_files);
 const char *check_file(const Kcr__File *file);
+/* Filters, and the threads that have them (check_seccomp.c). */
 const char *check_filter(const Kcr__Filter *filter);
+const char *check_seccomp(const Kcr__Thread *thread, const Kcr__Preamble *preamble);
 const char *check_clocks(const Kcr__Clocks *clocks);
 /* Relations between files. */
 const char *check_references(const struct context *c);

@@ -48,16 +48,11 @@ int local_link(const char *dir, const char *folder)
 /* One that is there has been made by the daemon of another node, if the nodes share it. */
 int local_make(const char *folder)
 {
-	struct stat st;
-
 	if (!mkdir(folder, 0700))
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	if (lstat(folder, &st))
-		return -errno;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ?
-		0 : -EEXIST;
+	return folder_is_own(folder) ? 0 : -EEXIST;
 }
 
 int local_sync(const char *folder)

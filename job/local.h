@@ -21,8 +21,8 @@ char *local_folder(const char *dir);
 int local_link(const char *dir, const char *folder);
 
 /*
- * On a node: creates the folder unless it exists.  0 or -errno; -EEXIST: others may write to the one
- * that is there, and so choose what is restarted.
+ * On a node: creates the folder unless it exists.  0 or -errno; -EEXIST: the one that is there is
+ * another user's, who could choose what is restarted.
  */
 int local_make(const char *folder);
 

@@ -162,7 +162,7 @@ void cri_signal_free(void);
 void cri_signal_leave(void);
 /*
  * For ANSWER: threads whose hold differs from the default, as it was before the first signal; valid
- * until cri_signal_finish().  Returns how many.
+ * until cri_signal_free().  Returns how many.
  */
 uint32_t cri_signal_exceptions(const struct kcr_answer_thread **threads, uint32_t *flags);
 

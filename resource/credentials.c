@@ -31,8 +31,6 @@
 #include "rebuild/script.h"
 #include "report/report.h"
 
-#define FREE_SECUREBITS	SECBIT_KEEP_CAPS	/* whoever likes may change these */
-
 /* ---- save --------------------------------------------------------------------- */
 
 static int save_groups(const char *status, Kcr__Credentials *c)
@@ -222,7 +220,7 @@ static const char *forbidden(const Kcr__Process *p, const Kcr__Thread *t,
 	    (c->cap_inheritable & ~(own->cap_inheritable | own->cap_permitted)))
 		return "has capabilities that you do not have";
 	if ((own->cap_bounding & ~c->cap_bounding ||
-	     (saved_securebits(p, t) ^ own->securebits) & ~FREE_SECUREBITS) &&
+	     (saved_securebits(p, t) ^ own->securebits) & ~SECBIT_KEEP_CAPS) &&
 	    !have_capability(CAP_SETPCAP))
 		return "has restricted its capabilities further";
 	return NULL;
@@ -341,9 +339,9 @@ static void script_credentials(const Kcr__Credentials *c, uint32_t securebits,
 			script_ambient(s, 0, own->cap_ambient);
 		}
 	}
-	if (bits != securebits && !master)
+	if (bits != securebits && !master)	/* this one takes no privilege */
 		script_call(s, "prctl(PR_SET_KEEPCAPS)", SYS_prctl, PR_SET_KEEPCAPS,
-			    !!(securebits & FREE_SECUREBITS), 0, 0, 0, 0);
+			    !!(securebits & SECBIT_KEEP_CAPS), 0, 0, 0, 0);
 	else if (bits != securebits)
 		script_call(s, "prctl(PR_SET_SECUREBITS)", SYS_prctl, PR_SET_SECUREBITS, securebits,
 			    0, 0, 0, 0);

@@ -274,6 +274,8 @@ int identity_drop(const Kcr__Credentials *c)
 
 	if (s.rule != IDENTITY_OWNER)
 		return 0;
+	if (!c)
+		return -EPERM;
 	/* Where it has the rights of one of its processes, these stay: groups may differ. */
 	entered = s.now.euid == c->euid;
 	gid = entered ? s.now.egid : c->egid;

@@ -107,14 +107,15 @@ void segments_warn(const struct file_table *t, Kcr__Process *const *process, siz
 {
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
 		const Kcr__File *file = file_table_get(t, id);
+		const Kcr__SharedMemory *memory = file->shared_memory;
 		struct shmid_ds ds;
 
-		if (file->kind_case != KCR__FILE__KIND_SHARED_MEMORY || !file->shared_memory->sysv ||
-		    file->shared_memory->same_as != id || shmctl(file->shared_memory->shmid, IPC_STAT, &ds) ||
+		if (file->kind_case != KCR__FILE__KIND_SHARED_MEMORY || !memory->sysv ||
+		    memory->same_as != id || shmctl(memory->shmid, IPC_STAT, &ds) ||
 		    ds.shm_nattch <= attached_by(t, process, count, id))
 			continue;
 		report_warn("System V segment %d is attached to by processes that are not saved, too: a "
-			    "restart is possible only when these have ended", file->shared_memory->shmid);
+			    "restart is possible only when these have ended", memory->shmid);
 	}
 }
 

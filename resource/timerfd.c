@@ -140,9 +140,11 @@ static int make(int clock)
 {
 	int fd = timerfd_create(clock, TFD_CLOEXEC);
 
-	if (fd >= 0 || errno != EPERM || (clock != CLOCK_REALTIME_ALARM && clock != CLOCK_BOOTTIME_ALARM))
+	if (fd >= 0 || errno != EPERM ||
+	    (clock != CLOCK_REALTIME_ALARM && clock != CLOCK_BOOTTIME_ALARM))
 		return fd < 0 ? -errno : fd;
-	report_warn("a timerfd of an alarm clock cannot wake the machine any more: that needs CAP_WAKE_ALARM");
+	report_warn("a timerfd of an alarm clock cannot wake the machine any more: that needs "
+		    "CAP_WAKE_ALARM");
 	fd = timerfd_create(clock == CLOCK_REALTIME_ALARM ? CLOCK_REALTIME : CLOCK_BOOTTIME, TFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "report/report.h"
-#include "resource/identity.h"
 #include "resource/file.h"
+#include "resource/identity.h"
 #include "resource/socket.h"
 #include "resource/unix_diag.h"
 

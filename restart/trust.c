@@ -134,7 +134,8 @@ static int check_rights(const struct owner *o, const Kcr__Process *p, const Kcr_
 		return report_fail(-EPERM, "the image belongs to user %u, and its process %d to user "
 				   "%u: " TRUST_WRITER, o->uid, p->pid, user);
 	if ((c->cap_permitted | c->cap_effective | c->cap_ambient) & ~o->permitted ||
-	    c->cap_inheritable & ~o->inheritable || (securebits && (securebits ^ o->securebits) & ~SECBIT_KEEP_CAPS))
+	    c->cap_inheritable & ~o->inheritable ||
+	    (securebits && (securebits ^ o->securebits) & ~SECBIT_KEEP_CAPS))
 		return report_fail(-EPERM, "the image belongs to user %u, and its process %d has "
 				   "capabilities or securebits: " TRUST_WRITER, o->uid, p->pid);
 	return check_groups(o, p, c);

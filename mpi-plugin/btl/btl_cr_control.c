@@ -190,11 +190,6 @@ static int address_set(uint32_t rank, const void *address, size_t length)
 	return cr_address_enter(rank, &copy);
 }
 
-static int tracer(int pid)
-{
-	return cr_module_tracer(pid);
-}
-
 static int address_source(int (*ask)(uint32_t rank))
 {
 	cr_address_source(ask);
@@ -260,5 +255,5 @@ const struct mca_btl_cr_control mca_btl_cr_control = {
 	.address_set = address_set,
 	.reconnect = reconnect,
 	.address_source = address_source,
-	.tracer = tracer,
+	.tracer = cr_module_tracer,
 };

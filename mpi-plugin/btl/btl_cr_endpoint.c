@@ -130,7 +130,10 @@ void cr_endpoint_retry(cr_endpoint *ep, int error)
 		cr_fatal(ep, "cannot connect", error);
 }
 
-/* To the inbox of a peer on this node, or only to another one than before.  0, -EAGAIN: there is none at present, or -errno: never. */
+/*
+ * To the inbox of a peer on this node; `anew`: only to another one than before.  0, -EAGAIN: there is
+ * none at present, or -errno: never.
+ */
 static int attach(cr_endpoint *ep, bool anew)
 {
 	int rc = cr_ring_attach(ep, anew);

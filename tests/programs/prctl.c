@@ -56,6 +56,7 @@ int main(int argc, char **argv)
 		NEED(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	has_merge = !prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0);	/* Linux 6.4 */
 	NEED(!prctl(PR_SET_TIMERSLACK, 123456, 0, 0, 0));
+	NEED(!prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
 	NEED(!prctl(PR_SET_PDEATHSIG, SIGUSR2, 0, 0, 0));
 	put("/proc/self/coredump_filter", "0x21");
 	put("/proc/self/oom_score_adj", "321");
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
 	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == thp);
 	CHECK(!has_merge || prctl(PR_GET_MEMORY_MERGE, 0, 0, 0, 0) == 1);
 	CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 123456);
+	CHECK(prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0) == 1);
 	CHECK(!prctl(PR_GET_PDEATHSIG, &value) && value == SIGUSR2);
 	CHECK(prctl(PR_GET_DUMPABLE) == (argc > 3 ? atoi(argv[3]) : 1));
 	CHECK(get("/proc/self/coredump_filter", 16) == 0x21);

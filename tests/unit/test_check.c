@@ -582,17 +582,13 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts),
-		cmocka_unit_test(files),
+		cmocka_unit_test(counts), cmocka_unit_test(files),
 		cmocka_unit_test(packets), cmocka_unit_test(packet_rings), cmocka_unit_test(user_faults),
 		cmocka_unit_test(policies),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(circles),
-		cmocka_unit_test(zombies),
+		cmocka_unit_test(numbers), cmocka_unit_test(circles), cmocka_unit_test(zombies),
 		cmocka_unit_test(first_thread_ended),
 		cmocka_unit_test(threads),
-		cmocka_unit_test(filters),
-		cmocka_unit_test(clocks),
+		cmocka_unit_test(filters), cmocka_unit_test(clocks),
 		cmocka_unit_test(settings), cmocka_unit_test(semaphores), cmocka_unit_test(queues),
 		cmocka_unit_test(areas),
 		cmocka_unit_test(address_spaces),

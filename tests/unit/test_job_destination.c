@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A snapshot is begun where one that was aborted cannot be removed yet. */
+/* Where a snapshot is put: beside leftovers that cannot be removed yet, synced, and in a folder of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "job/destination.h"
+#include "job/local.h"
 
 static size_t entries(const char *folder)
 {
@@ -93,11 +94,33 @@ static void not_synced(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+/* Whose folder it is chooses what is restarted. */
+static void local_of_others(void **state)
+{
+	char parent[] = "/tmp/destination.XXXXXX", path[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/saved.kcr.0123456789abcdef", parent);
+	assert_int_equal(local_make(path), 0);
+	assert_int_equal(local_make(path), 0);		/* the nodes share it */
+	if (!geteuid()) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(local_make(path), -EEXIST);
+	}
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("/tmp", path), 0);
+	assert_int_equal(local_make(path), -EEXIST);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(removed_later),
 		cmocka_unit_test(not_synced),
+		cmocka_unit_test(local_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

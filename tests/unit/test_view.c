@@ -25,6 +25,7 @@
 #include "sample.h"
 
 static struct sample s;
+static uid_t owner;		/* of the file; 0: the caller */
 
 struct open_sample {
 	int fd;
@@ -36,6 +37,7 @@ static void open_sample(struct open_sample *o)
 {
 	o->fd = memfd_create("context", MFD_CLOEXEC);
 	assert_int_equal(sample_write(&s, o->fd), 0);
+	assert_int_equal(owner ? fchown(o->fd, owner, -1) : 0, 0);
 	lseek(o->fd, 0, SEEK_SET);
 	assert_int_equal(context_reader_new(&o->r, o->fd, "sample"), 0);
 	assert_int_equal(context_load(o->r, &o->c), 0);
@@ -413,6 +415,15 @@ static void core_with_mapped_file(void **state)
 	assert_int_equal(make_core(&core, SAMPLE_PID), 0);
 	assert_memory_equal(at(&core, SAMPLE_TEXT), text, sizeof(text));
 	drop_core(&core);
+
+	/* Whoever has made the context file may not read what it names. */
+	if (!geteuid()) {
+		owner = 65534;
+		assert_int_equal(make_core(&core, SAMPLE_PID), 0);
+		assert_int_equal(segment(&core, SAMPLE_TEXT)->p_filesz, 0);
+		drop_core(&core);
+		owner = 0;
+	}
 
 	/* It is another one now. */
 	file->mtime_sec--;
