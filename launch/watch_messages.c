@@ -79,7 +79,7 @@ static void orphaned(struct watch *w, uint32_t node)
 	for (uint32_t i = 0; i < w->ranks.count; i++) {
 		const struct rank *one = &w->ranks.rank[i];
 
-		if (one->node != node)
+		if (!one->started || one->node != node)	/* there is room for more than have */
 			continue;
 		if (one->allowed || (one->asks && !is_withheld(w, one)))
 			return;

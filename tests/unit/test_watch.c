@@ -143,8 +143,8 @@ static void says_hello(int number, bool restarted)
 	wire_send(&node[number], WIRE_HELLO, number, 0, &hello, sizeof(hello));
 }
 
-/* Is it told to kill all its ranks? */
-static void is_told_to_kill(int number)
+/* Within so many seconds, for all of its ranks? */
+static bool is_told(int number, enum rank_message_type type, double seconds)
 {
 	struct pollfd p = { node[number].fd, POLLIN, 0 };
 	struct wire_header header;
@@ -152,14 +152,44 @@ static void is_told_to_kill(int number)
 	const uint8_t *data;
 	size_t length;
 
-	for (double limit = now() + 10; now() < limit; poll(&p, 1, 100)) {
+	for (double limit = now() + seconds; now() < limit; poll(&p, 1, 100)) {
 		assert_int_equal(wire_fill(&node[number]), 0);
 		while (wire_next(&node[number], &header, &data) == 1)
-			if (rank_message_read(&header, &data, &m, &length) && m.type == RANK_SIGNAL &&
-			    header.rank == WIRE_ALL && m.value == SIGKILL)
-				return;
+			if (rank_message_read(&header, &data, &m, &length) && m.type == type &&
+			    header.rank == WIRE_ALL && (type != RANK_SIGNAL || m.value == SIGKILL))
+				return true;
 	}
-	fail_msg("node %d is not told to kill its ranks", number);
+	return false;
+}
+
+static void is_told_to_kill(int number)
+{
+	if (!is_told(number, RANK_SIGNAL, 10))
+		fail_msg("node %d is not told to kill its ranks", number);
+}
+
+/* In which there is an srun that is no more than sleep. */
+static void use_path(char *path, size_t size)
+{
+	const char *before = getenv("PATH");
+	char name[64], whole[4096];
+
+	snprintf(path, size, "/tmp/kcr-watch-XXXXXX");
+	assert_non_null(mkdtemp(path));
+	snprintf(name, sizeof(name), "%s/srun", path);
+	assert_int_equal(symlink("/bin/sleep", name), 0);
+	snprintf(whole, sizeof(whole), "%s:%s", path, before);
+	setenv("PATH", whole, 1);
+}
+
+static void leave_path(const char *path)
+{
+	char name[64];
+
+	setenv("PATH", strchr(getenv("PATH"), ':') + 1, 1);
+	snprintf(name, sizeof(name), "%s/srun", path);
+	unlink(name);
+	rmdir(path);
 }
 
 /* ---- tests ------------------------------------------------------------------------------ */
@@ -293,6 +323,38 @@ static void ends_start(void **state)
 	assert_false(outcome.due);
 }
 
+/*
+ * srun's daemon of a node ends with the last rank of it, while others run; rank 2 of 3 is the second
+ * that starts, so there is room for a fourth by then.
+ */
+static void ends_with_its_ranks(void **state)
+{
+	char *const srun[] = { "srun", "1000", NULL };
+	const uint32_t size = 3;
+	struct outcome outcome;
+	char path[32];
+
+	(void)state;
+	use_path(path, sizeof(path));
+	begin(srun);
+	for (int i = 0; i < NODES; i++)
+		assert_int_equal(greeting_daemon(&node[i], come(), job.secret, i ? "b" : "a"), 0);
+	for (uint32_t i = 1; i <= size; i++) {
+		struct wire *its = &node[i == size];
+
+		rank_message_queue(its, RANK_STARTED, i % size, 0, false, &size, sizeof(size));
+		wire_flush(its);
+	}
+	assert_false(returns(&outcome, 0.5));	/* until all are known */
+	leave_path(path);
+	rank_message_queue(&node[0], RANK_ENDED, 1, 0, 0, NULL, 0);
+	rank_message_queue(&node[0], RANK_ENDED, 2, 0, 0, NULL, 0);
+	says(0, RANK_ORPHANED, 0);
+	assert_false(is_told(1, RANK_ALONE, 0.7));
+	says(1, RANK_ORPHANED, 0);		/* and this one has died */
+	assert_true(is_told(1, RANK_ALONE, 10));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +364,7 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_silent, end),
 		cmocka_unit_test_teardown(leaves_loading, end),
 		cmocka_unit_test_teardown(ends_start, end),
+		cmocka_unit_test_teardown(ends_with_its_ranks, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
