@@ -92,12 +92,14 @@ static long take(struct kcr_mover *m, struct kcr_run *run)
 	taken = mmap_read_lock_killable(m->mm);
 	if (taken)
 		return taken;
-	if (m->into)
+	if (!kcr_mm_has_owner(m->mm))	/* its last process has been killed */
+		taken = -ESRCH;
+	else if (m->into)
 		taken = kcr_pin_pages(m->mm, run->address, nr, pages);
 	else
 		taken = kcr_get_pages(m->mm, run->address, nr, pages);
 	mmap_read_unlock(m->mm);
-	return taken ? taken : -EFAULT;
+	return taken ?: -EFAULT;
 }
 
 /* Takes the pages of the next batch; nr_pages 0: there are no more. */
@@ -328,7 +330,12 @@ static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bo
 	if (IS_ERR(m->mm)) {
 		err = PTR_ERR(m->mm);
 	} else {
+		/* What is read of it and was not there is the caller's. */
+		if (req->flags & KCR_PAGES_SNAPSHOT)
+			kcr_mm_set_owner(m->mm, current);
 		err = file ? move_at_position(m, req->fd) : move_all(m);
+		if (req->flags & KCR_PAGES_SNAPSHOT)
+			kcr_mm_set_owner(m->mm, NULL);
 		mmput(m->mm);
 		req->bytes = m->bytes;
 		req->sum = m->sums ? xxh64_digest(&m->sum) : 0;

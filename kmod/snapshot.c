@@ -51,6 +51,8 @@ static void catch_child(struct kcr_fork_catch *catch, struct task_struct *child)
 
 	snapshot->mm = child->mm;
 	mmget(snapshot->mm);
+	/* khugepaged would charge huge pages to nobody. */
+	kcr_mm_keep_small(snapshot->mm);
 	send_sig(SIGKILL, child, 1);
 }
 

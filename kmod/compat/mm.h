@@ -3,7 +3,7 @@
  * The kernel's memory interfaces in the version this is built for: walking a
  * process's VMAs, getting pages of another address space, names of flags that
  * are newer than the oldest supported kernel (5.10).
- * Used by mm.c, list.c, vma.c, scan.c, pages.c, track.c, guard.c
+ * Used by mm.c, list.c, vma.c, scan.c, pages.c, snapshot.c, track.c, guard.c
  * and userfault.c only.
  */
 #ifndef KCR_COMPAT_MM_H
@@ -74,6 +74,37 @@ static inline void kcr_mm_mdwe(const struct mm_struct *mm, bool *refused, bool *
 #ifdef MMF_HAS_MDWE_NO_INHERIT
 	*own = test_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags);
 #endif
+#endif
+}
+
+/*
+ * To which memory cgroup belong pages that are made for an mm?  To that of its owner, or to the root
+ * cgroup, without a limit, if it has none.
+ */
+static inline bool kcr_mm_has_owner(const struct mm_struct *mm)
+{
+#ifdef CONFIG_MEMCG
+	return rcu_access_pointer(mm->owner);
+#else
+	return true;
+#endif
+}
+
+/* For the mm of no process; `task` must live until this is called with NULL. */
+static inline void kcr_mm_set_owner(struct mm_struct *mm, struct task_struct *task)
+{
+#ifdef CONFIG_MEMCG
+	rcu_assign_pointer(mm->owner, task);
+#endif
+}
+
+/* No huge page is made in it any more. */
+static inline void kcr_mm_keep_small(struct mm_struct *mm)
+{
+#if KCR_HAVE_MM_FLAGS_TEST
+	mm_flags_set(MMF_DISABLE_THP_COMPLETELY, mm);
+#else
+	set_bit(MMF_DISABLE_THP, &mm->flags);
 #endif
 }
 
