@@ -150,7 +150,8 @@ static int keep_size(const struct mapped *mapped)
 	struct inode *inode = d_inode(mapped->path.dentry);
 	unsigned int *seals = seals_of(inode);
 
-	if (!is_internal(mapped) || is_memfd(mapped) || mapped->mode != O_RDWR)
+	/* One that is mapped to be read can be opened again, to be written. */
+	if (!is_internal(mapped) || is_memfd(mapped))
 		return 0;
 	if (!seals)
 		return -EACCES;

@@ -239,8 +239,25 @@ static void check_size_kept(int fd, const char *what, void *memory)
 	close(fd);
 }
 
+/* Of memory that is mapped to be read; its mode lets everybody open it. */
+static void check_reopened(int fd)
+{
+	char path[32];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && again >= 0);
+	CHECK(ftruncate(again, 0) == -1 && errno == EPERM);
+	CHECK(ftruncate(again, 1 << 24) == -1 && errno == EPERM);
+	close(again);
+	close(fd);
+}
+
 static void segment(void)
 {
+	int to_read = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
+	char *read_only = shmat(to_read, NULL, SHM_RDONLY);
 	int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
 	char *segment = shmat(id, NULL, 0);
 	char *anonymous = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -249,6 +266,8 @@ static void segment(void)
 	pid_t member;
 
 	NEED(id >= 0 && segment != (void *)-1 && !shmctl(id, IPC_RMID, NULL));
+	NEED(to_read >= 0 && read_only != (void *)-1 && !shmctl(to_read, IPC_RMID, NULL));
+	CHECK(job_mapped_file(job, 0, read_only) == -EACCES);
 	NEED(anonymous != MAP_FAILED && memfd >= 0 && own != MAP_FAILED);
 	NEED(!ftruncate(memfd, 8192));
 	check_size_kept(job_mapped_file(job, 0, segment), "segment of the caller", segment);
@@ -257,6 +276,7 @@ static void segment(void)
 	NEED(!job_add(job, member) && !job_park(job, 0, NULL));
 	check_size_kept(job_mapped_file(job, member, segment), "segment of a member", segment);
 	check_size_kept(job_mapped_file(job, member, anonymous), "memory of a member", anonymous);
+	check_reopened(job_mapped_file(job, member, read_only));
 	fd = job_mapped_file(job, member, own);
 	CHECK(fd >= 0 && !ftruncate(fd, 4096) && !ftruncate(memfd, 8192));
 	job_kill(member);
