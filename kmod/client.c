@@ -145,8 +145,10 @@ static int flush(struct file *file, fl_owner_t id)
 {
 	struct kcr_client *client = file->private_data;
 
-	if (task_tgid(current) == client->pid && id == client->files &&
-	    !iterate_fd(id, 0, same_file, file))
+	if (task_tgid(current) != client->pid || id != client->files)
+		return 0;
+	/* At its end all are closed: not each time a look at all that are left. */
+	if (current->flags & PF_EXITING || !iterate_fd(id, 0, same_file, file))
 		end_client(client);
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "compat/exe.h"
 #include "compat/rseq.h"
 #include "compat/settings.h"
+#include "compat/wait.h"
 #include "ioctl.h"
 #include "job.h"
 #include "lookup.h"
@@ -347,9 +348,9 @@ static int sleep_until_resumed(struct kcr_job *job, u32 flags)
 {
 	int ret;
 
-	ret = wait_event_killable(job->released, may_go(job->restart, flags & KCR_ENTER_STOPPED,
-							flags & KCR_ENTER_HELD) ||
-							 READ_ONCE(job->restart->aborted));
+	ret = kcr_wait_parked(job->released, may_go(job->restart, flags & KCR_ENTER_STOPPED,
+						    flags & KCR_ENTER_HELD) ||
+						     READ_ONCE(job->restart->aborted));
 	if (ret)
 		return -EINTR;
 	if (!READ_ONCE(job->restart->aborted))

@@ -154,6 +154,14 @@ static void remove_gone(struct kcr_guard *guard, bool all)
 	mutex_unlock(&guard->walk);
 }
 
+/* A fork at the end of the list adds one while its parent is removed. */
+static void remove_all(struct kcr_guard *guard)
+{
+	do {
+		remove_gone(guard, true);
+	} while (!list_empty(&guard->processes));
+}
+
 static void queue_tidy(struct kcr_guard *guard, unsigned long delay)
 {
 	kcr_job_get(guard->job);
@@ -291,7 +299,7 @@ int kcr_guard_begin(struct kcr_job *job)
 		cond_resched();
 	}
 	if (ret)
-		remove_gone(guard, true);
+		remove_all(guard);
 	return ret;
 }
 
@@ -300,7 +308,7 @@ bool kcr_guard_end(struct kcr_job *job)
 	lockdep_assert_held(&job->lock);
 	if (!job->guard || job->guard->killed)
 		return false;
-	remove_gone(job->guard, true);
+	remove_all(job->guard);
 	return true;
 }
 

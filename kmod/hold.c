@@ -127,6 +127,13 @@ static bool may_hold(const struct kcr_holder *hold, const struct task_struct *ta
 	       uid_eq(cred->suid, hold->cred->euid);
 }
 
+/* By the user IDs of the sender alone. */
+static bool ids_allow(kuid_t uid, kuid_t euid, const struct cred *to)
+{
+	return uid_eq(euid, to->suid) || uid_eq(euid, to->uid) || uid_eq(uid, to->suid) ||
+	       uid_eq(uid, to->uid);
+}
+
 /* May the current process send a signal to any?  What it says of itself in that does not count. */
 static bool may_send_to_all(void)
 {
@@ -136,12 +143,14 @@ static bool may_send_to_all(void)
 
 /* ---- holding ---------------------------------------------------------------------- */
 
+/* Of the same sender: each may have other rights when it is delivered. */
 static struct held *find_held(const struct kcr_holder *hold, const struct pid *pid, int signal)
 {
 	struct held *one;
 
 	list_for_each_entry(one, &hold->held, node)
-		if (one->pid == pid && one->signal == signal)
+		if (one->pid == pid && one->signal == signal && uid_eq(one->uid, current_uid()) &&
+		    uid_eq(one->euid, current_euid()))
 			return one;
 	return NULL;
 }
@@ -202,7 +211,9 @@ static bool hold_back(int signal, const struct kernel_siginfo *info, struct task
 		return false;
 	rcu_read_lock();
 	hold = hold_above(task);
-	if (hold && may_hold(hold, task) && !descends_from(current, hold))
+	/* Who has another right, that of the root of a user namespace, is not known later. */
+	if (hold && may_hold(hold, task) && !descends_from(current, hold) &&
+	    (may_send_to_all() || ids_allow(current_uid(), current_euid(), __task_cred(task))))
 		held = take(hold, signal, info, task, type);
 	rcu_read_unlock();
 	return held;
@@ -323,10 +334,7 @@ bool kcr_hold_works(void)
  */
 static bool may_send(const struct held *one, const struct task_struct *task)
 {
-	const struct cred *to = __task_cred(task);
-
-	return one->may_always || uid_eq(one->euid, to->suid) || uid_eq(one->euid, to->uid) ||
-	       uid_eq(one->uid, to->suid) || uid_eq(one->uid, to->uid);
+	return one->may_always || ids_allow(one->uid, one->euid, __task_cred(task));
 }
 
 /* The kernel takes the sender's user ID for one of the current user namespace. */

@@ -119,6 +119,8 @@ void kcr_job_sweep_work(struct work_struct *work);
 
 /* The member with this PID in the caller's PID namespace, or NULL.  job->lock held. */
 struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid);
+/* Is it still the program that was added, or has become of it, and may the caller trace it now? */
+bool kcr_member_is_trusted(const struct kcr_member *member);
 
 /*
  * The address space to read: the member's, or its snapshot (KCR_*_SNAPSHOT).

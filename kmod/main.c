@@ -23,6 +23,10 @@
 #include "policy.h"
 #include "track.h"
 
+#ifdef CONFIG_PREEMPT_RT
+#error "kcr takes spinlocks in tracepoints, which PREEMPT_RT does not allow"
+#endif
+
 static int kcr_open(struct inode *inode, struct file *file)
 {
 	struct kcr_job *job;

@@ -308,6 +308,19 @@ static int check_target(struct task_struct *leader, struct mm_struct *mm)
 	return kcr_policy_trace(leader, false);
 }
 
+bool kcr_member_is_trusted(const struct kcr_member *member)
+{
+	struct task_struct *leader = get_pid_task(member->pid, PIDTYPE_TGID);
+	bool trusted;
+
+	if (!leader)
+		return false;
+	trusted = uses_mm(leader, member->mm) &&
+		  !kcr_policy_trace(leader, member->flags & KCR_PROCESS_FORKED);
+	put_task_struct(leader);
+	return trusted;
+}
+
 /* Notes which other members share the memory of a new one.  job->lock held. */
 static void note_sharing(struct kcr_member *member)
 {

@@ -192,6 +192,8 @@ static void tell_new(struct kcr_job *job, pid_t *pid)
 	struct kcr_member *member;
 
 	kcr_for_each_member(member, job) {
+		if (!kcr_member_is_trusted(member))	/* as after exec: PARK will tell */
+			continue;
 		spin_lock(&kcr_clients_lock);
 		client = kcr_client_find(member->pid);
 		if (!client || client->job == job)
