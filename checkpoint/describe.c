@@ -123,6 +123,8 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 
 		if (other->files_id == m->files_id && other->mm_id != m->mm_id)
 			return refuse_shared_table(m->pid, other->pid);
+		if (other->fs_id == m->fs_id && other->mm_id != m->mm_id)
+			return refuse_shared_folder(m->pid, other->pid);
 		own_mm &= other->mm_id != m->mm_id;
 		own_files &= other->files_id != m->files_id;
 	}
@@ -144,7 +146,8 @@ static int describe_shared(struct checkpoint *c, size_t index, Kcr__Process *p)
 static int describe_member(struct checkpoint *c, size_t index, Kcr__Process *p)
 {
 	pid_t thread = scope_thread(&c->attempt.scope, p->pid);
-	int err = refuse_launcher(c, p->pid, thread);
+	int err = refuse_launcher(c, p->pid, thread) ?:
+		  refuse_own_spaces(scope_find(&c->attempt.scope, p->pid));
 
 	if (err)
 		return err;
@@ -200,6 +203,14 @@ static int describe_running(struct checkpoint *c, const struct kcr_process *memb
 	return describe_attributes(c, &probe, p);
 }
 
+/* Then the kernel says 0, as for another user's process. */
+static bool hides_status(const struct scope_process *from)
+{
+	char link[64];
+
+	return !from->exit_code && proc_link(from->pid, "ns/user", link, sizeof(link)) == -EACCES;
+}
+
 /* Only its parent can see a zombie: without the parent it is left out. */
 static int describe_zombie(struct checkpoint *c, const struct scope_process *from)
 {
@@ -211,6 +222,10 @@ static int describe_zombie(struct checkpoint *c, const struct scope_process *fro
 			    from->pid, from->name);
 		return 0;
 	}
+	if (hides_status(from) && !c->options->skip_unsupported)
+		return report_fail(-EOPNOTSUPP, "process %d (%s) has ended, and only root may see with which "
+				   "status: let its parent wait for it, or run cr_checkpoint as root",
+				   from->pid, from->name);
 	p = new_process(&c->attempt.description, from);
 	if (!p)
 		return no_memory(from->pid);
@@ -321,6 +336,8 @@ static int complete(struct description *d)
 	if (!err)
 		err = family_check(d->process, d->nr_processes);
 	if (!err)
+		err = sharers_check(d->files, d->process, d->nr_processes);
+	if (!err)
 		err = io_uring_check(d->files, d->process, d->nr_processes);
 	if (!err)
 		err = socket_memories_check(d->files, d->process, d->nr_processes);
@@ -331,6 +348,7 @@ static int complete(struct description *d)
 	if (err)
 		return err;
 	owners_warn(d->files, d->process, d->nr_processes);
+	own_proc_warn(d->files, d->process, d->nr_processes);
 	pidfd_warn(d->files, d->process, d->nr_processes);
 	segments_warn(d->files, d->process, d->nr_processes);
 	seccomp_list(&d->preamble);

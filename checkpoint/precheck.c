@@ -257,16 +257,25 @@ int refuse_shared_table(pid_t pid, pid_t other)
 			   "use threads, or descriptors of its own", pid, other);
 }
 
+int refuse_shared_folder(pid_t pid, pid_t other)
+{
+	return report_fail(-EOPNOTSUPP, "process %d shares its working folder and umask with process %d "
+			   "(CLONE_FS without CLONE_VM), which cannot be saved: let the program use "
+			   "threads, or folders of its own", pid, other);
+}
+
 /* Processes of one table are mostly parent and child; all are compared once they are stopped. */
 static int check_table(const struct checkpoint *c, const struct scope_process *p)
 {
 	const struct scope_process *parent = scope_find(&c->attempt.scope, p->ppid);
 
 	if (!parent || parent->zombie || is_excluded(c, parent->pid) ||
-	    compare(parent->thread, p->thread, KCMP_VM) <= 0 ||
-	    compare(parent->thread, p->thread, KCMP_FILES))
+	    compare(parent->thread, p->thread, KCMP_VM) <= 0)
 		return 0;
-	return refuse_shared_table(p->pid, parent->pid);
+	if (!compare(parent->thread, p->thread, KCMP_FILES))
+		return refuse_shared_table(p->pid, parent->pid);
+	return compare(parent->thread, p->thread, KCMP_FS) ? 0 :
+	       refuse_shared_folder(p->pid, parent->pid);
 }
 
 /*
@@ -290,6 +299,11 @@ static int check_namespaces(const struct scope_process *p)
 		return 0;
 	return report_fail(-EOPNOTSUPP, "process %d makes its children in another time namespace, "
 			   "which cannot be saved: save these without it", p->pid);
+}
+
+int refuse_own_spaces(const struct scope_process *p)
+{
+	return check_namespaces(p) ?: check_threads(p);
 }
 
 static int check_device(pid_t pid, const char *path)

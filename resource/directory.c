@@ -63,7 +63,7 @@ static int open_directory(struct rebuild *r, const Kcr__File *file)
 	if (file->directory->deleted)
 		return open_removed(r, file);
 	fd = own_proc_has(r, file->directory->path) ?
-	     own_proc_open(r, file->directory->path, flags) :
+	     own_proc_stand_in(r, file, file->directory->path) :
 	     rebuild_open_path(r, file->directory->path, flags, 0);
 	if (fd == -EPERM && flags & O_NOATIME)
 		fd = rebuild_open_path(r, file->directory->path, flags & ~O_NOATIME, 0);

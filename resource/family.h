@@ -43,4 +43,12 @@ int family_check(Kcr__Process *const *process, size_t count);
  */
 bool process_is_sharer(const Kcr__Process *p);
 
+static inline bool process_is_among(Kcr__Process *const *process, size_t count, int pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (process[i]->pid == pid)
+			return true;
+	return false;
+}
+
 #endif /* KCR_RESOURCE_FAMILY_H */

@@ -74,8 +74,17 @@ void **file_table_inet_ends(struct file_table *t);
  */
 bool file_table_await_sent(struct file_table *t);
 
-/* The lowest id of a file with the same inode, possibly its own. */
-uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe);
+/*
+ * For save(): the lowest id of a file of this kind with the same inode, possibly its own, whose
+ * contents are saved (`has_contents`; NULL: those of all are).
+ */
+uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe,
+				     const Kcr__File *file,
+				     bool (*has_contents)(const Kcr__File *file));
+/* Are the contents of this file to be saved with another open file, or mapping, of it? */
+bool file_table_keeps(const struct file_table *t, const struct file_probe *probe);
+/* A path that leads to this file, by which another one was opened; malloc()ed, or NULL. */
+char *file_table_other_path(const struct file_table *t, const struct file_probe *probe);
 
 /* A copy of the data, or ENOMEM with a message. */
 int file_bytes(ProtobufCBinaryData *out, const void *data, size_t length);
@@ -213,8 +222,8 @@ int file_enter(const struct rebuild *r, const Kcr__File *file);
 /* Does it belong to a thread that is not its process's first: one that does not exist yet? */
 bool own_proc_is_of_thread(const struct file_probe *probe);
 bool own_proc_has(const struct rebuild *r, const char *path);
-/* Opens the caller's own in its place; for own_proc_has() only. */
-int own_proc_open(const struct rebuild *r, const char *path, int flags);
+/* A descriptor in its place until own_proc_install(); for own_proc_has() only. */
+int own_proc_stand_in(struct rebuild *r, const Kcr__File *file, const char *path);
 /* Replaces it by that of the right process, in `process`; does nothing for other paths. */
 int own_proc_install(struct rebuild *r, const Kcr__Process *process, const Kcr__File *file,
 		     const char *path, int number);

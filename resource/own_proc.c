@@ -2,8 +2,8 @@
 /*
  * Files and directories of /proc/PID, where PID is a process of the image: when
  * files are opened, it may not exist yet, or have another PID.  Until they are
- * installed, those of the opening process stand in.  While a process is being
- * restored they are root's, if cr_restart runs as root, so opening them takes more
+ * installed, something that is of no use stands in, as it may get to a process of a user.  While a
+ * process is being restored they are root's, if cr_restart runs as root, so opening them takes more
  * than the saved process's rights; but those of another user's process, and anything
  * outside that folder, are out of reach.
  */
@@ -16,10 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
+#include "report/report.h"
+#include "resource/family.h"
 #include "resource/identity.h"
 
 bool own_proc_is_of_thread(const struct file_probe *probe)
@@ -31,15 +34,36 @@ bool own_proc_is_of_thread(const struct file_probe *probe)
 }
 
 /* What follows /proc/PID in such a path ("", "/…"), or NULL. */
-static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid)
+static const char *behind_pid(const char *path, pid_t *pid)
 {
 	char *end;
 
 	if (strncmp(path, "/proc/", 6))
 		return NULL;
 	*pid = strtol(path + 6, &end, 10);
-	return end != path + 6 && (!*end || *end == '/') && context_process(r->context, *pid) ?
-	       end : NULL;
+	return end != path + 6 && (!*end || *end == '/') ? end : NULL;
+}
+
+/* Likewise for a process of the image. */
+static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid)
+{
+	const char *rest = behind_pid(path, pid);
+
+	return rest && context_process(r->context, *pid) ? rest : NULL;
+}
+
+void own_proc_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
+{
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *probe = file_table_probe(t, id);
+		pid_t pid;
+
+		if (probe->fs.f_type == PROC_SUPER_MAGIC && behind_pid(probe->link, &pid) &&
+		    !process_is_among(process, count, pid) && !file_table_left_out(t, id))
+			report_warn("process %d, descriptor %d: %s is of a process that is not saved: after "
+				    "a restart it is that of whoever has this ID by then", probe->pid,
+				    probe->number, probe->link);
+	}
 }
 
 /* `rest` in process `pid`, whose first thread had the ID `saved`, for /task/TID. */
@@ -100,12 +124,18 @@ bool own_proc_has(const struct rebuild *r, const char *path)
 	return rest_of(r, path, &pid);
 }
 
-int own_proc_open(const struct rebuild *r, const char *path, int flags)
+int own_proc_stand_in(struct rebuild *r, const Kcr__File *file, const char *path)
 {
 	pid_t pid;
 	const char *rest = rest_of(r, path, &pid);
+	int fd = open_in(getpid(), pid, rest, O_PATH, true);
 
-	return open_in(getpid(), pid, rest, flags, true);
+	if (fd < 0)
+		return fd;		/* such a file there is in no process here */
+	close(fd);
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->borrowed[file->id - 1] = true;
+	return fd < 0 ? -errno : fd;
 }
 
 /* Opens, in `process`, a file of process `pid`, with the saved rights of `process`. */

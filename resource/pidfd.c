@@ -3,6 +3,7 @@
  * pidfd_open(2): of a process in the tree, or else of one that has ended,
  * since a PID outside the tree may be another process's by now.
  */
+#include "resource/family.h"
 #include "resource/file.h"
 
 #include <errno.h>
@@ -51,14 +52,6 @@ static bool is_alive(const struct file_probe *probe)
 	return poll(&p, 1, 0) == 0;
 }
 
-static bool is_among(Kcr__Process *const *process, size_t count, pid_t pid)
-{
-	for (size_t i = 0; i < count; i++)
-		if (process[i]->pid == pid)
-			return true;
-	return false;
-}
-
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
 {
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
@@ -66,7 +59,7 @@ void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t
 		const Kcr__File *file = file_table_get(t, id);
 
 		if (file->kind_case == KCR__FILE__KIND_PIDFD && file->pidfd->pid > 0 &&
-		    !is_among(process, count, file->pidfd->pid) && is_alive(probe))
+		    !process_is_among(process, count, file->pidfd->pid) && is_alive(probe))
 			report_warn("process %d, descriptor %d: a pidfd of process %d, which is not "
 				    "saved: after a restart it says that that has ended", probe->pid,
 				    probe->number, file->pidfd->pid);

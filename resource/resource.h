@@ -116,8 +116,17 @@ int socket_memories_check(const struct file_table *t, Kcr__Process *const *proce
 /* Refuses timers on the CPU time of a process that is not among these.  0 or -EOPNOTSUPP, reported. */
 int timers_check(Kcr__Process *const *process, size_t count);
 
+/*
+ * Refuses what is made in each process that has it, in one that shares its memory with another but
+ * has a table of its own, unless it has got it from there.  0 or -EOPNOTSUPP, reported.
+ */
+int sharers_check(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
 /* Names files whose signals would go to nobody after a restart (F_SETOWN). */
 void owners_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
+
+/* Names files of /proc/PID of processes that are not among those saved. */
+void own_proc_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
 /* Names pidfds of living processes that are not among those saved. */
 void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);

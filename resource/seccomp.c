@@ -206,14 +206,17 @@ static bool is_root(void)
 	return have_capability(CAP_SYS_ADMIN) && namespace_is_first("user");
 }
 
+static int refuse(pid_t pid, uint64_t mode)
+{
+	return report_fail(-EPERM, "process %d has %s, which only root of the machine can save: run "
+			   "cr_checkpoint as root, outside of containers", pid, what(mode));
+}
+
 static int check(const struct process_probe *probe)
 {
 	uint64_t mode = status_number(probe->status, "Seccomp", 10, 0);
 
-	if (!mode || is_root())
-		return 0;
-	return report_fail(-EPERM, "process %d has %s, which only root of the machine can save: run "
-			   "cr_checkpoint as root, outside of containers", probe->pid, what(mode));
+	return !mode || is_root() ? 0 : refuse(probe->pid, mode);
 }
 
 static int save_thread(const struct process_probe *probe, Kcr__Thread *t)
@@ -225,6 +228,8 @@ static int save_thread(const struct process_probe *probe, Kcr__Thread *t)
 		return -EIO;
 	t->seccomp = status_number(status, "Seccomp", 10, 0);
 	t->has_seccomp = t->seccomp;
+	if (t->seccomp && !is_root())		/* the first thread may have none */
+		return refuse(probe->pid, t->seccomp);
 	if (t->seccomp != SECCOMP_MODE_FILTER)
 		return 0;
 	k = find(probe->pid, t->tid, status);

@@ -187,9 +187,9 @@ static bool applies(const struct option *o, int family, int type, int protocol, 
 	if (o->family == HIDDEN)
 		return false;
 	if (o->level == SOL_SOCKET && o->name == SO_SNDBUF)
-		return locked < 0 ? family == AF_UNIX || family == AF_PACKET : locked & SEND_LOCKED;
+		return locked < 0 ? type != SOCK_STREAM || family == AF_UNIX : locked & SEND_LOCKED;
 	if (o->level == SOL_SOCKET && o->name == SO_RCVBUF)
-		return locked < 0 ? family == AF_PACKET : locked & RECEIVE_LOCKED;
+		return locked < 0 ? type != SOCK_STREAM && family != AF_UNIX : locked & RECEIVE_LOCKED;
 	if (o->level == IPPROTO_TCP && protocol == IPPROTO_MPTCP)
 		return true;
 	if (o->level == IPPROTO_TCP || o->level == IPPROTO_UDP)

@@ -7,6 +7,7 @@
 #include "resource/attribute.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,18 @@ static int32_t rebuilt_clock(struct rebuild *r, const Kcr__Process *p, int32_t c
 	return (int32_t)(~(uint32_t)owner << 3) | (clock & CPU_CLOCK_BITS);
 }
 
+/* Alarm clocks need a privilege, which it may have given up since; timerfd.c does likewise. */
+static int32_t without_alarm(const Kcr__Process *p, const Kcr__Timer *t, int32_t clock)
+{
+	bool may = !p->credentials || p->credentials->cap_effective & 1ull << CAP_WAKE_ALARM;
+
+	if (may || (clock != CLOCK_REALTIME_ALARM && clock != CLOCK_BOOTTIME_ALARM))
+		return clock;
+	report_warn("process %d: timer %d of an alarm clock cannot wake the machine any more: that needs "
+		    "CAP_WAKE_ALARM", p->pid, t->id);
+	return clock == CLOCK_REALTIME_ALARM ? CLOCK_REALTIME : CLOCK_BOOTTIME;
+}
+
 static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Timer *t,
 			 struct script *s)
 {
@@ -147,7 +160,7 @@ static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Ti
 	};
 	struct sigevent event;
 	bool ok = true;
-	int32_t clock = rebuilt_clock(r, p, t->clock, &ok);
+	int32_t clock = without_alarm(p, t, rebuilt_clock(r, p, t->clock, &ok));
 	pid_t tid = 0;
 
 	memset(&event, 0, sizeof(event));

@@ -364,7 +364,7 @@ static uint64_t sharer_flags(const Kcr__Process *p, const Kcr__Process *q)
 	       (q->sighand_id == p->sighand_id ? CLONE_SIGHAND : 0);
 }
 
-static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
+static const Kcr__Descriptor *descriptor_of(const Kcr__Process *p, int fd)
 {
 	for (size_t i = 0; i < p->n_descriptor; i++)
 		if (p->descriptor[i]->fd == fd)
@@ -372,23 +372,29 @@ static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
 	return NULL;
 }
 
-/* Turns the copy of its creator's file descriptors into its own. */
+/*
+ * Turns the copy of its creator's file descriptors into its own.  Those that are the same stay: they
+ * are installed.
+ */
 static int sharer_files(struct builder *b, const Kcr__Process *q, struct script *s)
 {
 	struct rebuild *r = b->how->rebuild;
 	const Kcr__Process *p = b->how->process;
 
 	for (size_t i = 0; i < p->n_descriptor; i++)
-		if (!descriptor(q, p->descriptor[i]->fd))
+		if (!descriptor_of(q, p->descriptor[i]->fd))
 			script_call(s, "close", SYS_close, p->descriptor[i]->fd, 0, 0, 0, 0, 0);
 	for (size_t i = 0; i < q->n_descriptor; i++) {
-		const Kcr__Descriptor *d = q->descriptor[i];
+		const Kcr__Descriptor *d = q->descriptor[i], *same = descriptor_of(p, d->fd);
 		int fd = r->file_fd[d->file_id - 1];
 		int err = user_fault_bring(r, context_file(r->context, d->file_id));
 
 		if (err)
 			return err;
-		if (fd >= 0)
+		if (fd >= 0 && same && same->file_id == d->file_id)
+			script_call(s, "fcntl", SYS_fcntl, d->fd, F_SETFD, d->cloexec ? FD_CLOEXEC : 0,
+				    0, 0, 0);
+		else if (fd >= 0)
 			script_call(s, "dup3", SYS_dup3, fd, d->fd, d->cloexec ? O_CLOEXEC : 0,
 				    0, 0, 0);
 	}

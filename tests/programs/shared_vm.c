@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two processes, not threads, that share their memory (CLONE_VM), but not the working
- * folder and the file mode mask.  With an argument the second one is in a `session` or `group`
- * of its own, or has a `child`, or is `uncle` to it: a child of a third one.
+ * folder, the file mode mask and the table of descriptors, of which the second one has a copy.
+ * With an argument that is in a `session` or `group` of its own, or has a `child`, or is `uncle` to
+ * it: a child of a third one; or has opened an `epoll` or its `memory`, itself.
  */
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,6 +16,7 @@
 #include "check.h"
 
 static volatile int there, answer;
+static int ends[2], watch, own_status;
 
 /* A process that does nothing, and ends with its parent's. */
 static void idle(void)
@@ -38,12 +41,20 @@ static int child(void *argument)
 		setpgid(0, 0);
 	else if (!strcmp(what, "child"))
 		idle();
+	else if (!strcmp(what, "epoll"))
+		epoll_create1(0);
+	else if (!strcmp(what, "memory"))
+		open("/proc/self/mem", O_RDWR);
+	close(ends[1]);			/* of the copy */
 	umask(0123);
 	there = 1;
 	while (!answer)
 		usleep(10000);
 	if (!getcwd(now, sizeof(now)) || strcmp(now, "/usr") || umask(0) != 0123)
 		return 9;
+	if (epoll_wait(watch, &(struct epoll_event){}, 1, 0) != 1 || fcntl(ends[1], F_GETFD) != -1 ||
+	    pread(own_status, now, 5, 0) != 5)
+		return 10;
 	return answer == 5 ? 6 : 7;
 }
 
@@ -63,12 +74,18 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	check_begin(argc, argv);
+	NEED(!pipe(ends) && write(ends[1], "x", 1) == 1);
+	watch = epoll_create1(EPOLL_CLOEXEC);
+	NEED(!epoll_ctl(watch, EPOLL_CTL_ADD, ends[0], &(struct epoll_event){ .events = EPOLLIN }));
+	own_status = open("/proc/self/status", O_RDONLY);
+	NEED(own_status >= 0);
 	pid = clone(is_uncle ? uncle : child, stack[0] + sizeof(stack[0]), CLONE_VM | SIGCHLD, what);
 	NEED(pid > 0);
 	while (!there)
 		check_sleep_ms(1);
 	check_ready();
 	check_wait();
+	CHECK(epoll_wait(watch, &(struct epoll_event){}, 1, 0) == 1 && fcntl(ends[1], F_GETFD) == 0);
 	answer = 5;
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == (is_uncle ? 0 : 6));
 	return check_end();

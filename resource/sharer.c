@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Descriptors of a process that shares its memory with another one (CLONE_VM), but has a table of its
+ * own: it is created like a thread (restart/process.c), with a copy of the other's table, and
+ * runs none of our code in which a file could be installed.
+ */
+#include "resource/resource.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "resource/family.h"
+#include "resource/file.h"
+
+static const Kcr__Descriptor *descriptor_of(const Kcr__Process *p, int fd)
+{
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (p->descriptor[i]->fd == fd)
+			return p->descriptor[i];
+	return NULL;
+}
+
+/* Has the other process the same, under the same number? */
+static bool is_inherited(const Kcr__Process *owner, const Kcr__Descriptor *d)
+{
+	const Kcr__Descriptor *same = descriptor_of(owner, d->fd);
+
+	return same && same->file_id == d->file_id;
+}
+
+static bool is_installed(const Kcr__File *file)
+{
+	const struct file_kind *kind = file_kind_of(file->kind_case);
+
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_TERMINAL:	/* only what stands in for one that is not there */
+	case KCR__FILE__KIND_USER_FAULT:
+		return false;
+	case KCR__FILE__KIND_REGULAR:
+		return !strncmp(file->regular->path, "/proc/", 6);
+	case KCR__FILE__KIND_DIRECTORY:
+		return !strncmp(file->directory->path, "/proc/", 6);
+	default:
+		return (kind && kind->install) || file->has_owner;
+	}
+}
+
+static int check_sharer(const struct file_table *t, const Kcr__Process *owner, const Kcr__Process *q)
+{
+	for (size_t i = 0; i < q->n_descriptor; i++) {
+		const Kcr__Descriptor *d = q->descriptor[i];
+		const Kcr__File *file = file_table_get(t, d->file_id);
+
+		if (file && !is_inherited(owner, d) && is_installed(file))
+			return report_fail(-EOPNOTSUPP, "process %d, descriptor %d: %s, which a process that "
+					   "shares its memory with another one cannot be given",
+					   q->pid, d->fd, file->description);
+	}
+	return 0;
+}
+
+int sharers_check(const struct file_table *t, Kcr__Process *const *process, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++)
+		for (size_t k = 0; k < count && !err && process_is_sharer(process[i]); k++)
+			if (process[k]->mm && process[k]->mm_id == process[i]->mm_id &&
+			    process[k]->files_id != process[i]->files_id)
+				err = check_sharer(t, process[k], process[i]);
+	return err;
+}
