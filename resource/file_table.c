@@ -390,9 +390,56 @@ bool file_table_is_read(const struct file_table *t, const struct stat *file)
 	return false;
 }
 
-uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe)
+/* The next entry with the same inode as `probe`, from *i on, which is index_inode() at first; NULL. */
+static const struct entry *next_with_inode(const struct file_table *t, const struct file_probe *probe,
+					   size_t *i, uint32_t *id)
 {
-	return file_table_find_inode(t, probe->st.st_dev, probe->st.st_ino);
+	const struct entry *e;
+
+	if (*i >= t->count)
+		return NULL;
+	*id = t->index[(*i)++];
+	e = t->entry[*id - 1];
+	return e->probe.st.st_dev == probe->st.st_dev && e->probe.st.st_ino == probe->st.st_ino ? e : NULL;
+}
+
+uint32_t file_table_first_with_inode(const struct file_table *t, const struct file_probe *probe,
+				     const Kcr__File *file,
+				     bool (*has_contents)(const Kcr__File *file))
+{
+	size_t i = index_inode(t, probe->st.st_dev, probe->st.st_ino);
+	uint32_t lowest = file->id, id;
+	const struct entry *e;
+
+	while ((e = next_with_inode(t, probe, &i, &id)))
+		if (id < lowest && e->file && e->file->kind_case == file->kind_case &&
+		    (!has_contents || has_contents(e->file)))
+			lowest = id;
+	return lowest;
+}
+
+bool file_table_keeps(const struct file_table *t, const struct file_probe *probe)
+{
+	size_t i = index_inode(t, probe->st.st_dev, probe->st.st_ino);
+	const struct entry *e;
+	uint32_t id;
+
+	while ((e = next_with_inode(t, probe, &i, &id)))
+		if (e->probe.keep_contents)
+			return true;
+	return false;
+}
+
+char *file_table_other_path(const struct file_table *t, const struct file_probe *probe)
+{
+	size_t i = index_inode(t, probe->st.st_dev, probe->st.st_ino);
+	const struct entry *e;
+	uint32_t id;
+
+	while ((e = next_with_inode(t, probe, &i, &id)))
+		if (!probe_is_deleted(&e->probe) && probe_is_at_path(&e->probe))
+			return strdup(e->probe.link);
+	return NULL;
 }
 
 static int compare_places(const void *a, const void *b)

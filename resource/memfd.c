@@ -39,7 +39,7 @@ static bool match(const struct file_probe *probe)
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__MemFd *memfd = file_new_kind(file, KCR__FILE__KIND_MEMFD, sizeof(*memfd));
-	uint32_t first = file_table_first_with_inode(t, probe);
+	uint32_t first = file_table_first_with_inode(t, probe, file, NULL);
 	int seals = fcntl(probe->fd, F_GET_SEALS);
 	size_t length;
 

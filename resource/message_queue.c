@@ -195,7 +195,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	queue->name = name_of(probe);
 	if (!queue->name)
 		return -ENOMEM;
-	queue->same_as = file_table_first_with_inode(t, probe);
+	queue->same_as = file_table_first_with_inode(t, probe, file, NULL);
 	if (mq_getattr(probe->fd, &attr))
 		return file_save_error(probe, -errno, "cannot get its limits");
 	queue->max_messages = attr.mq_maxmsg;

@@ -53,11 +53,24 @@ static const char *unsupported(const struct file_table *t, const struct file_pro
 	return file_state_refusal(t, probe);
 }
 
-/* By its name, unless that is one of another mount namespace. */
-static bool is_posix_shared_memory(const struct file_probe *probe)
+/* By its name, unless that is one of another mount namespace; found: `path` was looked up here. */
+static bool is_posix_shared_memory(const struct file_probe *probe, const char *path, bool found)
 {
-	return probe->fs.f_type == TMPFS_MAGIC && !strncmp(probe->link, "/dev/shm/", 9) &&
-	       S_ISREG(probe->st.st_mode) && !(probe->flags & O_PATH) && probe_is_at_path(probe);
+	return probe->fs.f_type == TMPFS_MAGIC && !strncmp(path, "/dev/shm/", 9) &&
+	       S_ISREG(probe->st.st_mode) && (found || probe_is_at_path(probe));
+}
+
+/* Are the contents saved of a file that is not deleted? */
+static bool keeps_contents(const struct file_table *t, const struct file_probe *probe,
+			   const char *path, bool found)
+{
+	return !(probe->flags & O_PATH) &&
+	       (is_posix_shared_memory(probe, path, found) || file_table_keeps(t, probe));
+}
+
+static bool has_contents(const Kcr__File *file)
+{
+	return file->regular->deleted || file->regular->shared_memory;
 }
 
 static int save_build_id(const struct file_probe *probe, Kcr__RegularFile *regular)
@@ -119,7 +132,7 @@ static bool is_still_there(const struct file_table *t, const struct file_probe *
 
 	if (!S_ISREG(probe->st.st_mode) || !probe->st.st_nlink || probe->flags & O_PATH)
 		return false;
-	other = other_name(probe, *path, &silly);
+	other = other_name(probe, *path, &silly) ?: file_table_other_path(t, probe);
 	if (!other && probe->st.st_nlink > silly && !file_table_is_dry(t))
 		report_warn("process %d: %s was deleted and has another name in another folder: "
 			    "a restart makes a copy of it", probe->pid, *path);
@@ -132,7 +145,7 @@ static bool is_still_there(const struct file_table *t, const struct file_probe *
 
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
-	bool deleted = probe_is_deleted(probe);
+	bool deleted = probe_is_deleted(probe), found;
 	const char *why = unsupported(t, probe, deleted);
 	const struct stat *st = &probe->st;
 	Kcr__RegularFile *regular;
@@ -145,7 +158,8 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	regular->path = probe_path(probe, deleted);
 	if (!regular->path)
 		return -ENOMEM;
-	deleted = deleted && !is_still_there(t, probe, &regular->path);
+	found = deleted && is_still_there(t, probe, &regular->path);
+	deleted = deleted && !found;
 	/* In a namespace of his own a user may give any file a path like that of a deleted one. */
 	if (deleted && st->st_nlink && !mount_is_visible(probe->fd))
 		return file_unsupported(t, "a file of another mount namespace");
@@ -157,12 +171,12 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	regular->mode = st->st_mode;
 	regular->has_deleted = regular->deleted = deleted;
 	regular->has_shared_memory = regular->shared_memory =
-		!deleted && (probe->keep_contents || is_posix_shared_memory(probe));
-	if (regular->deleted || regular->shared_memory) {
+		!deleted && keeps_contents(t, probe, regular->path, found);
+	if (has_contents(file)) {
 		regular->has_uid = regular->has_gid = regular->has_link_group = true;
 		regular->uid = st->st_uid;
 		regular->gid = st->st_gid;
-		regular->link_group = file_table_first_with_inode(t, probe);
+		regular->link_group = file_table_first_with_inode(t, probe, file, has_contents);
 		return 0;
 	}
 	if (!probe->mapped_exec_or_private)
@@ -176,7 +190,7 @@ static uint64_t content_size(const struct file_probe *probe, const Kcr__File *fi
 	const Kcr__RegularFile *regular = file->regular;
 	uint64_t stored = (uint64_t)probe->st.st_blocks * 512;
 
-	if (!(regular->deleted || regular->shared_memory) || regular->link_group != file->id)
+	if (!has_contents(file) || regular->link_group != file->id)
 		return 0;
 	return stored && stored < regular->size ? stored : regular->size;
 }
@@ -234,7 +248,7 @@ static int open_existing(struct rebuild *r, const Kcr__File *file)
 	struct stat st;
 
 	if (own_proc_has(r, regular->path))
-		fd = own_proc_open(r, regular->path, flags);
+		fd = own_proc_stand_in(r, file, regular->path);
 	else
 		fd = rebuild_open_node(r, regular->path, flags, &st,
 				       flags & O_PATH ? regular->mode & S_IFMT : S_IFREG);
@@ -289,6 +303,28 @@ static bool was_unnamed(const Kcr__File *file)
 	return (file->flags & O_TMPFILE) == O_TMPFILE || (name && !strcmp(name, number));
 }
 
+static int make_hidden(int folder, const Kcr__File *file, mode_t mode)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), ".kcr-%d-%u", getpid(), file->id);
+	return make_and_delete(folder, name, mode);
+}
+
+/* Where its folder is gone, or cannot be written to. */
+static int make_anywhere(const Kcr__File *file, bool named, mode_t mode)
+{
+	int fd = identity_open(P_tmpdir, NAMELESS, mode), folder, hidden;
+
+	if (fd >= 0 || !named)
+		return fd;
+	folder = identity_open(P_tmpdir, O_PATH | O_DIRECTORY, 0);
+	hidden = folder < 0 ? -1 : make_hidden(folder, file, mode);
+	if (folder >= 0)
+		close(folder);
+	return hidden < 0 ? fd : hidden;
+}
+
 /*
  * Creates a deleted file: under its old name if that is free, else without a name.  For a
  * moment its maker could open it by its name, so a user makes none of another owner so;
@@ -310,13 +346,11 @@ static int make_deleted(const struct rebuild *r, const Kcr__File *file)
 			fd = make_and_delete(folder, name, mode);
 		if (fd < 0)
 			fd = openat(folder, ".", NAMELESS, mode);
-		if (named && fd < 0) {	/* NFS has none without a name */
-			snprintf(name, sizeof(name), ".kcr-%d-%u", getpid(), file->id);
-			fd = make_and_delete(folder, name, mode);
-		}
+		if (named && fd < 0)	/* NFS has none without a name */
+			fd = make_hidden(folder, file, mode);
 		close(folder);
 	}
-	return fd >= 0 ? fd : identity_open(P_tmpdir, NAMELESS, mode);
+	return fd >= 0 ? fd : make_anywhere(file, named, mode);
 }
 
 /* Under this description, was it created without a name?  Linux keeps the flag. */

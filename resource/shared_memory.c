@@ -77,7 +77,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		return -ENOMEM;
 	memory->size = probe->st.st_size;
 	memory->has_same_as = true;
-	memory->same_as = file_table_first_with_inode(t, probe);
+	memory->same_as = file_table_first_with_inode(t, probe, file, NULL);
 	if (probe->fs.f_type == HUGETLBFS_MAGIC) {
 		memory->has_hugetlb_page_size = true;
 		memory->hugetlb_page_size = probe->fs.f_bsize;
