@@ -168,25 +168,46 @@ static int exchange(const char *path, const char *partial, const char *aside)
 	return err;
 }
 
-static int give_name(const char *path, const char *partial, char ***gone)
+/* `old`: the interval number of what has the name; 0: nothing. */
+static int give_name(const char *path, const char *partial, uint32_t old, char ***gone)
 {
-	struct snapshot *old = NULL;
-	char *aside = NULL;
+	char *aside;
 	int err;
 
-	if (access(path, F_OK))
+	if (!old)
 		return rename(partial, path) ? -errno : 0;
-	err = snapshot_load_one(path, &old);
-	if (err)
-		return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
-	aside = folder_path("%s.~%" PRIu32 "~", path, old->interval ? old->interval : 1);
-	snapshot_free(old);
+	aside = folder_path("%s.~%" PRIu32 "~", path, old);
 	if (!aside)
 		return -ENOMEM;
-	job_destination_remove(aside, gone);	/* left by an earlier run of the job */
+	job_destination_remove(aside, gone);
 	err = exchange(path, partial, aside);
 	free(aside);
 	return err;
+}
+
+/*
+ * The new one's interval number is higher than those of all that had the name before, perhaps of
+ * other jobs, as the oldest go by that; *old: as for give_name().
+ */
+static int number(const char *path, struct snapshot *s, uint32_t *old)
+{
+	struct snapshot *before = NULL;
+	unsigned int count;
+	uint32_t newest;
+
+	*old = 0;
+	if (!access(path, F_OK)) {
+		if (snapshot_load_one(path, &before))
+			return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
+		*old = before->interval ? before->interval : 1;
+		snapshot_free(before);
+	}
+	newest = snapshot_find_kept(path, true, 0, &count);
+	if (newest < *old)
+		newest = *old;
+	if (s->interval <= newest)
+		s->interval = newest + 1;
+	return 0;
 }
 
 static void forget_oldest(const char *path, unsigned int keep, char ***gone)
@@ -226,12 +247,15 @@ static int complete(const struct job_destination *d, const struct snapshot *s)
 
 int job_destination_commit(struct job_destination *d, struct snapshot *s, char ***gone)
 {
+	uint32_t old;
 	int err;
 
 	s->local = d->local;
-	err = complete(d, s);
+	err = number(d->path, s, &old);
 	if (!err)
-		err = give_name(d->path, d->partial, gone);
+		err = complete(d, s);
+	if (!err)
+		err = give_name(d->path, d->partial, old, gone);
 	if (err)
 		return report_errno(err, "cannot complete %s", d->path);
 	d->committed = true;

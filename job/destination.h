@@ -28,8 +28,8 @@ int job_destination_open(struct job_destination **out, const char *path, const c
 const char *job_destination_folder(const struct job_destination *d, bool *local);
 
 /*
- * Writes the manifest (*s, where only `local` is still to be set), syncs all to the disk
- * and gives the folder its name.  After a failure the previous snapshot has it.
+ * Writes the manifest (*s, where only `local` is still to be set, and `interval` becomes higher
+ * if it has to be), syncs all to the disk and gives the folder its name.  After a failure the previous snapshot has it.
  */
 int job_destination_commit(struct job_destination *d, struct snapshot *s, char ***gone);
 

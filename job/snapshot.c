@@ -19,6 +19,8 @@
 #include "job/manifest.h"
 #include "report/report.h"
 
+#define MAX_DIGITS	9	/* of an interval number */
+
 /* ---- names ------------------------------------------------------------------------ */
 
 char *snapshot_rank_path(const char *dir, uint32_t rank)
@@ -80,17 +82,28 @@ static char *trimmed(const char *dir)
 	return name;
 }
 
-/* The interval number of `entry` if it is a kept "base.~K~", else 0. */
+/* The interval number of `entry` if it is a kept "base.~K~", written as we do, else 0. */
 static unsigned long kept_number(const char *entry, const char *base)
 {
-	size_t length = strlen(base);
-	unsigned long number;
-	char *end;
+	size_t length = strlen(base), digits;
 
 	if (strncmp(entry, base, length) || strncmp(entry + length, ".~", 2))
 		return 0;
-	number = strtoul(entry + length + 2, &end, 10);
-	return strcmp(end, "~") ? 0 : number;
+	entry += length + 2;
+	digits = strspn(entry, "0123456789");
+	if (*entry == '0' || !digits || digits > MAX_DIGITS || strcmp(entry + digits, "~"))
+		return 0;
+	return strtoul(entry, NULL, 10);
+}
+
+/* Where others may write, they may have made it. */
+static bool is_own_in(const char *parent, const char *entry)
+{
+	char *path = folder_path("%s/%s", parent, entry);
+	bool is = path && folder_is_own(path);
+
+	free(path);
+	return is;
 }
 
 unsigned long snapshot_find_kept(const char *path, bool newest, unsigned long before,
@@ -106,7 +119,7 @@ unsigned long snapshot_find_kept(const char *path, bool newest, unsigned long be
 	while (dir && (entry = readdir(dir))) {
 		unsigned long n = kept_number(entry->d_name, slash ? slash + 1 : path);
 
-		if (!n || (before && n >= before))
+		if (!n || (before && n >= before) || !is_own_in(parent, entry->d_name))
 			continue;
 		++*count;
 		if (!found || (newest ? n > found : n < found))

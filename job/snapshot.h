@@ -39,7 +39,7 @@ struct snapshot_rank {
 
 struct snapshot {
 	uint32_t format;		/* as read; what is written depends on what there is */
-	uint32_t interval;		/* 1, 2, … in the lifetime of the job */
+	uint32_t interval;		/* 1, 2, … for one job; more than those that had its name before */
 	int64_t created;		/* seconds since 1970 */
 	char *openmpi;			/* versions */
 	char *kcr;
@@ -77,8 +77,8 @@ int snapshot_load(const char *dir, struct snapshot **out, char **found);
 int snapshot_load_one(const char *dir, struct snapshot **out);
 
 /*
- * The interval number of the newest (or oldest) snapshot kept as path.~K~, of those that are
- * older than `before` (0: of all); 0: none.  *count: how many there are.
+ * The interval number of the newest (or oldest) snapshot of this user kept as path.~K~, of those
+ * that are older than `before` (0: of all); 0: none.  *count: how many there are.
  */
 unsigned long snapshot_find_kept(const char *path, bool newest, unsigned long before,
 				 unsigned int *count);

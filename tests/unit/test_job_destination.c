@@ -115,12 +115,85 @@ static void local_of_others(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+static void save(const char *path, unsigned int keep, uint32_t *interval)
+{
+	char *none[] = { NULL }, **gone = NULL, file[200];
+	struct snapshot_rank rank = { .node = "a", .file = { 1, 1 } };
+	struct snapshot s = {
+		.openmpi = "4.1", .kcr = "1", .cwd = "/", .options = none, .program = none,
+		.environment = none, .interval = *interval, .nr_ranks = 1, .rank = &rank,
+	};
+	struct job_destination *d;
+	bool local;
+	FILE *out;
+
+	assert_int_equal(job_destination_open(&d, path, NULL, keep, &gone), 0);
+	snprintf(file, sizeof(file), "%s/rank.0.ctx", job_destination_folder(d, &local));
+	out = fopen(file, "w");
+	assert_non_null(out);
+	assert_int_equal(fputc('x', out), 'x');
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(job_destination_commit(d, &s, &gone), 0);
+	job_destination_close(d, &gone);
+	assert_null(gone);
+	*interval = s.interval;
+}
+
+static bool is_kept(const char *path, const char *number)
+{
+	char kept[80];
+
+	snprintf(kept, sizeof(kept), "%s.~%s~", path, number);
+	return !access(kept, F_OK);
+}
+
+/* The oldest go, whatever job had the name before, and whatever else there is of such a name. */
+static void kept_in_order(void **state)
+{
+	static const char *const odd[] = { "01", "+1", " 1", "99999999999999999999999", "1x", "" };
+	char parent[] = "/tmp/destination.XXXXXX", path[64], name[100];
+	uint32_t interval = 7;
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/saved.kcr", parent);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		snprintf(name, sizeof(name), "%s.~%s~", path, odd[i]);
+		assert_int_equal(mkdir(name, 0700), 0);
+	}
+	snprintf(name, sizeof(name), "%s.~1~", path);	/* somebody else's */
+	assert_int_equal(symlink("/", name), 0);
+	save(path, 3, &interval);
+	assert_int_equal(interval, 7);
+	for (uint32_t i = 1; i <= 3; i++) {		/* of a job that counts from 1 */
+		interval = i;
+		save(path, 3, &interval);
+		assert_int_equal(interval, 7 + i);
+	}
+	assert_false(is_kept(path, "7"));
+	assert_true(is_kept(path, "8"));
+	assert_true(is_kept(path, "9"));
+	interval = 20;
+	save(path, 1, &interval);
+	assert_int_equal(interval, 20);
+	assert_int_equal(entries(parent), 2 + sizeof(odd) / sizeof(*odd));
+	job_destination_remove(path, &(char **){ NULL });
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		snprintf(name, sizeof(name), "%s.~%s~", path, odd[i]);
+		assert_int_equal(rmdir(name), 0);
+	}
+	snprintf(name, sizeof(name), "%s.~1~", path);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(removed_later),
 		cmocka_unit_test(not_synced),
 		cmocka_unit_test(local_of_others),
+		cmocka_unit_test(kept_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
