@@ -46,6 +46,24 @@ static const struct {
 	{ "wd", TOPIC_CWD, 1 },
 };
 
+/*
+ * What follows the name in this argument: "", or with Open MPI 5 its value, as in map-by=node, n4
+ * or Hlist.  NULL: it is about something else.
+ */
+static const char *attached(const char *argument, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(argument, name, length))
+		return NULL;
+	argument += length;
+	if (!*argument || *argument == '=')
+		return argument;
+	if (length > 1)
+		return NULL;
+	return *name == 'H' || strspn(argument, "0123456789") == strlen(argument) ? argument : NULL;
+}
+
 /* `srun`: of srun, in the form of srun.h.  *values: so many words follow that belong to it. */
 static enum topic topic_of(bool srun, const char *argument, int *values)
 {
@@ -55,11 +73,14 @@ static enum topic topic_of(bool srun, const char *argument, int *values)
 	if (*argument++ != '-')
 		return TOPIC_NONE;
 	argument += *argument == '-';
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
-		if (!strcmp(argument, options[i].name)) {
-			*values = options[i].values;
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		const char *value = attached(argument, options[i].name);
+
+		if (value && (!*value || options[i].values)) {
+			*values = *value ? 0 : options[i].values;
 			return options[i].topic;
 		}
+	}
 	return TOPIC_NONE;
 }
 
@@ -170,7 +191,9 @@ static const char *count_of(bool srun, char *const *word)
 
 	if (topic_of(srun, *word, &values) != TOPIC_COUNT)
 		return NULL;
-	return (srun ? srun_value(*word, "ntasks") : word[1]) ?: "";
+	if (srun || values)
+		return (srun ? srun_value(*word, "ntasks") : word[1]) ?: "";
+	return *word + strcspn(*word, "0123456789");
 }
 
 /* The number of ranks and the launcher are the snapshot's. */

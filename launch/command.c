@@ -106,21 +106,29 @@ static const struct {
 	{ "spares", true },	{ "start-timeout", true },
 };
 
-/* How many of the words after this option are its values. */
-static int values_of(const char *word, int major)
+/*
+ * How many of the words after this option are its values.  Open MPI 5 takes the (first) one in the
+ * same word, too, as in --map-by=node or -n4: *end is then where the option's name ends, else 0.
+ */
+static int values_of(const char *word, int major, size_t *end)
 {
 	const char *name = word + 1 + (word[1] == '-');
 	size_t length = strcspn(name, "=");
 	bool attached = name[length] == '=';
 
+	*end = 0;
 	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
 		if (strlen(options[i].name) == length && !strncmp(options[i].name, name, length)) {
 			int values = options[i].values[major > 4];
 
+			if (values > 0 && attached && major > 4)
+				*end = name + length - word;
 			return values > 0 ? values - attached : values;
 		}
-	/* Open MPI 5: a letter with its value, as in -n4. */
-	return major > 4 && word[1] != '-' && strchr("ncNHx", word[1]) ? 0 : UNKNOWN;
+	if (major <= 4 || word[1] == '-' || !strchr("ncNHx", word[1]))
+		return UNKNOWN;
+	*end = 2;
+	return 0;
 }
 
 static bool is_option(const char *word)
@@ -209,14 +217,11 @@ static int note_hosts(struct command *c, const char *word, int values)
 	return 0;
 }
 
-/* An option of mpirun at *at. */
-static int take_mpirun(struct command *c, char *const **at, int major, bool first)
+/* An option with so many values. */
+static int add_option(struct command *c, char *const *word, int values, bool first)
 {
-	char *const *word = *at;
-	int values = values_of(*word, major), err = check_option(word, values, major);
+	int err = values == VALUES_OF_MCA ? add_setting(c, word) : 0;
 
-	if (!err && values == VALUES_OF_MCA)
-		err = add_setting(c, word);
 	if (!err)
 		err = note_hosts(c, *word, values);
 	for (int i = 0; i <= values && !err; i++) {
@@ -224,6 +229,30 @@ static int take_mpirun(struct command *c, char *const **at, int major, bool firs
 		if (!err && first)
 			err = strings_add(&c->options, word[i]);
 	}
+	return err;
+}
+
+/* An option of mpirun at *at; each value is a word of its own from here on. */
+static int take_mpirun(struct command *c, char *const **at, int major, bool first)
+{
+	char *const *word = *at;
+	char *apart[2 + VALUES_OF_MCA] = {};
+	size_t end, n = 0;
+	int values = values_of(*word, major, &end), err = check_option(word, values, major);
+
+	if (err)
+		return err;
+	if (end) {
+		apart[n++] = strndup(*word, end);
+		apart[n++] = *word + end + ((*word)[end] == '=');
+	}
+	for (int i = !!end; i <= values && end; i++)
+		apart[n++] = word[i];
+	if (end && !apart[0])
+		return -ENOMEM;
+	err = end ? add_option(c, apart, n - 1, first) : add_option(c, word, values, first);
+	if (end)
+		free(apart[0]);
 	*at += 1 + values;
 	return err;
 }

@@ -38,6 +38,12 @@ static int check_restart(const char *dir, int major, const char *version)
 	struct snapshot *s;
 	int err = snapshot_load(dir, &s, NULL), saved;
 
+	for (int tries = 0; err && getenv(RELAUNCH_RECOVERIES) && tries < RELAUNCH_RETRIES; tries++) {
+		fprintf(stderr, "KCR: %s: it is tried again\n", report_message() ?: "no memory");
+		report_clear();
+		sleep(RELAUNCH_PAUSE_S);
+		err = snapshot_load(dir, &s, NULL);
+	}
 	if (err)
 		return err;
 	saved = atoi(s->openmpi);

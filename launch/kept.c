@@ -14,6 +14,7 @@
 #include "launch/message.h"
 #include "restart/loading.h"
 
+#define NOT_STARTED	126		/* as the exit code of a shell */
 #define START_FDS	(2 + STREAMS)	/* the program, its streams, the launcher */
 
 enum { PROXY, PROCESS, OUTPUT, ERRORS, INPUT };	/* of KEPT_FDS */
@@ -128,9 +129,13 @@ static void start(struct home *home, struct kept *k, int *fds, int nr_fds)
 		begin(home, k);
 		return;
 	}
-	if (nr_fds == START_FDS)
+	if (nr_fds != START_FDS) {
+		lose_proxy(home, k);
+		return;
+	}
+	if (!home->ends)
 		dprintf(fds[STREAMS], "KCR: cannot start a rank: %s\n", strerror(-err));
-	lose_proxy(home, k);
+	tell_proxy(home, k, LAUNCH_ENDED, NOT_STARTED << 8, NULL, 0);
 }
 
 static void hear(struct home *home, struct kept *k)

@@ -85,17 +85,22 @@ void recovery_done(struct recovery *r)
 	r->suspects = NULL;
 }
 
-/* Those that had daemons before and do not answer are lost.  Were there any? */
+/* Those that had daemons before and do not answer are lost.  Were there any of which that is new? */
 static bool avoid_silent(struct recovery *r)
 {
-	char *silent = silent_among(r->nodes, ANSWER_MS);
+	char *silent = silent_among(r->nodes, ANSWER_MS), *rest = NULL;
+	bool any = false;
 
-	if (!silent)
-		return false;
-	fprintf(stderr, "KCR: no answer of %s\n", silent);
-	add_name(&r->lost, silent);
+	for (char *name = silent ? strtok_r(silent, ",", &rest) : NULL; name;
+	     name = strtok_r(NULL, ",", &rest)) {
+		if (hosts_has(r->lost, name))
+			continue;
+		fprintf(stderr, "KCR: no answer of %s\n", name);
+		add_name(&r->lost, name);
+		any = true;
+	}
 	free(silent);
-	return true;
+	return any;
 }
 
 /* Those that have failed, and answer, are lost from now on.  Were there any? */

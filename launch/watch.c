@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
 #define POLLED		(SHOWN + SHOW_FDS)
+#define END_MS		5000			/* for the coordinator */
 
 void watch_tell_all(struct watch *w, enum rank_message_type type, int value)
 {
@@ -41,8 +43,7 @@ static bool is_over(const struct watch *w)
 		return false;
 	if (w->wire.fd < 0 || watch_gives_up(w))
 		return true;
-	return ranks_all_ended(&w->ranks) &&
-	       ((w->alone && !w->recovery->due) || !w->daemons.owing);
+	return ranks_all_ended(&w->ranks) && !w->daemons.owing && (!w->alone || w->flushes || w->kills);
 }
 
 static void due(struct watch *w)
@@ -98,6 +99,7 @@ static void serve(struct watch *w, const struct pollfd *p)
 		watch_take_signals(w);
 	due(w);
 	watch_end_launcher(w);
+	watch_expect_end(w);
 }
 
 static void run(struct watch *w)
@@ -118,6 +120,20 @@ static void run(struct watch *w)
 	}
 }
 
+/* It gives up a checkpoint under way and removes what there is of it, then closes its end. */
+static void end_coordinator(struct wire *wire)
+{
+	struct pollfd p = { wire->fd, POLLIN, 0 };
+	uint64_t end = now_ns() + END_MS * MS;
+	uint8_t rest[4096];
+	ssize_t got = 1;
+
+	if (wire->fd >= 0 && !shutdown(wire->fd, SHUT_WR))
+		while (got && ms_until(end) > 0 && poll(&p, 1, ms_until(end)) != 0)
+			got = recv(wire->fd, rest, sizeof(rest), MSG_DONTWAIT);
+	wire_close(wire);
+}
+
 int watch_job(char *const *argv, int job, struct recovery *recovery)
 {
 	struct watch w = { .wire.fd = -1, .signals = launcher_signals(), .recovery = recovery };
@@ -134,6 +150,8 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	show_init(&w.show, shown, &w);
 	run(&w);
 	status = watch_judge(&w);
+	if (!recovery->due)
+		watch_tell_late(&w);
 	if (recovery->due) {
 		run(&w);		/* it may be known only now that the ranks are to begin again */
 		watch_leave_late(&w);
@@ -143,7 +161,7 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 		leftovers_remove(w.launcher.pid);
 	ranks_free(&w.ranks);
 	daemons_free(&w.daemons);
-	wire_close(&w.wire);
+	end_coordinator(&w.wire);
 	close(w.signals);
 	return status;
 }

@@ -15,6 +15,7 @@
 #define CASUALTY_NS	(10000 * MS)		/* for ranks in MPI_Init after their launcher's death */
 #define LOST		205			/* status of mpirun 4.1 that has lost a daemon */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
+#define OUTPUT_NS	(60000 * MS)		/* for the last output of ranks that have ended well */
 #define INIT_NS		(1000 * MS)		/* in which such an error may end a rank that has just been there */
 #define BEFORE_NS	(2000 * MS)		/* in which a launcher's death is heard of after its effects */
 
@@ -74,16 +75,50 @@ void watch_end_job(struct watch *w)
 		w->kill_ns = now_ns() + TERM_NS;
 }
 
-/* How long the last messages may take, or that of a node's loss which explains the end. */
+/* Has all gone well, but for messages that are still to come? */
+static bool is_good_end(const struct watch *w)
+{
+	return w->launcher.ended && !w->launcher.status && ranks_all_ended(&w->ranks) && !w->fails &&
+	       !w->asked && !w->kills;
+}
+
+/*
+ * How long the last messages may take, or that of a node's loss which explains the end.  A daemon
+ * that is busy has the output of ranks that have ended well.
+ */
 static uint64_t late_ns(const struct watch *w)
 {
+	if (is_good_end(w))
+		return OUTPUT_NS;
 	uint64_t loss_ns = w->ends ? 0 : (w->recovery->silence_s + 2) * 1000 * MS;
 
 	return loss_ns > LATE_NS ? loss_ns : LATE_NS;
 }
 
+void watch_expect_end(struct watch *w)
+{
+	if (w->flushes || w->kills || !w->alone || !w->launcher.ended || !ranks_all_ended(&w->ranks))
+		return;
+	w->flushes = true;
+	daemons_ask(&w->daemons);
+	watch_tell_all(w, RANK_SYNC, 0);
+	w->kill_ns = w->kill_ns ?: now_ns() + late_ns(w);
+}
+
+void watch_tell_late(const struct watch *w)
+{
+	for (size_t i = 0; i < w->daemons.count && !w->asked && w->wire.fd >= 0; i++)
+		if (w->daemons.daemon[i].state == DAEMON_JOINED && w->daemons.daemon[i].name)
+			fprintf(stderr, "KCR: no answer of node %s at the end: the last output of its ranks "
+				"may be missing\n", w->daemons.daemon[i].name);
+}
+
 void watch_kill_rest(struct watch *w)
 {
+	if (is_good_end(w) && !show_is_empty(&w->show)) {	/* only the reader is slow */
+		w->kill_ns = now_ns() + LATE_NS;
+		return;
+	}
 	if (!w->kills)
 		daemons_ask(&w->daemons);
 	watch_tell_all(w, RANK_SIGNAL, SIGKILL);
@@ -196,7 +231,7 @@ void watch_expect_ranks(struct watch *w)
 void watch_give_up_start(struct watch *w)
 {
 	w->start_ns = 0;
-	if (w->launcher.ended || w->kill_ns || (!w->ends && !w->fails && start_again(w)))
+	if ((w->launcher.ended && !w->alone) || w->kill_ns || (!w->ends && !w->fails && start_again(w)))
 		return;
 	w->fails = true;
 	watch_kill_rest(w);

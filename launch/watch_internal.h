@@ -41,6 +41,7 @@ struct watch {
 	bool deserted;			/* by a daemon of the launcher, ranks that had not ended */
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
+	bool flushes;			/* all has ended without the launcher: daemons are asked for what is left */
 	unsigned int kills;		/* how often that was done, and waited for in vain */
 	bool stops;			/* it has been told to, and waits for the launcher to stop first */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
@@ -72,6 +73,10 @@ void watch_fail(struct watch *w);
 void watch_end_job(struct watch *w);
 /* All that is left, at once; and again, until the daemons say that nothing is. */
 void watch_kill_rest(struct watch *w);
+/* Once all ranks have ended without the launcher: what they have written is still to come. */
+void watch_expect_end(struct watch *w);
+/* Names the nodes that have not said that there is nothing more. */
+void watch_tell_late(const struct watch *w);
 /* Has it been enough?  Where ranks still run that are to begin again, they may do so beside themselves. */
 bool watch_gives_up(const struct watch *w);
 /* The job goes on without nodes that have not answered by then. */

@@ -200,7 +200,10 @@ static void saved(struct watch *w, const struct wire_header *h, const uint8_t *d
 		return;
 	recovery_saved(w->recovery, (const char *)data);
 	w->sent = h->id;
-	w->ends |= h->id == SIGKILL || watch_is_deadly(h->id);
+	if (h->id != SIGKILL && !watch_is_deadly(h->id))
+		return;
+	w->ends = true;
+	w->recovery->due = false;	/* a failure that came before it is complete does not count */
 }
 
 /* The daemons' messages do not arrive any more.  They end their ranks when this process ends. */

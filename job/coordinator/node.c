@@ -484,7 +484,19 @@ static int connect_to_root(const char *root, unsigned int silence_s)
 	return fd;
 }
 
-/* Retries if the connection is lost during the greeting: strangers may have taken its slot. */
+/* cr_mpirun may be stopped, for hours: only a lost connection ends this. */
+static void await_challenge(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Retries if the connection is lost during the greeting, as strangers may have taken its slot, or if
+ * that has stood still.
+ */
 static int join_root(struct node *node, const char *root, const char *secret, const char *host,
 		     unsigned int silence_s)
 {
@@ -496,12 +508,15 @@ static int join_root(struct node *node, const char *root, const char *secret, co
 		fd = connect_to_root(root, silence_s);
 		if (fd < 0)
 			return fd;
+		await_challenge(fd);
 		err = greeting_daemon(&node->root, fd, secret, host);
 		if (!err)
 			return 0;
 		close(fd);
 		nanosleep(&nap, NULL);
-	} while ((err == -ECONNRESET || err == -EPIPE) && time(NULL) < end);
+		if (err == -ETIMEDOUT)
+			end = time(NULL) + GREETING_SECONDS;
+	} while ((err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT) && time(NULL) < end);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 /* Checkpoints at regular intervals, from when all ranks have been through MPI_Init. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "job/coordinator/root_internal.h"
@@ -13,6 +14,7 @@
 #define GUESSED_NS	(60 * SECOND)	/* where the cost is not known yet: this, or less */
 #define GUESSED_PART	20		/* of the mean time to failure */
 #define RETRY_NS	(5 * SECOND)	/* when the job was busy */
+#define FAILED_NS	(60 * SECOND)	/* when it could not begin, or the interval, if that is shorter */
 
 static uint64_t next_ns;		/* 0: never */
 static bool begun;			/* the checkpoint under way is ours */
@@ -34,6 +36,25 @@ static uint64_t best_interval(const struct root *root)
 	uint64_t best = optimum_interval(stopped_ns ? stopped_ns : 1, root->settings.mttf_ns);
 
 	return best > 2 * all_ns ? best : 2 * all_ns;
+}
+
+static uint64_t failed_interval(const struct root *root)
+{
+	uint64_t interval = root->settings.interval_ns ?: guessed_interval(root);
+
+	return interval < FAILED_NS ? interval : FAILED_NS;
+}
+
+/* The same reason only once. */
+static void tell(const char *why)
+{
+	static char *told;
+
+	if (told && !strcmp(told, why))
+		return;
+	free(told);
+	told = strdup(why);
+	fprintf(stderr, "KCR: not saved: %s\n", why);
 }
 
 void periodic_begin(const struct root *root)
@@ -64,9 +85,10 @@ void periodic_serve(struct root *root)
 	begun = !err;
 	if (!err)
 		return;
-	next_ns = err == -ESRCH ? 0 : now_ns() + RETRY_NS;	/* it is ending */
+	next_ns = err == -ESRCH ? 0 :			/* it is ending */
+		  now_ns() + (err == -EBUSY ? RETRY_NS : failed_interval(root));
 	if (err != -EBUSY && err != -ESRCH)
-		fprintf(stderr, "KCR: not saved: %s\n", why ? why : strerror(-err));
+		tell(why ? why : strerror(-err));
 }
 
 void periodic_answer(const struct root *root)
@@ -74,9 +96,8 @@ void periodic_answer(const struct root *root)
 	bool ours = begun;
 
 	begun = false;
-	if (ours && root->answer.code)
-		fprintf(stderr, "KCR: not saved: %s\n", root->answer.message ?
-			root->answer.message : strerror(root->answer.code));
+	if (ours && root->answer.code && root->answer.code != ECANCELED)	/* the job's end */
+		tell(root->answer.message ?: strerror(root->answer.code));
 	if (!next_ns)
 		return;
 	if (root->settings.interval_ns)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,17 @@ static void from_launch(struct root *root, const struct wire_header *h, const ui
 				   h->length);
 }
 
+/* Nothing of a checkpoint under way is to stay behind. */
+static void end_job(struct root *root)
+{
+	phases_abort(root, ECANCELED, "the job has ended");
+	result_close(root);
+	for (size_t i = 0; i < root->nr_nodes; i++)
+		wire_flush(&root->node[i]->wire);
+	wire_close(&root->launch);
+	pthread_exit(NULL);
+}
+
 static void serve_launch(struct root *root)
 {
 	struct wire_header header;
@@ -225,7 +237,7 @@ static void serve_launch(struct root *root)
 	while (wire_next(&root->launch, &header, &data) == 1)
 		from_launch(root, &header, data);
 	if (err)
-		wire_close(&root->launch);
+		end_job(root);
 }
 
 static void tell_joined(struct root *root, const struct root_node *n)

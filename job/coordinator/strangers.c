@@ -259,7 +259,7 @@ void strangers_serve(struct root *root, const struct pollfd *p, size_t count)
 
 	/* From the newest on: removing one does not move the older ones. */
 	for (size_t i = count; i-- > listeners;)
-		if (p[i].revents && nr_listeners)
+		if (p[i].revents && nr_listeners && i - listeners < nr_strangers)
 			hear(root, i - listeners);
 	while (nr_strangers && !left_to_oldest(PATIENCE_NS))
 		drop(0);
