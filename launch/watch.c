@@ -154,6 +154,10 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 		watch_tell_late(&w);
 	if (recovery->due) {
 		run(&w);		/* it may be known only now that the ranks are to begin again */
+		if (!recovery->due)	/* it has been ended meanwhile */
+			status = watch_judge(&w);
+	}
+	if (recovery->due) {
 		watch_leave_late(&w);
 		recovery_has_nodes(recovery, daemons_list(&w.daemons));
 	}

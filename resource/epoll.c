@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/family.h"
 
 #ifndef EPIOCSPARAMS			/* Linux 6.9 */
 struct epoll_params {
@@ -280,13 +281,16 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 	return err;
 }
 
-/* Has any process both the epoll and the file under its descriptor? */
+/*
+ * Has any process both the epoll and the file under its descriptor?  One that shares its memory has
+ * no part in its making (sharer.c).
+ */
 static bool has_pair(const struct rebuild *r, uint32_t epoll, const Kcr__EpollEntry *entry)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++) {
 		const Kcr__Process *p = r->context->process[i];
 
-		if (process_has_number(p, epoll, -1) &&
+		if (!process_is_sharer(p) && process_has_number(p, epoll, -1) &&
 		    process_has_number(p, entry->file_id, entry->fd))
 			return true;
 	}

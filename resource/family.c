@@ -96,11 +96,6 @@ struct relation *family_plan(Kcr__Process *const *process, size_t count)
 
 /* ---- what cannot be made ---------------------------------------------------------- */
 
-bool process_is_sharer(const Kcr__Process *p)
-{
-	return p->state != KCR__PROCESS__STATE__ZOMBIE && !p->mm;
-}
-
 /* Who adopts a process whose parent, a child of this leader of a session, exits? */
 static size_t adopter(Kcr__Process *const *process, size_t count, const struct relation *all,
 		      size_t leader)

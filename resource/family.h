@@ -41,7 +41,10 @@ int family_check(Kcr__Process *const *process, size_t count);
  * Does it share the memory of another process (CLONE_VM)?  Then that process's script creates
  * it, not the skeleton.
  */
-bool process_is_sharer(const Kcr__Process *p);
+static inline bool process_is_sharer(const Kcr__Process *p)
+{
+	return p->state != KCR__PROCESS__STATE__ZOMBIE && !p->mm;
+}
 
 static inline bool process_is_among(Kcr__Process *const *process, size_t count, int pid)
 {

@@ -222,6 +222,8 @@ int file_enter(const struct rebuild *r, const Kcr__File *file);
 /* Does it belong to a thread that is not its process's first: one that does not exist yet? */
 bool own_proc_is_of_thread(const struct file_probe *probe);
 bool own_proc_has(const struct rebuild *r, const char *path);
+/* Likewise for the save: of one of these processes? */
+bool own_proc_is_among(const char *path, Kcr__Process *const *process, size_t count);
 /* A descriptor in its place until own_proc_install(); for own_proc_has() only. */
 int own_proc_stand_in(struct rebuild *r, const Kcr__File *file, const char *path);
 /* Replaces it by that of the right process, in `process`; does nothing for other paths. */

@@ -52,6 +52,13 @@ static const char *rest_of(const struct rebuild *r, const char *path, pid_t *pid
 	return rest && context_process(r->context, *pid) ? rest : NULL;
 }
 
+bool own_proc_is_among(const char *path, Kcr__Process *const *process, size_t count)
+{
+	pid_t pid;
+
+	return behind_pid(path, &pid) && process_is_among(process, count, pid);
+}
+
 void own_proc_warn(const struct file_table *t, Kcr__Process *const *process, size_t count)
 {
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
@@ -128,7 +135,7 @@ int own_proc_stand_in(struct rebuild *r, const Kcr__File *file, const char *path
 {
 	pid_t pid;
 	const char *rest = rest_of(r, path, &pid);
-	int fd = open_in(getpid(), pid, rest, O_PATH, true);
+	int fd = open_in(getpid(), pid, rest, O_PATH | O_NOFOLLOW, true);
 
 	if (fd < 0)
 		return fd;		/* such a file there is in no process here */

@@ -7,7 +7,6 @@
 #include "resource/resource.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "report/report.h"
 #include "resource/family.h"
@@ -21,15 +20,30 @@ static const Kcr__Descriptor *descriptor_of(const Kcr__Process *p, int fd)
 	return NULL;
 }
 
-/* Has the other process the same, under the same number? */
-static bool is_inherited(const Kcr__Process *owner, const Kcr__Descriptor *d)
+static bool has_file(const Kcr__Process *p, uint32_t id)
+{
+	for (size_t i = 0; i < p->n_descriptor; i++)
+		if (p->descriptor[i]->file_id == id)
+			return true;
+	return false;
+}
+
+/*
+ * Has it got the descriptor from the owner of the memory?  Where the description itself is changed
+ * when it is installed, it is enough that the owner has that.
+ */
+static bool is_inherited(const Kcr__Process *owner, const Kcr__Descriptor *d, const Kcr__File *file)
 {
 	const Kcr__Descriptor *same = descriptor_of(owner, d->fd);
+	const struct file_kind *kind = file_kind_of(file->kind_case);
 
+	if (file->kind_case == KCR__FILE__KIND_EPOLL || !kind || !kind->install)
+		return has_file(owner, d->file_id);
 	return same && same->file_id == d->file_id;
 }
 
-static bool is_installed(const Kcr__File *file)
+/* An owner that is a thread is told by the script of its process. */
+static bool is_installed(const Kcr__File *file, Kcr__Process *const *process, size_t count)
 {
 	const struct file_kind *kind = file_kind_of(file->kind_case);
 
@@ -38,21 +52,22 @@ static bool is_installed(const Kcr__File *file)
 	case KCR__FILE__KIND_USER_FAULT:
 		return false;
 	case KCR__FILE__KIND_REGULAR:
-		return !strncmp(file->regular->path, "/proc/", 6);
+		return own_proc_is_among(file->regular->path, process, count);
 	case KCR__FILE__KIND_DIRECTORY:
-		return !strncmp(file->directory->path, "/proc/", 6);
+		return own_proc_is_among(file->directory->path, process, count);
 	default:
-		return (kind && kind->install) || file->has_owner;
+		return (kind && kind->install) || (file->has_owner && !file->owner_thread);
 	}
 }
 
-static int check_sharer(const struct file_table *t, const Kcr__Process *owner, const Kcr__Process *q)
+static int check_sharer(const struct file_table *t, const Kcr__Process *owner, const Kcr__Process *q,
+			Kcr__Process *const *process, size_t count)
 {
 	for (size_t i = 0; i < q->n_descriptor; i++) {
 		const Kcr__Descriptor *d = q->descriptor[i];
 		const Kcr__File *file = file_table_get(t, d->file_id);
 
-		if (file && !is_inherited(owner, d) && is_installed(file))
+		if (file && !is_inherited(owner, d, file) && is_installed(file, process, count))
 			return report_fail(-EOPNOTSUPP, "process %d, descriptor %d: %s, which a process that "
 					   "shares its memory with another one cannot be given",
 					   q->pid, d->fd, file->description);
@@ -68,6 +83,6 @@ int sharers_check(const struct file_table *t, Kcr__Process *const *process, size
 		for (size_t k = 0; k < count && !err && process_is_sharer(process[i]); k++)
 			if (process[k]->mm && process[k]->mm_id == process[i]->mm_id &&
 			    process[k]->files_id != process[i]->files_id)
-				err = check_sharer(t, process[k], process[i]);
+				err = check_sharer(t, process[k], process[i], process, count);
 	return err;
 }

@@ -45,11 +45,11 @@ static uint64_t failed_interval(const struct root *root)
 	return interval < FAILED_NS ? interval : FAILED_NS;
 }
 
-/* The same reason only once. */
+static char *told;			/* why it failed last */
+
+/* The same reason only once in a row. */
 static void tell(const char *why)
 {
-	static char *told;
-
 	if (told && !strcmp(told, why))
 		return;
 	free(told);
@@ -85,8 +85,9 @@ void periodic_serve(struct root *root)
 	begun = !err;
 	if (!err)
 		return;
-	next_ns = err == -ESRCH ? 0 :			/* it is ending */
-		  now_ns() + (err == -EBUSY ? RETRY_NS : failed_interval(root));
+	next_ns = now_ns() + (err == -EBUSY ? RETRY_NS : failed_interval(root));
+	if (err == -ESRCH)
+		next_ns = 0;		/* it is ending */
 	if (err != -EBUSY && err != -ESRCH)
 		tell(why ? why : strerror(-err));
 }
@@ -96,6 +97,10 @@ void periodic_answer(const struct root *root)
 	bool ours = begun;
 
 	begun = false;
+	if (ours && !root->answer.code) {
+		free(told);
+		told = NULL;
+	}
 	if (ours && root->answer.code && root->answer.code != ECANCELED)	/* the job's end */
 		tell(root->answer.message ?: strerror(root->answer.code));
 	if (!next_ns)

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,10 +222,10 @@ static void end_job(struct root *root)
 	for (size_t i = 0; i < root->nr_nodes; i++)
 		wire_flush(&root->node[i]->wire);
 	wire_close(&root->launch);
-	pthread_exit(NULL);
 }
 
-static void serve_launch(struct root *root)
+/* False: the job has ended. */
+static bool serve_launch(struct root *root)
 {
 	struct wire_header header;
 	const uint8_t *data;
@@ -238,6 +237,7 @@ static void serve_launch(struct root *root)
 		from_launch(root, &header, data);
 	if (err)
 		end_job(root);
+	return !err;
 }
 
 static void tell_joined(struct root *root, const struct root_node *n)
@@ -316,8 +316,8 @@ static void *root_thread(void *argument)
 			serve_nodes(root);
 		clients_serve(root, p + OWN_FDS, clients);
 		strangers_serve(root, p + OWN_FDS + clients, strangers);
-		if (p[1].revents)
-			serve_launch(root);
+		if (p[1].revents && !serve_launch(root))
+			return NULL;
 		if (p[0].revents)
 			trigger_serve(root);
 		periodic_serve(root);

@@ -220,8 +220,14 @@ static void hear(struct root *root, size_t i)
 	struct wire_header header;
 	const uint8_t *data;
 	char *name;
-	int err = wire_fill_once(&s->wire), got = 0;
+	int err, got = 0;
 
+	/* This process has stood still: a daemon has given up by now, and comes once more. */
+	if (now_ns() >= s->since_ns + PATIENCE_NS) {
+		drop(i);
+		return;
+	}
+	err = wire_fill_once(&s->wire);
 	if (err >= 0)
 		got = wire_next(&s->wire, &header, &data);
 	if (got == 1 && is_known(root, s, &header, data, &name)) {

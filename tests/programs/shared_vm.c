@@ -11,12 +11,13 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "check.h"
 
 static volatile int there, answer;
-static int ends[2], watch, own_status;
+static int ends[2], watch, own_status, own_exe;
 
 /* A process that does nothing, and ends with its parent's. */
 static void idle(void)
@@ -46,6 +47,8 @@ static int child(void *argument)
 	else if (!strcmp(what, "memory"))
 		open("/proc/self/mem", O_RDWR);
 	close(ends[1]);			/* of the copy */
+	dup2(watch, 60);
+	open("/proc/meminfo", O_RDONLY);
 	umask(0123);
 	there = 1;
 	while (!answer)
@@ -53,7 +56,7 @@ static int child(void *argument)
 	if (!getcwd(now, sizeof(now)) || strcmp(now, "/usr") || umask(0) != 0123)
 		return 9;
 	if (epoll_wait(watch, &(struct epoll_event){}, 1, 0) != 1 || fcntl(ends[1], F_GETFD) != -1 ||
-	    pread(own_status, now, 5, 0) != 5)
+	    epoll_wait(60, &(struct epoll_event){}, 1, 0) != 1 || pread(own_status, now, 5, 0) != 5)
 		return 10;
 	return answer == 5 ? 6 : 7;
 }
@@ -70,6 +73,7 @@ int main(int argc, char **argv)
 {
 	char *what = argc > 3 ? argv[3] : "";
 	bool is_uncle = !strcmp(what, "uncle");
+	struct stat st;
 	int status;
 	pid_t pid;
 
@@ -78,7 +82,8 @@ int main(int argc, char **argv)
 	watch = epoll_create1(EPOLL_CLOEXEC);
 	NEED(!epoll_ctl(watch, EPOLL_CTL_ADD, ends[0], &(struct epoll_event){ .events = EPOLLIN }));
 	own_status = open("/proc/self/status", O_RDONLY);
-	NEED(own_status >= 0);
+	own_exe = open("/proc/self/exe", O_PATH | O_NOFOLLOW);
+	NEED(own_status >= 0 && own_exe >= 0);
 	pid = clone(is_uncle ? uncle : child, stack[0] + sizeof(stack[0]), CLONE_VM | SIGCHLD, what);
 	NEED(pid > 0);
 	while (!there)
@@ -86,6 +91,7 @@ int main(int argc, char **argv)
 	check_ready();
 	check_wait();
 	CHECK(epoll_wait(watch, &(struct epoll_event){}, 1, 0) == 1 && fcntl(ends[1], F_GETFD) == 0);
+	CHECK(!fstat(own_exe, &st) && S_ISLNK(st.st_mode));
 	answer = 5;
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == (is_uncle ? 0 : 6));
 	return check_end();
