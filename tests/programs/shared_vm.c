@@ -46,9 +46,9 @@ static int child(void *argument)
 		epoll_create1(0);
 	else if (!strcmp(what, "memory"))
 		open("/proc/self/mem", O_RDWR);
-	close(ends[1]);			/* of the copy */
 	dup2(watch, 60);
 	open("/proc/meminfo", O_RDONLY);
+	close(ends[1]);			/* of the copy */
 	umask(0123);
 	there = 1;
 	while (!answer)
