@@ -323,6 +323,48 @@ static void ends_start(void **state)
 	assert_false(outcome.due);
 }
 
+static void kill_launcher(void)
+{
+	char path[64];
+	FILE *children;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", mpirun, mpirun);
+	children = fopen(path, "r");
+	assert_non_null(children);
+	assert_int_equal(fscanf(children, "%d", &pid), 1);
+	fclose(children);
+	kill(pid, SIGKILL);
+}
+
+/* Without the launcher a failure is told before all that the rank has written has been sent. */
+static void waits_for_output(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	begin(sleeps);
+	join();
+	says_hello(0, false);
+	says_hello(1, false);
+	assert_false(returns(&outcome, 1.5));	/* they need no launcher any more */
+	kill_launcher();
+	for (int i = 0; i < NODES; i++) {
+		assert_true(is_told(i, RANK_SYNC, 10));
+		says(i, RANK_SYNCED, 0);
+	}
+	assert_false(returns(&outcome, 0.5));
+	says(0, RANK_ENDED, 3 << 8);
+	says(1, RANK_ENDED, SIGTERM);
+	for (int i = 0; i < NODES; i++)
+		assert_true(is_told(i, RANK_SYNC, 10));
+	assert_false(returns(&outcome, 1));
+	for (int i = 0; i < NODES; i++)
+		says(i, RANK_SYNCED, 1);
+	assert_true(returns(&outcome, 4));
+	assert_false(outcome.due);
+}
+
 /*
  * srun's daemon of a node ends with the last rank of it, while others run; rank 2 of 3 is the second
  * that starts, so there is room for a fourth by then.
@@ -364,6 +406,7 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_silent, end),
 		cmocka_unit_test_teardown(leaves_loading, end),
 		cmocka_unit_test_teardown(ends_start, end),
+		cmocka_unit_test_teardown(waits_for_output, end),
 		cmocka_unit_test_teardown(ends_with_its_ranks, end),
 	};
 
