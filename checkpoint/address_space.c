@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/address.h"
 #include "device/device.h"
 #include "image/deferred.h"
 #include "proc/proc.h"
@@ -171,6 +172,11 @@ static const char *refusal(const struct kcr_vma *v, const char *path, const Kcr_
 		return user_faults_refusal(v->flags, is_anonymous(v, path));
 	if (v->flags & KCR_VMA_SEALED)
 		return "sealed by mseal";
+	if (v->end > ARCH_USER_END)
+		return "above the addresses of 47 bits";
+	/* The kernel does not let it be filled against its protection. */
+	if (v->flags & KCR_VMA_HUGETLB && !(v->flags & (KCR_VMA_SHARED | KCR_VMA_WRITE)))
+		return "private memory of huge pages that is not writable";
 	if (has_own_key(v) && !mm->has_keys)
 		return "under a protection key, of which the module in memory, an older one, does "
 		       "not tell enough,";
@@ -217,7 +223,9 @@ static void add_region(struct address_space *space, const Kcr__Mm *mm, const str
 				.common = how == SAVE_TOUCHED &&
 					  context_may_share(v->flags, v->end - v->start),
 				.kind = v->flags & CONTEXT_SHARING_KIND,
-				.early = v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
+				/* What a file has changes while the programs run on. */
+				.early = how == SAVE_ALL ||
+					 v->flags & (KCR_VMA_DONTFORK | KCR_VMA_WIPEONFORK),
 			};
 		start = to;
 	}

@@ -153,7 +153,8 @@ int file_write_content(const struct file_probe *probe, const Kcr__File *file,
 			return file_save_error(probe, fd, "cannot read its contents");
 		return write_read(probe->fd, false, size, probe, file->id, w);
 	}
-	err = write_read(fd, true, size, probe, file->id, w);
+	/* What was written through a mapping its server does not know of, and calls a hole. */
+	err = write_read(fd, probe->fs.f_type != FUSE_SUPER_MAGIC, size, probe, file->id, w);
 	close(fd);
 	return err;
 }

@@ -68,21 +68,35 @@ static int save_system_v(struct file_table *t, const struct file_probe *probe,
 	return 0;
 }
 
+/* An anonymous one may have the same inode number as a segment: the kernel counts them apart. */
+static bool is_segment(const Kcr__File *file)
+{
+	return file->shared_memory->sysv;
+}
+
+static bool is_anonymous(const Kcr__File *file)
+{
+	return !file->shared_memory->sysv;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__SharedMemory *memory;
+	int err;
 
 	memory = file_new_kind(file, KCR__FILE__KIND_SHARED_MEMORY, sizeof(*memory));
 	if (!memory)
 		return -ENOMEM;
 	memory->size = probe->st.st_size;
-	memory->has_same_as = true;
-	memory->same_as = file_table_first_with_inode(t, probe, file, NULL);
 	if (probe->fs.f_type == HUGETLBFS_MAGIC) {
 		memory->has_hugetlb_page_size = true;
 		memory->hugetlb_page_size = probe->fs.f_bsize;
 	}
-	return is_system_v(probe) ? save_system_v(t, probe, memory) : 0;
+	err = is_system_v(probe) ? save_system_v(t, probe, memory) : 0;
+	memory->has_same_as = true;
+	memory->same_as = file_table_first_with_inode(t, probe, file, memory->sysv ? is_segment :
+										     is_anonymous);
+	return err;
 }
 
 /* How often these processes are attached: once by each mapping. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `socket`, `userfaultfd` or `mseal`.  It is there and, except
+ * `device` (a page of /dev/mem), `socket`, `userfaultfd`, `hugetlb` or `mseal`.  It is there and, except
  * that of a socket, readable before and after.
  */
 #include <linux/userfaultfd.h>
@@ -78,6 +78,19 @@ static void map_socket(void)
 	NEED(accept(listener, NULL, NULL) >= 0 && !close(listener));
 }
 
+/* Private, and not to be written any more. */
+static char *huge(void)
+{
+	const size_t size = 2 << 20;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
+			    -1, 0);
+
+	NEED(memory != MAP_FAILED);
+	check_fill(memory, size, 1);
+	NEED(!mprotect(memory, size, PROT_READ));
+	return memory;
+}
+
 static void seal(char *memory)
 {
 	if (syscall(SYS_mseal, memory, SIZE, 0) && errno == ENOSYS)
@@ -94,6 +107,8 @@ int main(int argc, char **argv)
 	check_begin(argc, argv);
 	if (!strcmp(kind, "device")) {
 		fresh = device();
+	} else if (!strcmp(kind, "hugetlb")) {
+		fresh = huge();
 	} else {
 		fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

@@ -269,6 +269,34 @@ static void mem_sysv_shm(void)
 	CHECK(!shmctl(kept, IPC_RMID, NULL));
 }
 
+/* ---- same_number ---- */
+
+/* A segment whose ID is the inode number of anonymous memory: they stay apart. */
+static void mem_same_number(void)
+{
+	char *anonymous = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char path[64], *attached;
+	struct stat st;
+	FILE *next;
+	int id;
+
+	NEED(anonymous != MAP_FAILED);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)anonymous,
+		 (unsigned long)anonymous + 2 * PAGE);
+	NEED(!stat(path, &st));
+	next = fopen("/proc/sys/kernel/shm_next_id", "w");
+	NEED(next && fprintf(next, "%lu", (unsigned long)st.st_ino) > 0 && !fclose(next));
+	id = shmget(IPC_PRIVATE, PAGE, IPC_CREAT | 0600);
+	NEED(id >= 0 && (unsigned long)id == st.st_ino);
+	attached = shmat(id, NULL, 0);
+	NEED(attached != (void *)-1);
+	check_fill(anonymous, 2 * PAGE, 70);
+	check_fill(attached, PAGE, 71);
+	checkpoint_here();
+	CHECK(check_filled(anonymous, 2 * PAGE, 70) && check_filled(attached, PAGE, 71));
+	CHECK(!shmdt(attached) && !shmctl(id, IPC_RMID, NULL));
+}
+
 /* ---- shared_anonymous ---- */
 
 /*
@@ -316,6 +344,7 @@ static const struct check checks[] = {
 	{ "memfd_noexec", mem_memfd_noexec },
 	{ "posix_shm", mem_posix_shm },
 	{ "sysv_shm", mem_sysv_shm },
+	{ "same_number", mem_same_number },
 	{ "shared_anonymous", mem_shared_anonymous },
 	{ }
 };
