@@ -154,9 +154,10 @@ int precheck(struct checkpoint *c);
 int check_kind(const struct checkpoint *c, const struct scope_process *p);
 /* Two processes with one table of descriptors, but not of memory: -EOPNOTSUPP, reported. */
 int refuse_shared_table(pid_t pid, pid_t other);
+/* Likewise with one working folder and umask. */
+int refuse_shared_folder(pid_t pid, pid_t other);
 /* Threads with descriptors of their own; a PID namespace of its own, or for its children. */
 int refuse_own_spaces(const struct scope_process *p);
-int refuse_shared_folder(pid_t pid, pid_t other);
 /* Excludes a process and warns; `why` ends the message. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);

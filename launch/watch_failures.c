@@ -88,10 +88,10 @@ static bool is_good_end(const struct watch *w)
  */
 static uint64_t late_ns(const struct watch *w)
 {
-	if (is_good_end(w))
-		return OUTPUT_NS;
 	uint64_t loss_ns = w->ends ? 0 : (w->recovery->silence_s + 2) * 1000 * MS;
 
+	if (is_good_end(w))
+		return OUTPUT_NS;
 	return loss_ns > LATE_NS ? loss_ns : LATE_NS;
 }
 

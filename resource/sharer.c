@@ -12,34 +12,16 @@
 #include "resource/family.h"
 #include "resource/file.h"
 
-static const Kcr__Descriptor *descriptor_of(const Kcr__Process *p, int fd)
-{
-	for (size_t i = 0; i < p->n_descriptor; i++)
-		if (p->descriptor[i]->fd == fd)
-			return p->descriptor[i];
-	return NULL;
-}
-
-static bool has_file(const Kcr__Process *p, uint32_t id)
-{
-	for (size_t i = 0; i < p->n_descriptor; i++)
-		if (p->descriptor[i]->file_id == id)
-			return true;
-	return false;
-}
-
 /*
  * Has it got the descriptor from the owner of the memory?  Where the description itself is changed
  * when it is installed, it is enough that the owner has that.
  */
 static bool is_inherited(const Kcr__Process *owner, const Kcr__Descriptor *d, const Kcr__File *file)
 {
-	const Kcr__Descriptor *same = descriptor_of(owner, d->fd);
 	const struct file_kind *kind = file_kind_of(file->kind_case);
+	bool any = file->kind_case == KCR__FILE__KIND_EPOLL || !kind || !kind->install;
 
-	if (file->kind_case == KCR__FILE__KIND_EPOLL || !kind || !kind->install)
-		return has_file(owner, d->file_id);
-	return same && same->file_id == d->file_id;
+	return process_has_number(owner, d->file_id, any ? -1 : d->fd);
 }
 
 /* An owner that is a thread is told by the script of its process. */

@@ -364,7 +364,7 @@ static uint64_t sharer_flags(const Kcr__Process *p, const Kcr__Process *q)
 	       (q->sighand_id == p->sighand_id ? CLONE_SIGHAND : 0);
 }
 
-static const Kcr__Descriptor *descriptor_of(const Kcr__Process *p, int fd)
+static const Kcr__Descriptor *descriptor(const Kcr__Process *p, int fd)
 {
 	for (size_t i = 0; i < p->n_descriptor; i++)
 		if (p->descriptor[i]->fd == fd)
@@ -382,10 +382,10 @@ static int sharer_files(struct builder *b, const Kcr__Process *q, struct script 
 	const Kcr__Process *p = b->how->process;
 
 	for (size_t i = 0; i < p->n_descriptor; i++)
-		if (!descriptor_of(q, p->descriptor[i]->fd))
+		if (!descriptor(q, p->descriptor[i]->fd))
 			script_call(s, "close", SYS_close, p->descriptor[i]->fd, 0, 0, 0, 0, 0);
 	for (size_t i = 0; i < q->n_descriptor; i++) {
-		const Kcr__Descriptor *d = q->descriptor[i], *same = descriptor_of(p, d->fd);
+		const Kcr__Descriptor *d = q->descriptor[i], *same = descriptor(p, d->fd);
 		int fd = r->file_fd[d->file_id - 1];
 		int err = user_fault_bring(r, context_file(r->context, d->file_id));
 
