@@ -352,7 +352,8 @@ void kcr_guard_free(struct kcr_job *job)
 /* ---- FAULTING ------------------------------------------------------------------------- */
 
 /*
- * Adds the mappings whose faults go to this userfaultfd.  `file` may be any: a mapping's
+ * Adds the mappings whose faults go to this userfaultfd, but for those that a fork was to
+ * empty (MADV_WIPEONFORK): it is asked for those of children.  `file` may be any: a mapping's
  * pointer is that of no other kind of file.
  */
 static int find_ranges(struct mm_struct *mm, const struct file *file,
@@ -364,7 +365,8 @@ static int find_ranges(struct mm_struct *mm, const struct file *file,
 	if (ret)
 		return ret;
 	kcr_for_each_vma(mm, vma) {
-		if (!file->private_data || kcr_vma_userfault(vma) != file->private_data)
+		if (!file->private_data || kcr_vma_userfault(vma) != file->private_data ||
+		    vma->vm_flags & VM_WIPEONFORK)
 			continue;
 		if (*count < capacity)
 			out[*count] = (struct kcr_faulting_range){

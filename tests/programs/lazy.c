@@ -126,6 +126,26 @@ static void forks(void)
 	look_at_all();
 }
 
+/* In a child, what a fork was to empty is empty, and stays so in its own child. */
+static void look_wiped(void)
+{
+	is_zero(memory, 2048, 4096);
+	is_filled(memory, 4096, pages, 0);
+	fill(memory, 2048, 2050);
+	is_filled(memory, 2048, 2050, 0);
+	is_filled(memory, 0, 2048, 0);
+}
+
+static void wiped(void)
+{
+	setup();
+	CHECK(!madvise(memory + 2048 * PAGE, 2048 * PAGE, MADV_WIPEONFORK));
+	in_child(look_wiped);
+	CHECK(!madvise(memory + 2048 * PAGE, 2048 * PAGE, MADV_KEEPONFORK));
+	look_at_all();
+	in_child(look_at_all);
+}
+
 static void dontneed(void)
 {
 	setup();
@@ -500,6 +520,7 @@ static const struct check checks[] = {
 	{ "calls", calls },		{ "protect", protect },
 	{ "heap", heap },		{ "exec", exec },
 	{ "forks_exec", forks_exec },	{ "looks_later", looks_later },
+	{ "wiped", wiped },
 	{}
 };
 

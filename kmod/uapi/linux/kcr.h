@@ -490,7 +490,8 @@ struct kcr_faulting_range {
 
 /*
  * The mappings whose faults a userfaultfd of a guarded process gets, by address: `fd` is that of
- * one of the processes that this job restarted, or of what they forked.
+ * one of the processes that this job restarted, or of what they forked.  Without those that a
+ * fork was to empty (MADV_WIPEONFORK).
  * ENOENT: there are none; ENOSPC: count returns what is needed; EBADF.
  */
 struct kcr_faulting {
