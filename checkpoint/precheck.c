@@ -264,6 +264,18 @@ int refuse_shared_folder(pid_t pid, pid_t other)
 			   "threads, or folders of its own", pid, other);
 }
 
+/* The parent, whose memory it may be in, is not saved: it would write to that all the time. */
+static int check_memory(const struct checkpoint *c, const struct scope_process *p)
+{
+	const struct scope_process *parent = scope_find(&c->attempt.scope, p->ppid);
+
+	if ((parent && !is_excluded(c, parent->pid)) || p->ppid <= 1 ||
+	    compare(p->ppid, p->thread, KCMP_VM))
+		return 0;
+	return report_fail(-EOPNOTSUPP, "process %d shares its memory with its parent, process %d "
+			   "(CLONE_VM), which is not saved: save both", p->pid, p->ppid);
+}
+
 /* Processes of one table are mostly parent and child; all are compared once they are stopped. */
 static int check_table(const struct checkpoint *c, const struct scope_process *p)
 {
@@ -423,6 +435,8 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 		err = pass(c, p, check_threads(p));
 	if (!err)
 		err = pass(c, p, check_table(c, p));
+	if (!err)
+		err = pass(c, p, check_memory(c, p));
 	if (!err)
 		err = pass(c, p, check_mappings(c, p));
 	if (!err)

@@ -131,6 +131,13 @@ bool kcr_member_is_trusted(const struct kcr_member *member);
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot);
 
 /*
+ * Does a thread that does not rest use the member's memory, too?  Somebody who looks at it just now,
+ * such as a reader of /proc/PID/maps, counts as one.  The caller has one users reference itself.
+ * job->lock held; may sleep.
+ */
+bool kcr_member_shares_mm(const struct kcr_member *member);
+
+/*
  * What a parked thread does for the requester, which may die meanwhile: so both
  * hold a reference to the call, which is embedded in an allocated object.
  */

@@ -259,6 +259,33 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid)
 	return found;
 }
 
+static int resting_threads(const struct kcr_member *member)
+{
+	struct kcr_parked *parked;
+	int resting = 0;
+
+	/* The list does not change while job->lock is held. */
+	list_for_each_entry(parked, &member->threads, node) {
+		resting += kcr_parked_rests(parked);
+		cond_resched();
+	}
+	return resting;
+}
+
+bool kcr_member_shares_mm(const struct kcr_member *member)
+{
+	int resting = 1 + resting_threads(member);
+	struct kcr_member *other;
+
+	lockdep_assert_held(&member->job->lock);
+	if (atomic_read(&member->mm->mm_users) <= resting)
+		return false;
+	kcr_for_each_member(other, member->job)
+		if (other != member && other->mm == member->mm)
+			resting += resting_threads(other);
+	return atomic_read(&member->mm->mm_users) > resting;
+}
+
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot)
 {
 	struct kcr_member *member = kcr_job_find(job, pid);

@@ -6,8 +6,9 @@
  * Pages are taken in batches, across runs, and written or read by the file
  * without a bounce buffer.  mmap_lock of the process is only held while a
  * batch is taken, the file's position lock during the whole call.  A page that
- * others may write to meanwhile (shared memory) is copied first, so that the
- * checksum is that of the bytes moved.
+ * others may write to meanwhile (shared memory, or any of a process that shares
+ * all of it with one that runs) is copied first, so that the checksum is that of
+ * the bytes moved.
  */
 #include <linux/bvec.h>
 #include <linux/file.h>
@@ -35,6 +36,7 @@ struct kcr_mover {
 	u8 __user *buffer;
 	loff_t pos;
 	bool into;		/* the process is written to */
+	bool steady;		/* nobody writes to anonymous memory meanwhile */
 	const struct kcr_run __user *next_runs;
 	u32 runs_left;		/* not yet copied */
 	u32 nr_runs;		/* copied … */
@@ -43,7 +45,7 @@ struct kcr_mover {
 	u64 bytes;
 	bool sums;		/* `sum` is wanted */
 	struct xxh64_state sum;
-	struct page *copies[BATCH];	/* for shared ones, allocated when needed */
+	struct page *copies[BATCH];	/* of those that may change, allocated when needed */
 	/* What follows is not zero at first. */
 	struct kcr_run runs[RUNS];
 	struct page *pages[BATCH];	/* taken */
@@ -138,7 +140,7 @@ static struct page *stable_page(struct kcr_mover *m, u32 i)
 {
 	struct page *page = m->pages[i];
 
-	if (m->into || PageAnon(page))
+	if (m->into || (m->steady && PageAnon(page)))
 		return page;
 	if (!m->copies[i])
 		m->copies[i] = alloc_page(GFP_KERNEL_ACCOUNT);
@@ -314,6 +316,22 @@ void kcr_mover_free(struct kcr_job *job)
 	kvfree(job->mover);
 }
 
+/* Sets m->mm: one with a users reference, or ERR_PTR. */
+static void take_mm(struct kcr_mover *m, struct kcr_job *job, const struct kcr_pages *req, bool file)
+{
+	bool snapshot = req->flags & KCR_PAGES_SNAPSHOT;
+
+	m->steady = true;
+	/* Whoever may STORE there may read, too. */
+	if (m->into || (job->restart && !file && !snapshot)) {
+		m->mm = kcr_restart_mm(job, req->pid);
+		return;
+	}
+	m->mm = kcr_job_mm(job, req->pid, snapshot);
+	if (!snapshot && !IS_ERR(m->mm))
+		m->steady = !kcr_member_shares_mm(kcr_job_find(job, req->pid));
+}
+
 /* To or from the request's file, or else its buffer. */
 static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bool file)
 {
@@ -322,11 +340,7 @@ static long move_pages(struct kcr_job *job, struct kcr_pages *req, bool into, bo
 
 	if (!m)
 		return -ENOMEM;
-	/* Whoever may STORE there may read, too. */
-	if (into || (job->restart && !file && !(req->flags & KCR_PAGES_SNAPSHOT)))
-		m->mm = kcr_restart_mm(job, req->pid);
-	else
-		m->mm = kcr_job_mm(job, req->pid, req->flags & KCR_PAGES_SNAPSHOT);
+	take_mm(m, job, req, file);
 	if (IS_ERR(m->mm)) {
 		err = PTR_ERR(m->mm);
 	} else {

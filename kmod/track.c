@@ -195,28 +195,6 @@ static int test(const struct kcr_member *member, u64 id)
 	return is_recorded(member, id) ? 0 : -ENODATA;
 }
 
-/*
- * Is a thread that does not rest using the memory?  Somebody who looks at it just now, such
- * as a reader of /proc/PID/maps, counts as one.  We have a users reference ourselves.
- */
-static bool others_use(struct kcr_job *job, struct mm_struct *mm)
-{
-	struct kcr_member *member;
-	struct kcr_parked *parked;
-	int resting = 1;
-
-	kcr_for_each_member(member, job) {
-		if (member->mm != mm)
-			continue;
-		/* The list does not change while we hold job->lock. */
-		list_for_each_entry(parked, &member->threads, node) {
-			resting += kcr_parked_rests(parked);
-			cond_resched();
-		}
-	}
-	return atomic_read(&mm->mm_users) > resting;
-}
-
 long kcr_ioc_track(struct kcr_job *job, void *request)
 {
 	const struct kcr_track *track = request;
@@ -232,7 +210,7 @@ long kcr_ioc_track(struct kcr_job *job, void *request)
 	if (IS_ERR(mm))
 		return PTR_ERR(mm);
 	member = kcr_job_find(job, track->pid);
-	if (others_use(job, mm))
+	if (kcr_member_shares_mm(member))
 		ret = -EBUSY;
 	else if (track->flags & KCR_TRACK_TEST)
 		ret = test(member, track->id);
