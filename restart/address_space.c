@@ -134,12 +134,14 @@ static int map_flags(const Kcr__Vma *vma)
 }
 
 /*
- * A System V segment is attached, so that the kernel counts the attachment.  The
- * inode number of its file is the shmid.
+ * A System V segment is attached, so that the kernel counts the attachment, with the rights that
+ * it was attached with, whatever mprotect(2) left of these.  The inode number of its file is the
+ * shmid.
  */
 static int attach(const Kcr__Vma *vma, int fd, struct script *s)
 {
-	int flags = vma->flags & KCR_VMA_WRITE ? 0 : SHM_RDONLY;
+	int flags = vma->flags & KCR_VMA_MAYWRITE ? 0 : SHM_RDONLY;
+	int attached = PROT_READ | (flags ? 0 : PROT_WRITE), wanted = protection(vma);
 	char label[RESTORER_LABEL];
 	struct stat st;
 
@@ -147,9 +149,13 @@ static int attach(const Kcr__Vma *vma, int fd, struct script *s)
 		return report_errno(-errno, "the segment at %" PRIx64, vma->start);
 	snprintf(label, sizeof(label), "shmat(segment %ju) at %" PRIx64, (uintmax_t)st.st_ino,
 		 vma->start);
-	if (vma->flags & KCR_VMA_EXEC)
+	if (wanted & PROT_EXEC) {
 		flags |= SHM_EXEC;
+		attached |= PROT_EXEC;
+	}
 	script_call_expect(s, label, vma->start, SYS_shmat, st.st_ino, vma->start, flags, 0, 0, 0);
+	if (wanted != attached)
+		script_call(s, label, SYS_mprotect, vma->start, vma->end - vma->start, wanted, 0, 0, 0);
 	return 0;
 }
 
@@ -317,8 +323,8 @@ int memory_script(struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm, s
 uint64_t memory_script_size(const struct rebuild *r, const Kcr__Process *p, const Kcr__Mm *mm)
 {
 	/*
-	 * Per VMA: the mapping (of an io_uring with its data), a first page, its key, perhaps two
-	 * pieces of advice, two locks and a seal.
+	 * Per VMA: the mapping (of an io_uring with its data, of a segment with its protection), a
+	 * first page, its key, perhaps two pieces of advice, two locks and a seal.
 	 */
 	uint64_t size = mm->n_vma * (10 * sizeof(struct restorer_op) + RESTORER_LABEL) +
 			mm->n_guard * sizeof(struct restorer_op) + mempolicy_script_size(mm);

@@ -224,16 +224,34 @@ static void mem_posix_shm(void)
 
 /* ---- sysv_shm ---- */
 
+/* Of the mapping that begins there, as in /proc/PID/maps: valid until the next call. */
+static const char *permissions(const void *start)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	static char found[8];
+	unsigned long at;
+	char line[512];
+
+	NEED(maps);
+	found[0] = '\0';
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%*x", &at) == 1 && at == (unsigned long)start)
+			sscanf(line, "%*s %4s", found);
+	fclose(maps);
+	return found;
+}
+
 /*
- * System V shared memory: attached twice and by two processes, one segment that is
- * kept and one, locked in memory, that is removed when the last lets go.
+ * System V shared memory: attached four times and by two processes, one segment that is
+ * kept and one, locked in memory, that is removed when the last lets go.  Attachments whose
+ * protection was changed later keep the rights that they had at first.
  */
 static void mem_sysv_shm(void)
 {
 	const int length = 4 * PAGE;
 	int kept, removed, status;
 	struct shmid_ds ds;
-	char *a, *again, *b;
+	char *a, *again, *b, *protected, *hidden;
 	pid_t child;
 
 	kept = shmget(IPC_PRIVATE, length, IPC_CREAT | 0640);
@@ -242,7 +260,11 @@ static void mem_sysv_shm(void)
 	a = shmat(kept, NULL, 0);
 	again = shmat(kept, NULL, SHM_RDONLY);
 	b = shmat(removed, NULL, 0);
+	protected = shmat(kept, NULL, 0);
+	hidden = shmat(kept, NULL, SHM_RDONLY);
 	NEED(a != (void *)-1 && again != (void *)-1 && b != (void *)-1);
+	NEED(protected != (void *)-1 && hidden != (void *)-1);
+	NEED(!mprotect(protected, length, PROT_READ) && !mprotect(hidden, length, PROT_NONE));
 	NEED(!shmctl(removed, SHM_LOCK, NULL) && !shmctl(removed, IPC_RMID, NULL));
 	check_fill(a, length, 60);
 	check_fill(b, length, 61);
@@ -257,15 +279,21 @@ static void mem_sysv_shm(void)
 	CHECK(check_filled(a, length, 60) && check_filled(again, length, 60));
 	CHECK(check_filled(b, length, 61));
 	CHECK(!shmctl(kept, IPC_STAT, &ds) && ds.shm_segsz == length);
-	if (ds.shm_nattch != 4)
+	if (ds.shm_nattch != 8)
 		fprintf(stderr, "# attached %lu times\n", (unsigned long)ds.shm_nattch);
-	CHECK(ds.shm_nattch == 4);
+	CHECK(ds.shm_nattch == 8);
+	CHECK(!strcmp(permissions(protected), "r--s") && !strcmp(permissions(hidden), "---s"));
+	CHECK(!strcmp(permissions(a), "rw-s") && !strcmp(permissions(again), "r--s"));
+	CHECK(mprotect(hidden, length, PROT_READ | PROT_WRITE) && errno == EACCES);
+	CHECK(!mprotect(protected, length, PROT_READ | PROT_WRITE));
+	CHECK(!mprotect(hidden, length, PROT_READ) && check_filled(hidden, length, 60));
+	check_fill(protected, length, 60);
 	CHECK((ds.shm_perm.mode & 0777) == 0640);
 	CHECK(!shmctl(removed, IPC_STAT, &ds) && ds.shm_perm.mode & SHM_LOCKED);
 	check_fill(a, length, 62);
 	check_fill(b, length, 63);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	CHECK(!shmdt(b) && !shmdt(again) && !shmdt(a));
+	CHECK(!shmdt(b) && !shmdt(again) && !shmdt(a) && !shmdt(protected) && !shmdt(hidden));
 	CHECK(!shmctl(kept, IPC_RMID, NULL));
 }
 
