@@ -397,6 +397,28 @@ static int check_ids(const struct context *c)
 	return 0;
 }
 
+/*
+ * Before any file is touched, which the program may be using.  Threads are looked for later, and
+ * IDs that are cr_restart's or only a group's.
+ */
+static int await_ids(const struct rebuild *r)
+{
+	const struct context *c = r->context;
+	size_t i = 0;
+
+	for (int tries = 0; r->restore_ids && i < c->nr_processes;) {
+		pid_t pid = c->process[i]->pid;
+
+		if (pid == 1 || pid == getpid() || (kill(pid, 0) && errno != EPERM))
+			++i;
+		else if (++tries > SKELETON_ID_TRIES)
+			return skeleton_id_in_use(pid);
+		else
+			usleep(SKELETON_ID_WAIT_US);
+	}
+	return 0;
+}
+
 /* What can be known without making anything. */
 static int check_all(struct rebuild *r, enum restart_clocks clocks)
 {
@@ -447,7 +469,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	uint64_t start = now_ns(), opened, made, filled;
 	int *handle = NULL;
 	size_t leader = leader_index(r->context);
-	int err = open_files(r, reader, options, result);
+	int err = await_ids(r) ?: open_files(r, reader, options, result);
 
 	if (err)
 		return err;

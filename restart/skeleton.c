@@ -33,8 +33,6 @@
 
 #define HELPER_FIRST	32767	/* helpers get free PIDs from here downwards */
 #define HELPER_LAST	300
-#define IN_USE_TRIES	30
-#define IN_USE_WAIT_US	10000
 
 /* Shared by all processes of the skeleton. */
 struct meeting {
@@ -142,8 +140,8 @@ static pid_t fork_patiently(pid_t number, int exit_signal)
 {
 	pid_t pid = fork_as(number, exit_signal);
 
-	for (int i = 0; pid == -EEXIST && i < IN_USE_TRIES; i++) {
-		usleep(IN_USE_WAIT_US);
+	for (int i = 0; pid == -EEXIST && i < SKELETON_ID_TRIES; i++) {
+		usleep(SKELETON_ID_WAIT_US);
 		pid = fork_as(number, exit_signal);
 	}
 	return pid;
@@ -157,6 +155,12 @@ static int exit_signal(size_t i)
 	if (!p->has_exit_signal || k.plan[i].parent == FAMILY_OUTSIDE)
 		return SIGCHLD;
 	return (int)p->exit_signal;
+}
+
+int skeleton_id_in_use(pid_t pid)
+{
+	return report_fail(-EBUSY, "process ID %d is in use: end that process, or use "
+			   "--no-restore-pid", pid);
 }
 
 /* 0 or -errno, in the caller only. */
@@ -176,8 +180,7 @@ static int make(size_t i)
 				   "session: end its processes (pgrep -g %d; pgrep -s %d), or use "
 				   "--no-restore-pid", p->pid, p->pid, p->pid);
 	if (pid == -EEXIST)
-		return report_fail(-EBUSY, "process ID %d is in use: end that process, "
-				   "or use --no-restore-pid", p->pid);
+		return skeleton_id_in_use(p->pid);
 	if (pid < 0)
 		return not_made(pid, p->pid, "cannot make it");
 	k.rebuild->new_pid[i] = pid;
