@@ -40,10 +40,16 @@ static bool may_change(const struct options *o)
 	       !o->scheduler->says_length;
 }
 
+/* The answer may take long: what asks for the program's end meanwhile is held back as in a save. */
 static int64_t seconds_left(const struct run *r, uint64_t now, bool anew)
 {
-	return scheduler_seconds_left(r->options->scheduler, r->options->time_s,
+	int64_t left;
+
+	hold_set(&r->hold, true);
+	left = scheduler_seconds_left(r->options->scheduler, r->options->time_s,
 				      (int64_t)((now - r->start_ns) / SECOND), anew);
+	hold_set(&r->hold, false);
+	return left;
 }
 
 /* Before a save: with time for an answer, and not when all tasks of a job ask. */

@@ -56,6 +56,11 @@ void hold_set(const struct hold *h, bool save)
 		device_hold(h->job, h->signals, save ? h->limit_ms : MOMENT_MS, NULL);
 }
 
+bool hold_covers(const struct hold *h, int signal)
+{
+	return h->job >= 0 && h->signals >> (signal - 1) & 1;
+}
+
 bool hold_deliver(const struct hold *h, int signal)
 {
 	uint64_t held = 0;

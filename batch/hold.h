@@ -26,6 +26,8 @@ struct hold {
 int hold_begin(struct hold *h, const sigset_t *signals, unsigned int limit_s);
 /* For a save: as long as it may take.  Without one: for a moment. */
 void hold_set(const struct hold *h, bool save);
+/* Is this signal held back, so that the program does not hear of it before us? */
+bool hold_covers(const struct hold *h, int signal);
 /* The program gets what is held.  Was this signal? */
 bool hold_deliver(const struct hold *h, int signal);
 /* As hold_deliver(), and nothing is held any more. */

@@ -47,6 +47,14 @@ pid_t program_start(char *const command[])
 
 /* ---- restarting -------------------------------------------------------------------- */
 
+/* What nobody would watch is not rebuilt; cr_restart takes that back once the program runs. */
+static void end_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EINTR);
+}
+
 static void become_restart(const struct program_restart *how, int to_parent)
 {
 	char *tool = spawn_beside("cr_restart"), option[32];
@@ -124,12 +132,14 @@ static int wait_for_failure(pid_t child)
 
 int program_restart(const struct program_restart *how, pid_t *leader, pid_t *child)
 {
+	pid_t tool, self = getpid();
 	int ends[2], err;
-	pid_t tool;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return report_errno(-errno, "cannot run cr_restart");
 	tool = fork();
+	if (!tool && !how->mpi)
+		end_with(self);
 	if (!tool)
 		become_restart(how, ends[1]);
 	close(ends[1]);

@@ -76,26 +76,28 @@ static int64_t flux_seconds_left(bool anew)
 static const struct scheduler schedulers[] = {
 	{
 		.name = "slurm", .title = "Slurm", .mark = "SLURM_JOB_ID",
-		.id = { "SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID" }, .task = "SLURM_ARRAY_TASK_ID",
+		.id = { "SLURM_JOB_ID" }, .array = "SLURM_ARRAY_JOB_ID",
+		.task = { "SLURM_ARRAY_TASK_ID" }, .is_task = slurm_is_task,
 		.step = "SLURM_STEP_ID", .rank = "SLURM_PROCID",
 		.seconds_left = slurm_seconds_left, .requeue = slurm_requeue,
 	}, {
 		.name = "pbs", .title = "PBS", .mark = "PBS_JOBID",
-		.id = { "PBS_JOBID" }, .task = "PBS_ARRAY_INDEX",
+		.id = { "PBS_JOBID" }, .task = { "PBS_ARRAY_INDEX", "PBS_ARRAYID" },
 		.seconds_left = pbs_seconds_left, .requeue = pbs_requeue,
 	}, {
 		.name = "sge", .title = "Grid Engine", .mark = "SGE_TASK_ID",
-		.id = { "JOB_ID" }, .task = "SGE_TASK_ID", .no_task = "undefined",
+		.id = { "JOB_ID" }, .task = { "SGE_TASK_ID" }, .no_task = "undefined",
 		.seconds_left = grid_engine_length, .says_length = true, .requeue_code = 99,
 		.hold_code = 100, .ends_by = SIGUSR2, .overlaps = true,
 		.save_signal = SIGURG, .folder = grid_engine_folder,
 		.is_deleted = grid_engine_is_deleted,
 	}, {
 		.name = "lsf", .title = "LSF", .mark = "LSB_JOBID",
-		.id = { "LSB_JOBID" }, .task = "LSB_JOBINDEX", .no_task = "0",
+		.id = { "LSB_JOBID" }, .task = { "LSB_JOBINDEX" }, .no_task = "0",
 	}, {
 		.name = "flux", .title = "Flux", .mark = "FLUX_URI",
-		.id = { "FLUX_JOB_ID" }, .seconds_left = flux_seconds_left,
+		.id = { "FLUX_JOB_ID", "FLUX_ENCLOSING_ID" }, .rank = "FLUX_TASK_RANK",
+		.seconds_left = flux_seconds_left,
 	},
 };
 
@@ -127,38 +129,57 @@ const struct scheduler *scheduler_named(const char *name)
 	return NULL;
 }
 
-/* The name of PBS goes on after a dot or, for an array, with "[3]": digits are enough. */
+/*
+ * The name of PBS goes on after a dot or, for an array, with "[3]": digits are enough.  That of Flux
+ * begins with a letter that is not ASCII.
+ */
 static void add_plain(char *out, size_t size, const char *text)
 {
 	size_t used = strlen(out);
 
+	while ((unsigned char)*text >= 0x80)
+		text++;
 	for (; (isalnum((unsigned char)*text) || *text == '_') && used + 1 < size; text++)
 		out[used++] = *text;
 	out[used] = '\0';
 }
 
-/* Each task of a step has checkpoints of its own. */
+/* Each task of a step, or of a job without steps, has checkpoints of its own. */
 static void add_step(const struct scheduler *s, char *out, size_t size)
 {
 	const char *step = s->step ? getenv(s->step) : NULL;
 	const char *rank = s->rank ? getenv(s->rank) : NULL;
 	size_t used = strlen(out);
 
-	if (!step || !rank)
+	if (!rank || (s->step && !step))
 		return;
-	snprintf(out + used, size - used, "-step");
-	add_plain(out, size, step);
-	used = strlen(out);
+	if (step) {
+		snprintf(out + used, size - used, "-step");
+		add_plain(out, size, step);
+		used = strlen(out);
+	}
 	snprintf(out + used, size - used, "-task");
 	add_plain(out, size, rank);
+}
+
+/* The first of the variables that is set; NULL: none is. */
+static const char *first_set(const char *const variable[3])
+{
+	const char *found = NULL;
+
+	for (int i = 0; !found && i < 3 && variable[i]; i++)
+		found = getenv(variable[i]);
+	return found;
 }
 
 /* The number of the array's task that this is; NULL: it is none. */
 static const char *array_task(const struct scheduler *s)
 {
-	const char *task = s && s->task ? getenv(s->task) : NULL;
+	const char *task = s ? first_set(s->task) : NULL;
 
-	return task && (!s->no_task || strcmp(task, s->no_task)) ? task : NULL;
+	if (!task || (s->no_task && !strcmp(task, s->no_task)) || (s->is_task && !s->is_task()))
+		return NULL;
+	return task;
 }
 
 /* Is the number the last thing in a name, as in "run-07" or "run_7"? */
@@ -191,8 +212,10 @@ void scheduler_job_name(const struct scheduler *s, char *out, size_t size)
 	const char *task = array_task(s), *id = NULL;
 
 	*out = '\0';
-	for (size_t i = 0; s && !id && i < COUNT(s->id) && s->id[i]; i++)
-		id = getenv(s->id[i]);
+	if (task && s->array)
+		id = getenv(s->array);
+	if (s && !id)
+		id = first_set(s->id);
 	if (id)
 		add_plain(out, size, id);
 	if (!*out) {

@@ -17,9 +17,11 @@ struct scheduler {
 	const char *title;		/* for messages */
 	const char *mark;		/* a variable that only its jobs have */
 	const char *id[3];		/* variables with the ID, the first that is set counts; NULL */
-	const char *task;		/* variable with the number of an array task, or NULL */
+	const char *array;		/* variable with the ID of the array, in a task of one, or NULL */
+	const char *task[3];		/* variables with the number of an array task, likewise */
 	const char *no_task;		/* what that is in other jobs, or NULL: it is not set */
 	const char *step, *rank;	/* variables with the numbers of a step and of a task in it; NULL */
+	bool (*is_task)(void);		/* is it one, if `task` is set?  NULL: yes */
 	/*
 	 * The seconds until the allocation ends, -1: not known; `anew`: as it is now, if that may
 	 * have changed since the job's start.  NULL: it cannot tell.

@@ -28,6 +28,26 @@ static const char *job_id(char out[ID_ROOM])
 	return out;
 }
 
+/* The number that a job has in its array is "N/A" if it is in none. */
+bool slurm_is_task(void)
+{
+	const char *job = ask_variable("SLURM_JOB_ID");
+	const char *const argv[] = { "squeue", "--noheader", "--format=%K", "--job", job, NULL };
+	static char asked[ID_ROOM];
+	static bool is_task;
+	char *text;
+
+	if (!strcmp(job, ask_variable("SLURM_ARRAY_JOB_ID")) || !*job)
+		return true;
+	if (!strcmp(job, asked))
+		return is_task;
+	text = ask_answer(argv);
+	is_task = !text || strncmp(text, "N/A", strlen("N/A"));
+	free(text);
+	snprintf(asked, sizeof(asked), "%s", job);
+	return is_task;
+}
+
 int64_t slurm_seconds_left(bool anew)
 {
 	char id[ID_ROOM];

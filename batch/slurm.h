@@ -18,4 +18,10 @@ int64_t slurm_seconds_left(bool anew);
  */
 int slurm_requeue(void);
 
+/*
+ * Is this a task of an array?  A job that was submitted by such a task has its variables, too: Slurm
+ * is asked once, and where it does not answer the variables are believed.
+ */
+bool slurm_is_task(void);
+
 #endif /* KCR_BATCH_SLURM_H */

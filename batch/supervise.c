@@ -107,6 +107,7 @@ static void pass_on_ending(struct run *r, const char *why)
 {
 	log_event(LOG_FAILURE, "the save has failed: %s; SIG%s goes to the program instead", why,
 		  sigabbrev_np(r->ending.si_signo));
+	r->told = r->ending.si_signo;
 	if (!hold_deliver(&r->hold, r->ending.si_signo))
 		follow_pass_on(&r->ending, r->leader);
 	r->ending.si_signo = 0;
@@ -159,9 +160,9 @@ static bool save(struct run *r, enum schedule_action action)
 		save_failed(r, action, err);
 	else
 		save_worked(r, start);
+	run_note(r);
 	if (!r->schedule.leave)		/* else it is tried again */
 		hold_set(&r->hold, false);
-	run_note(r);
 	return !err && action == SCHEDULE_LEAVE;
 }
 
@@ -212,10 +213,19 @@ static void hurry(struct run *r)
 	r->failure.said_ns = 0;
 }
 
+/* Whoever signals a whole job signals the program, too, and that hears of it unless it is held back. */
+static void note_told(struct run *r, int signal)
+{
+	if ((run_is_to_end(signal) || sigismember(&r->options->leave_on, signal)) &&
+	    !hold_covers(&r->hold, signal))
+		r->told = signal;
+}
+
 static void take_signal(struct run *r, const siginfo_t *info)
 {
 	if (info->si_signo == SIGCHLD)
 		return;
+	note_told(r, info->si_signo);
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
 		r->warning = info->si_signo;
@@ -275,25 +285,44 @@ static bool follow_program(struct run *r, int *status)
 	}
 }
 
-/* The command has ended by itself: its checkpoints have done their duty if it was content. */
+/* What it was told, too, and has ended because of before we have heard of that. */
+static void take_rest(struct run *r)
+{
+	siginfo_t info;
+
+	while (follow_wait(&info, 0))
+		note_told(r, info.si_signo);
+}
+
+/*
+ * The command has ended by itself: its checkpoints have done their duty if it was content, and was
+ * not told to end, as some then do with 0: those have not done their work.
+ */
 static void end_job(struct run *r, int status)
 {
+	bool done;
+
+	take_rest(r);
+	done = !status && !r->told;
 	r->state.phase = STATE_ENDED;
-	r->state.status = status;
+	r->state.status = status ? status : r->told;
 	run_note(r);		/* before what can be restarted goes, bit by bit */
 	if (WIFSIGNALED(status))
 		log_event(LOG_ROUTINE, "the program was ended by SIG%s; its checkpoints stay",
 			  sigabbrev_np(WTERMSIG(status)));
+	else if (!done && !status)
+		log_event(LOG_NOTICE, "the program has ended with 0 after SIG%s: its checkpoints stay, and "
+			  "the next run goes on with them", sigabbrev_np(r->told));
 	else
 		log_event(LOG_ROUTINE, "the program has ended with %d%s", WEXITSTATUS(status),
 			  WEXITSTATUS(status) ? "; its checkpoints stay" : "");
-	if (r->script && !status && !r->options->keep_at_end)
+	if (r->script && done && !r->options->keep_at_end)
 		unlink(r->options->command[0]);
-	if (!status && !r->options->keep_at_end && folder_clear(&r->folder))
+	if (done && !r->options->keep_at_end && folder_clear(&r->folder))
 		log_event(LOG_NOTICE, "warning: cannot remove all checkpoints in %s", r->folder.path);
 	report_clear();
 	run_note(r);
-	if (!status)
+	if (done)
 		remove_metrics(r);
 }
 

@@ -22,13 +22,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
+/* Any handler of the program may call us, or fork(2), which takes the lock. */
 void cri_lock(void)
 {
-	sigset_t ours, old;
+	sigset_t all, old;
 
-	sigemptyset(&ours);
-	sigaddset(&ours, CR_SIGNUM);
-	pthread_sigmask(SIG_BLOCK, &ours, &old);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_mutex_lock(&cri.lock);
 	cri_self.mask = old;
 }
@@ -123,10 +123,15 @@ void cri_watch_forks(void)
 	pthread_once(&once, prepare);
 }
 
+/*
+ * Forks are watched from the beginning: handlers that the program registers later for what happens
+ * before one (pthread_atfork(3)) come first, so that ours takes its lock when all others are taken.
+ */
 static __attribute__((constructor)) void load(void)
 {
 	int err = errno;
 
+	cri_watch_forks();
 	cri_record_begin();
 	cri_nscd_begin();
 	errno = err;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "image/context.h"
@@ -502,6 +503,7 @@ static int stand_for(struct restart_result *result, bool outside)
 
 	if (status_is_open()) {
 		status_done(0, result->leader);
+		prctl(PR_SET_PDEATHSIG, 0);	/* cr_batch(1) has set it for as long as nothing runs */
 		if (outside) {
 			status_close();
 			status = pid_namespace_follow(false);

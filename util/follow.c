@@ -66,8 +66,16 @@ static bool had_its_own(const siginfo_t *info, pid_t leader)
 	return info->si_code == SI_KERNEL && getpgid(leader) == getpgrp();
 }
 
+/* Of a pipe or file that we write to ourselves: who writes has the error, too. */
+static bool is_our_own(const siginfo_t *info)
+{
+	return (info->si_signo == SIGPIPE || info->si_signo == SIGXFSZ) && info->si_pid == getpid();
+}
+
 void follow_pass_on(const siginfo_t *info, pid_t leader)
 {
+	if (is_our_own(info))
+		return;
 	if (!had_its_own(info, leader)) {
 		if (info->si_code == SI_QUEUE)
 			sigqueue(leader, info->si_signo, info->si_value);

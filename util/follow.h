@@ -39,7 +39,10 @@ int follow_leader(pid_t leader);
  * timeout_ns at most (UINT64_MAX: for ever).  Has there been one?
  */
 bool follow_wait(siginfo_t *info, uint64_t timeout_ns);
-/* Passes a signal on to the leader as follow_leader() does. */
+/*
+ * Passes a signal on to the leader as follow_leader() does: not what came from our own writing, to a
+ * pipe without a reader or beyond RLIMIT_FSIZE.
+ */
 void follow_pass_on(const siginfo_t *info, pid_t leader);
 
 /* Ends this process as in `status`: with the same exit code or by the same signal. */

@@ -124,7 +124,9 @@ def _check(result):
 
 # ---- callbacks --------------------------------------------------------------------
 
-_callbacks = {}  # by id: functions that C calls must not be collected
+# Functions that C calls must not be collected, nor may replaced ones: a checkpoint may be about to
+# call them.
+_callbacks = []
 
 
 def init():
@@ -157,7 +159,7 @@ def register_callback(function, *args):
     init()
     wrapped = _wrap(function, args)
     number = _check(_lib.cr_register_callback(wrapped, None, _THREAD_CONTEXT))
-    _callbacks[number] = wrapped
+    _callbacks.append(wrapped)
     return number
 
 
@@ -165,8 +167,8 @@ def replace_callback(number, function, *args):
     """Replaces a registered function by another one, or by None."""
     init()
     wrapped = _wrap(function, args) if function else _Callback()
+    _callbacks.append(wrapped)
     _check(_lib.cr_replace_callback(number, wrapped, None, _THREAD_CONTEXT))
-    _callbacks[number] = wrapped
 
 
 def callback(function):

@@ -24,7 +24,7 @@ static void forget_schedulers(void)
 		"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID",
 		"PBS_ARRAY_INDEX", "JOB_ID", "SGE_TASK_ID", "LSB_JOBID", "LSB_JOBINDEX",
 		"SLURM_STEP_ID", "SLURM_PROCID", "SGE_CKPT_ENV", "SGE_CKPT_DIR", "QUEUE", "HOSTNAME",
-		"FLUX_URI", "FLUX_JOB_ID",
+		"FLUX_URI", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID", "FLUX_TASK_RANK", "PBS_ARRAYID",
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
@@ -65,6 +65,16 @@ static void names_of_jobs(void **state)
 	setenv("PBS_JOBID", "17[3].server.site", 1);
 	setenv("PBS_ARRAY_INDEX", "3", 1);
 	check_name("pbs", "17_3");
+	setenv("PBS_JOBID", "17[3].server.site", 1);
+	setenv("PBS_ARRAYID", "3", 1);
+	check_name("pbs", "17_3");
+	setenv("FLUX_URI", "local:///run/flux", 1);
+	setenv("FLUX_JOB_ID", "\u0192Ara6jq1zXq", 1);
+	setenv("FLUX_TASK_RANK", "2", 1);
+	check_name("flux", "Ara6jq1zXq-task2");
+	setenv("FLUX_URI", "local:///run/flux", 1);
+	setenv("FLUX_ENCLOSING_ID", "f2yPqL", 1);
+	check_name("flux", "f2yPqL");
 	setenv("JOB_ID", "8", 1);
 	setenv("SGE_TASK_ID", "undefined", 1);
 	check_name("sge", "8");
@@ -255,7 +265,15 @@ static void job_of_array(void **state)
 	assert_int_equal(s->requeue(), 0);
 	check_asked("squeue --noheader --format=%T %r --states=all --job 5000\n"
 		    "scontrol --oneliner show job 5000\nscontrol requeue 5000\n");
-	forget_schedulers();
+	/* Its name is its own, whether Slurm is asked once or again. */
+	simulate("squeue", "N/A");
+	check_name("slurm", "5000");
+	check_asked("squeue --noheader --format=%K --job 5000\n");
+	setenv("SLURM_JOB_ID", "5001", 1);
+	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
+	setenv("SLURM_ARRAY_TASK_ID", "3", 1);
+	simulate("squeue", "3");
+	check_name("slurm", "4711_3");
 }
 
 /* What PBS knows of the time that is used is old: that does not move the end. */
