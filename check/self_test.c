@@ -30,6 +30,7 @@
 
 #define PATIENCE_NS	(60 * 1000000000ull)
 #define WORD		"saved"
+#define GO_TRIES	60000		/* in five minutes */
 
 struct folder {
 	char path[PATH_MAX - 16];
@@ -106,8 +107,11 @@ static void be_program(const struct folder *f)
 	unsigned long before;
 
 	begin(f, ends, connection, &file);
-	while (access(f->go, F_OK))
+	for (int i = 0; access(f->go, F_OK); i++) {
+		if (i > GO_TRIES)
+			_exit(5);	/* cr_check has been killed */
 		usleep(5000);
+	}
 	before = atomic_load(&steps);
 	if (read(ends[0], word, strlen(WORD)) < 0 || strcmp(word, WORD) ||
 	    write(file, &WORD[2], strlen(WORD) - 2) < 0 ||

@@ -423,9 +423,13 @@ void increment_committed(struct increment *i)
 	i->nr_links = 0;
 	if (i->parentage != KEPT || i->pages || i->fd < 0)
 		return;
-	for (size_t k = 0; k < i->chain->count; k++)
-		place_remove(&i->place, strrchr(i->chain->member[k].path, '/') + 1,
-			     &i->chain->member[k].st);
+	/* One that has another name may be the parent of others, too. */
+	for (size_t k = 0; k < i->chain->count; k++) {
+		const char *name = strrchr(i->chain->member[k].path, '/') + 1;
+
+		if (place_is_numbered(name, i->place.name))
+			place_remove(&i->place, name, &i->chain->member[k].st);
+	}
 	place_remove(&i->place, i->aside, &i->st);
 }
 

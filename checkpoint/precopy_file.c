@@ -240,21 +240,13 @@ static int read_replaced(struct replaced *r, const char *path)
 	return err;
 }
 
-static bool has_number(const char *name, const char *base)
-{
-	size_t length = strlen(base);
-
-	return !strncmp(name, base, length) && name[length] == '.' && name[length + 1] &&
-	       strspn(name + length + 1, "0123456789") == strlen(name + length + 1);
-}
-
 /* A user's own parents, with other names, may have other children. */
 static void remove_replaced(const struct replaced *r)
 {
 	for (size_t i = 0; r->chain && i < r->chain->count; i++) {
 		const char *name = strrchr(r->chain->member[i].path, '/') + 1;
 
-		if (has_number(name, r->place.name))
+		if (place_is_numbered(name, r->place.name))
 			place_remove(&r->place, name, &r->chain->member[i].st);
 	}
 }

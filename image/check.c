@@ -62,26 +62,25 @@ static const char *check_vma(const Kcr__Vma *vma, uint64_t after, size_t nr_file
 	return NULL;
 }
 
-/* The end of the area that contains `address`; adjacent areas count as one. */
-static uint64_t area_end(const Kcr__Mm *mm, uint64_t address)
+/* Is all from `address` to `end` in areas? */
+static bool is_in_areas(const Kcr__Mm *mm, uint64_t address, uint64_t end)
 {
 	size_t area = context_area(mm, address);
-	uint64_t end;
 
 	if (area == SIZE_MAX)
-		return 0;
-	for (end = mm->vma[area]->end; ++area < mm->n_vma && mm->vma[area]->start == end;)
-		end = mm->vma[area]->end;
-	return end;
+		return false;
+	while (mm->vma[area]->end < end) {
+		if (++area >= mm->n_vma || mm->vma[area]->start != mm->vma[area - 1]->end)
+			return false;
+	}
+	return true;
 }
 
 /* A restart writes to its first pages. */
 static const char *check_record(const Kcr__Mm *mm, const Kcr__Record *record)
 {
-	uint64_t end = area_end(mm, record->address);
-
-	if (record->address % CONTEXT_PAGE || !end ||
-	    end - record->address < RECORD_PAGES * CONTEXT_PAGE)
+	if (record->address % CONTEXT_PAGE || record->address >= ARCH_USER_END ||
+	    !is_in_areas(mm, record->address, record->address + RECORD_PAGES * CONTEXT_PAGE))
 		return "record at an impossible address";
 	if (record->restart_source && strlen(record->restart_source) >= KCR_PATH_MAX)
 		return "record with an impossible path";
@@ -553,7 +552,7 @@ const char *check_memory(const struct context *c, const struct context_item *ite
 	for (i = 0; i < item->nr_runs; i++) {
 		const struct kcr_run *run = &item->runs[i];
 
-		if (run->address + run->nr_pages * CONTEXT_PAGE > area_end(mm, run->address))
+		if (!is_in_areas(mm, run->address, run->address + run->nr_pages * CONTEXT_PAGE))
 			return "memory outside the process's areas";
 	}
 	return NULL;
@@ -567,7 +566,7 @@ const char *check_originals(const struct context *c, const struct context_item *
 
 		/* What its userfaultfd has to give cannot be read before the program runs. */
 		if (!p || !p->mm || p->mm->n_user_fault || o->reserved || o->address % CONTEXT_PAGE ||
-		    o->address >= area_end(p->mm, o->address))
+		    context_area(p->mm, o->address) == SIZE_MAX)
 			return "duplicates of a page that cannot be";
 	}
 	return NULL;

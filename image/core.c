@@ -20,6 +20,7 @@
 #include "arch/elf.h"
 #include "image/originals.h"
 #include "image/place.h"
+#include "proc/mount.h"
 #include "report/report.h"
 #include "view.h"
 
@@ -243,9 +244,12 @@ static int copy_file(struct core *core, int fd, const Kcr__Vma *vma, Elf64_Phdr 
  */
 static bool may_copy(const struct context_reader *r)
 {
+	int fd = context_reader_fd(r);
+	char what[256];
 	struct stat st;
 
-	return geteuid() || (!fstat(context_reader_fd(r), &st) && S_ISREG(st.st_mode) && !st.st_uid);
+	return geteuid() || (!fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
+			     !mount_makes_up_owners(fd, what, sizeof(what)));
 }
 
 static int copy_mapped_files(struct core *core)
@@ -468,8 +472,8 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 	err = fill_core(&core, r);
 	if (close(core.fd) && !err)
 		err = report_errno(-errno, "cannot write %s", path);
-	if (err && is_file)
-		unlinkat(place.folder, place.name, 0);
+	if (is_file)
+		err = place_commit(&place, path, !err) ?: err;
 	place_close(&place);
 	originals_free(&core.originals);
 	free(core.segment);

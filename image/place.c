@@ -196,23 +196,69 @@ int place_open_special(const struct place *p, const char *path)
 	return fd;
 }
 
+/* 0, or -ENAMETOOLONG, reported. */
+static int temporary_name(const struct place *p, const char *path, char out[NAME_MAX + 1])
+{
+	if (snprintf(out, NAME_MAX + 1, ".%s.tmp", p->name) <= NAME_MAX)
+		return 0;
+	return report_errno(-ENAMETOOLONG, "%s", path);
+}
+
 int place_create(const struct place *p, const char *path)
 {
-	const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	char name[NAME_MAX + 1];
 	struct stat st;
 	int fd;
 
-	if (geteuid()) {
-		fd = openat(p->folder, p->name, flags | O_TRUNC | O_NOCTTY, 0600);
-		return fd < 0 ? report_errno(-errno, "cannot create %s", path) : fd;
-	}
-	if (!fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW)) {
-		if (!S_ISREG(st.st_mode) || st.st_uid)
-			return report_fail(-EEXIST, "%s exists and is not root's file: remove it", path);
-		unlinkat(p->folder, p->name, 0);
-	}
-	fd = openat(p->folder, p->name, flags | O_EXCL, 0600);
+	if (!geteuid() && !fstatat(p->folder, p->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    (!S_ISREG(st.st_mode) || st.st_uid))
+		return report_fail(-EEXIST, "%s exists and is not root's file: remove it", path);
+	fd = temporary_name(p, path, name);
+	if (fd)
+		return fd;
+	unlinkat(p->folder, name, 0);		/* of one that was killed */
+	fd = openat(p->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? report_errno(-errno, "cannot create %s", path) : fd;
+}
+
+int place_commit(const struct place *p, const char *path, bool complete)
+{
+	char name[NAME_MAX + 1];
+	int err = temporary_name(p, path, name);
+
+	if (!err && complete && renameat(p->folder, name, p->folder, p->name))
+		err = report_errno(-errno, "cannot create %s", path);
+	if (err || !complete)
+		unlinkat(p->folder, name, 0);
+	return err;
+}
+
+int place_node(const char *path)
+{
+	struct place place;
+	int node, err;
+
+	if (geteuid()) {
+		node = open(path, O_PATH | O_CLOEXEC);
+		return node < 0 ? report_errno(-errno, "cannot open %s", path) : node;
+	}
+	err = place_find(&place, path, true);
+	if (err)
+		return err;
+	node = openat(place.folder, place.name,
+		      O_PATH | O_CLOEXEC | (place.descriptor ? 0 : O_NOFOLLOW));
+	if (node < 0)
+		node = report_errno(-errno, "cannot open %s", path);
+	place_close(&place);
+	return node;
+}
+
+bool place_is_numbered(const char *name, const char *base)
+{
+	size_t length = strlen(base);
+
+	return !strncmp(name, base, length) && name[length] == '.' && name[length + 1] &&
+	       strspn(name + length + 1, "0123456789") == strlen(name + length + 1);
 }
 
 void place_remove(const struct place *p, const char *name, const struct stat *old)

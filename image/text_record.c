@@ -22,12 +22,13 @@ static bool is_text(const ProtobufCBinaryData *value)
 static void write_value(FILE *out, const Kcr__Value *value, bool all)
 {
 	size_t shown = all || value->value.len < SHOWN ? value->value.len : SHOWN, i;
+	bool text = is_text(&value->value);
 
 	fputs("  value ", out);
 	text_put(out, value->key);
-	fputs(is_text(&value->value) ? " = " : " = 0x", out);
+	fputs(text ? " = " : " = 0x", out);
 	for (i = 0; i < shown; i++)
-		fprintf(out, is_text(&value->value) ? "%c" : "%02x", value->value.data[i]);
+		fprintf(out, text ? "%c" : "%02x", value->value.data[i]);
 	if (shown < value->value.len)
 		fprintf(out, "... (%zu bytes)", value->value.len);
 	putc('\n', out);

@@ -27,7 +27,9 @@ int arrival_finish(struct arrival *a)
 		return a->err;
 	a->running = false;
 	pthread_join(a->thread, NULL);
-	close(a->file);
+	/* On NFS what could not be written may be known only now. */
+	if (close(a->file) && !a->err)
+		a->err = report_errno(-errno, "cannot write %s", a->name);
 	free(a->name);
 	return a->err;
 }

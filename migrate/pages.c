@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "checkpoint/postponed.h"
@@ -89,6 +90,11 @@ static void *serve(void *arg)
 		while (!result);
 	}
 	p->result = result < 0 ? result : 0;
+	/* They would wait there for pages that do not come. */
+	if (p->result && p->remote.link.out >= 0) {
+		close(p->remote.link.out);
+		p->remote.link.out = -1;
+	}
 	p->ended = true;
 	if (s)
 		codec_free(s->codec);

@@ -167,8 +167,8 @@ static int complete(struct target *t)
 		return report_fail(-EPROTO, "the source ends no image");
 	if (t->late)
 		err = arrival_verify(&t->arrival, t->file, spool_image(t->nr_images - 1));
-	else
-		close(t->file);
+	else if (close(t->file))
+		err = report_errno(-errno, "cannot write %s", spool_image(t->nr_images - 1));
 	t->file = -1;
 	if (!err && t->nr_images == 1)
 		err = check_first(t) ?: start_early(t);
@@ -267,17 +267,17 @@ static int await_go(const struct target *t)
 	return -ECANCELED;
 }
 
-/* They run, and their memory comes from the images. */
-static void await_loaded(struct target *t)
+/* They run, and their memory comes from the images.  Has all of it come?  Else these are to stay. */
+static bool await_loaded(struct target *t)
 {
 	struct link_failure failure;
 
 	if (held_listen(&t->held, &failure) == HELD_LOADED)
-		return;
-	spool_keep(true);
+		return true;
 	report_warn("cr_restart has ended before all memory was loaded, so that the processes have been ended, "
 		    "too.  As they were when they came here they can be restarted: cr_restart %s; else "
 		    "remove %s", spool_image(t->nr_images - 1), spool_path());
+	return false;
 }
 
 /* Now this is the only copy.  If cr_restart has been killed, the images are. */
@@ -297,9 +297,9 @@ static int let_go(struct target *t)
 	state = held_listen(&t->held, &failure);
 	if (state != HELD_RUNNING)
 		return keep_images(t, state == HELD_FAILED ? failure.text : "cr_restart has ended");
+	if (t->late && !await_loaded(t))
+		return 0;
 	spool_keep(false);
-	if (t->late)
-		await_loaded(t);
 	spool_remove();
 	return 0;
 }

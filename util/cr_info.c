@@ -11,8 +11,10 @@
 #include "checkpoint/destination.h"
 #include "image/context.h"
 #include "image/merge.h"
+#include "image/place.h"
 #include "image/view.h"
 #include "job/snapshot.h"
+#include "proc/mount.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "util/mpi_job.h"
@@ -178,12 +180,14 @@ static int show(struct context_reader *r, const struct context *c, const struct 
 /* Refuses another user's named pipe: opening it could wait for ever. */
 static int open_file(const char *path)
 {
-	int node = open(path, O_PATH | O_CLOEXEC), fd;
+	int node = place_node(path), fd;
 	struct stat st;
 
-	if (node < 0 || fstat(node, &st))
-		return report_errno(-errno, "cannot open %s", path);
-	if (S_ISFIFO(st.st_mode) && st.st_uid != geteuid()) {
+	if (node < 0)
+		return node;
+	if (fstat(node, &st)) {
+		fd = report_errno(-errno, "cannot open %s", path);
+	} else if (S_ISFIFO(st.st_mode) && st.st_uid != geteuid()) {
 		fd = report_fail(-EINVAL, "%s is a named pipe of user %u: use cr_info - < %s", path,
 				 st.st_uid, path);
 	} else {
@@ -196,22 +200,29 @@ static int open_file(const char *path)
 }
 
 /* A merge of another user's files would make them ours, and be believed as such. */
-static int check_owner(const char *path, const struct stat *st)
+static int check_owner(const char *path, int fd)
 {
-	if (S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022))
+	char what[256];
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return report_errno(-errno, "%s", path);
+	if (!geteuid() && mount_makes_up_owners(fd, what, sizeof(what)))
+		return report_fail(-EPERM, "nothing says whose file %s is: %s: root does not merge it",
+				   path, what);
+	if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
 		return 0;
 	return report_fail(-EPERM, "%s belongs to user %u with mode %04o: only files that nobody but "
-			   "their owner may write are merged, by that user", path, st->st_uid,
-			   st->st_mode & 07777);
+			   "their owner may write are merged, by that user", path, st.st_uid,
+			   st.st_mode & 07777);
 }
 
 static int check_owners(const char *path, int fd, const struct chain *chain)
 {
-	struct stat st;
-	int err = fstat(fd, &st) ? report_errno(-errno, "%s", path) : check_owner(path, &st);
+	int err = check_owner(path, fd);
 
 	for (size_t i = 0; !err && chain && i < chain->count; i++)
-		err = check_owner(chain->member[i].path, &chain->member[i].st);
+		err = check_owner(chain->member[i].path, chain->member[i].fd);
 	return err;
 }
 
@@ -243,9 +254,9 @@ static int work(struct context_reader *r, const struct context *c, const struct 
 	char name[32];
 	int err = 0;
 
-	if (c->preamble->n_ancestor && (o->merge || o->verify))
+	if (c->preamble->n_ancestor && (o->merge || o->verify || o->json))
 		err = chain_open(&chain, c->preamble, o->file, context_reader_fd(r), o->chain_path);
-	if (!err && chain && o->verify)
+	if (!err && chain && (o->verify || o->json))
 		err = chain_verify(chain);
 	snprintf(name, sizeof(name), "core.%d", o->pid);
 	if (!err && o->merge)

@@ -348,20 +348,20 @@ static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewh
 		print_rank(s, i);
 }
 
+/* As it is, but for what would speak to the terminal: that is escaped as in JSON. */
 static int copy_manifest(const char *dir)
 {
-	char path[PATH_MAX], text[4096];
-	size_t n;
+	char path[PATH_MAX];
 	FILE *in;
-	int fd;
+	int fd, c;
 
 	snprintf(path, sizeof(path), "%s/" SNAPSHOT_MANIFEST, dir);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	in = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!in)
 		return report_errno(-errno, "cannot open %s", path);
-	while ((n = fread(text, 1, sizeof(text), in)) > 0)
-		fwrite(text, 1, n, stdout);
+	while ((c = getc(in)) != EOF)
+		printf((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? "\\u%04x" : "%c", c);
 	putchar('\n');
 	fclose(in);
 	return 0;

@@ -24,31 +24,10 @@ static int check(const char *name, int fd, bool trust)
 	return trust_source(fd, trust);
 }
 
-/* With O_PATH.  Root follows no links of others: they may lead to what seems to be root's. */
-static int find(const char *name)
-{
-	struct place place;
-	int node, err;
-
-	if (geteuid()) {
-		node = open(name, O_PATH | O_CLOEXEC);
-		return node < 0 ? report_errno(-errno, "cannot open the context file %s", name) : node;
-	}
-	err = place_find(&place, name, true);
-	if (err)
-		return err;
-	node = openat(place.folder, place.name,
-		      O_PATH | O_CLOEXEC | (place.descriptor ? 0 : O_NOFOLLOW));
-	if (node < 0)
-		node = report_errno(-errno, "cannot open the context file %s", name);
-	place_close(&place);
-	return node;
-}
-
 /* Opens it by name, once it is known that this cannot wait for ever. */
 static int open_named(const char *name, bool trust)
 {
-	int node = find(name), fd;
+	int node = place_node(name), fd;
 
 	if (node < 0)
 		return node;
