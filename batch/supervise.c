@@ -136,6 +136,7 @@ static void save_worked(struct run *r, uint64_t start)
 
 	schedule_saved(&r->schedule, now, now - start);
 	r->failure.said_ns = 0;
+	r->told = 0;			/* so has what is saved now */
 }
 
 /* True: the program has been ended with it. */

@@ -232,7 +232,8 @@ static void take_status(struct cri_job *job, const char *line)
 {
 	int error, pid;
 
-	job->accepted = true;
+	if (!strcmp(line, "begun"))
+		job->accepted = true;
 	if (sscanf(line, "done %d %d", &error, &pid) != 2)
 		return;
 	/* The BLCR interface has its own error for this; the tool reports the plain errno. */
@@ -345,7 +346,8 @@ int cri_job_accepted(unsigned long handle)
 
 	while (wait_for(job, true, NULL) < 0 && errno == EINTR)
 		;
-	error = job->over ? job->error : 0;
+	/* How one that was accepted has ended is found out by who reaps it, however soon that was. */
+	error = job->over && !job->accepted ? job->error : 0;
 	if (error == CR_ERESTARTED)
 		error = 0;		/* for the caller to reap */
 	if (error)
