@@ -33,6 +33,8 @@
 #include "restart.h"
 #include "syscall.h"
 
+#define LEADER_POLL_MS	4
+
 /* A thread on its way back to user mode. */
 struct entrant {
 	struct callback_head work;
@@ -234,9 +236,16 @@ static int swap_exe(struct file *exe)
 {
 	struct mm_struct *mm = current->mm;
 	struct file *old;
-	int ret;
+	bool denies;
+	int ret = 0;
 
-	ret = kcr_exe_deny_write(exe);
+	/* What we are made from is in use: fork has copied the pointer, and denied writing again. */
+	rcu_read_lock();
+	old = rcu_dereference(mm->exe_file);
+	denies = !old || kcr_exe_is_denied(old);
+	rcu_read_unlock();
+	if (denies)
+		ret = kcr_exe_deny_write(exe);
 	if (ret)
 		return ret;
 	get_file(exe);
@@ -245,10 +254,10 @@ static int swap_exe(struct file *exe)
 	/* Who shares the memory may exchange it, too (PR_SET_MM_MAP), before 6.6 without the lock. */
 	old = xchg((struct file __force **)&mm->exe_file, exe);
 	mmap_write_unlock(mm);
-	if (old) {
+	if (old && denies)
 		kcr_exe_allow_write(old);
+	if (old)
 		fput(old);
-	}
 	return 0;
 }
 
@@ -297,7 +306,7 @@ static int unmap_old_code(struct kcr_job *job, struct mm_struct *mm)
 static int await_leader_end(void)
 {
 	while (!READ_ONCE(current->group_leader->exit_state)) {
-		schedule_timeout_killable(1);
+		kcr_sleep_parked(msecs_to_jiffies(LEADER_POLL_MS));
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}

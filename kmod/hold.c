@@ -30,6 +30,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/printk.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
@@ -210,7 +211,8 @@ static bool hold_back(int signal, const struct kernel_siginfo *info, struct task
 	    (info->si_code != SI_USER && info->si_code != SI_QUEUE))
 		return false;
 	rcu_read_lock();
-	hold = hold_above(task);
+	/* In another PID namespace the sender's number would be that of nobody when it is delivered. */
+	hold = task_active_pid_ns(task) == &init_pid_ns ? hold_above(task) : NULL;
 	/* Who has another right, that of the root of a user namespace, is not known later. */
 	if (hold && may_hold(hold, task) && !descends_from(current, hold) &&
 	    (may_send_to_all() || ids_allow(current_uid(), current_euid(), __task_cred(task))))
@@ -252,6 +254,15 @@ static int on_send(struct kprobe *probe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(on_send);
 
+/* Its being there has ftrace treat the probe as what it is, one that changes where a call goes. */
+static void after_send(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+NOKPROBE_SYMBOL(after_send);
+
+#define PROBE(function) \
+	{ .symbol_name = (function), .pre_handler = on_send, .post_handler = after_send }
+
 /*
  * All have the same arguments and result.  The compiler may have put one into its callers: then
  * another is called from there.
@@ -260,9 +271,9 @@ static struct probe {
 	struct kprobe kprobe;
 	bool registered;
 } probes[] = {
-	{ .kprobe = { .symbol_name = "do_send_sig_info", .pre_handler = on_send } },
-	{ .kprobe = { .symbol_name = "send_signal_locked", .pre_handler = on_send } },	/* 5.19 */
-	{ .kprobe = { .symbol_name = "send_signal", .pre_handler = on_send } },
+	{ .kprobe = PROBE("do_send_sig_info") },
+	{ .kprobe = PROBE("send_signal_locked") },	/* 5.19 */
+	{ .kprobe = PROBE("send_signal") },
 };
 
 static void remove_probes(void)

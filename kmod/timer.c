@@ -209,9 +209,12 @@ static int collect_some(struct kcr_member *member, struct collection *to,
 		task = parked->task;
 		sighand = kcr_parked_sighand(parked);
 		spin_lock_irq(&sighand->siglock);
-		if (!to->last)
-			collect_itimers(to, task, use);
-		ret = collect_portion(to, task->signal);
+		/* Killed in a group stop: older kernels remove its timers without the lock. */
+		if (!(task->signal->flags & SIGNAL_GROUP_EXIT)) {
+			if (!to->last)
+				collect_itimers(to, task, use);
+			ret = collect_portion(to, task->signal);
+		}
 		spin_unlock_irq(&sighand->siglock);
 	}
 	spin_unlock(&member->job->list_lock);

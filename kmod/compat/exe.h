@@ -9,8 +9,8 @@
 #include <linux/fs.h>
 #include <linux/version.h>
 
-/* 6.13 (0357ef03c94e): files watched by pre-content events are not denied. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+/* 6.14 and stable kernels (0357ef03c94e): files watched by pre-content events are not denied. */
+#ifdef FMODE_FSNOTIFY_HSM
 #define KCR_HAVE_EXE_FILE_DENY_WRITE 1
 #else
 #define KCR_HAVE_EXE_FILE_DENY_WRITE 0
@@ -29,6 +29,19 @@
 #else
 #define KCR_HAVE_FILE_PERMISSION 0
 #endif
+
+/* 6.11 to 6.12.1 (2a010c412853, taken back by 3b832035387f) deny nothing, and so undo nothing. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define KCR_EXE_FILE_MAY_DENY_NOT 1
+#else
+#define KCR_EXE_FILE_MAY_DENY_NOT 0
+#endif
+
+/* Is writing to it denied?  Asked of an executable in use, as a version hides what it has from later ones. */
+static inline bool kcr_exe_is_denied(const struct file *exe)
+{
+	return !KCR_EXE_FILE_MAY_DENY_NOT || atomic_read(&file_inode(exe)->i_writecount) < 0;
+}
 
 static inline int kcr_exe_deny_write(struct file *exe)
 {

@@ -32,4 +32,17 @@
 })
 #endif
 
+/* Sleeps for so many jiffies, or until a fatal signal. */
+static inline void kcr_sleep_parked(long timeout)
+{
+#if KCR_HAVE_TASK_FREEZABLE
+	set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
+	schedule_timeout(timeout);
+#else
+	freezer_do_not_count();
+	schedule_timeout_killable(timeout);
+	freezer_count();
+#endif
+}
+
 #endif /* KCR_COMPAT_WAIT_H */
