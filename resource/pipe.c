@@ -138,6 +138,23 @@ static bool is_connected(const struct file_probe *probe)
 	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
 }
 
+/*
+ * Has nobody had it open for writing since this description was opened for reading?  It does not
+ * report hang-up, and the kernel would not wait for a writer, as it would if there were one.
+ */
+static bool awaits_writer(const struct file_probe *probe)
+{
+	int copy[2];
+	bool awaits;
+
+	if (writes(probe->flags) || !is_connected(probe) || pipe2(copy, O_CLOEXEC | O_NONBLOCK))
+		return false;
+	awaits = !tee(probe->fd, copy[1], 1, SPLICE_F_NONBLOCK);
+	close(copy[0]);
+	close(copy[1]);
+	return awaits;
+}
+
 /* Made with O_NOTIFICATION_PIPE?  Only such a pipe is asked how many notes are impossible. */
 static bool is_for_notes(int fd)
 {
@@ -169,8 +186,10 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 		pipe->gid = probe->st.st_gid;
 		if (!pipe->fifo_path)
 			return -ENOMEM;
+		pipe->has_awaits_writer = pipe->awaits_writer = awaits_writer(probe);
 	}
-	pipe->has_other_end_outside = pipe->other_end_outside = !inside && is_connected(probe);
+	pipe->has_other_end_outside = true;
+	pipe->other_end_outside = !inside && !pipe->awaits_writer && is_connected(probe);
 	/* A reader outside goes on reading the contents. */
 	if (file->id != ends.reader || file_table_is_dry(t))
 		return 0;
@@ -252,14 +271,16 @@ static int choose_stdio(const struct rebuild *r, const Kcr__File *file)
 	return -1;
 }
 
-static int fill(const Kcr__File *file, bool named, int fd)
+static int fill(const Kcr__File *file, bool named, const int ends[2])
 {
 	const Kcr__Pipe *pipe = file->pipe;
-	int flags = O_NONBLOCK | (pipe->packet ? O_DIRECT : 0), inside = 0;
+	int flags = O_NONBLOCK | (pipe->packet ? O_DIRECT : 0), fd = ends[1], inside = 0;
 
 	/* A named pipe that others have kept open still has its contents. */
-	if (named && !ioctl(fd, FIONREAD, &inside) && inside)
+	if (named && !ioctl(ends[0] < 0 ? fd : ends[0], FIONREAD, &inside) && inside)
 		return 0;
+	if (fd < 0)
+		return rebuild_error(file, fd, "what was in it cannot be written to it again");
 	if (fcntl(fd, F_SETFL, flags))
 		return rebuild_error(file, -errno, "cannot set its flags");
 	if (pipe->has_contents &&
@@ -302,7 +323,7 @@ static int make_fifo(struct rebuild *r, const Kcr__File *file)
 	if (folder < 0)
 		return folder;
 	if (!mkfifoat(folder, name, 0600))
-		fd = rebuild_open_node(r, pipe->fifo_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, &st,
+		fd = rebuild_open_node(r, pipe->fifo_path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &st,
 				       S_IFIFO);
 	err = fd < 0 ? fd : dress_fifo(r, fd, &st, pipe);
 	if (err && fd >= 0) {
@@ -328,8 +349,8 @@ static int add_name(struct rebuild *r, int fd, const Kcr__File *other)
 	return err;
 }
 
-/* Opens a named pipe; hard links of it that are missing are made again. */
-static int open_fifo(struct rebuild *r, const Kcr__File *file)
+/* Opens an end of a named pipe; hard links of it that are missing are made again. */
+static int open_fifo(struct rebuild *r, const Kcr__File *file, int mode)
 {
 	const Kcr__File *named = NULL, *f;
 	int fd = -ENOENT, err = 0;
@@ -338,7 +359,7 @@ static int open_fifo(struct rebuild *r, const Kcr__File *file)
 
 	while (fd == -ENOENT && (f = next_named(r, file, &i))) {
 		named = f;
-		fd = rebuild_open_node(r, f->pipe->fifo_path, O_RDWR | O_NONBLOCK, &st, S_IFIFO);
+		fd = rebuild_open_node(r, f->pipe->fifo_path, mode | O_NONBLOCK, &st, S_IFIFO);
 	}
 	if (fd == -ENOENT)
 		fd = make_fifo(r, named);
@@ -352,25 +373,61 @@ static int open_fifo(struct rebuild *r, const Kcr__File *file)
 	return fd;
 }
 
+/* Is there an end of this pipe that reads (writes)? */
+static bool has_end(const struct rebuild *r, const Kcr__File *file, bool (*is_such)(int flags))
+{
+	for (size_t i = 0; i < r->context->nr_files; i++)
+		if (same_pipe(file, r->context->file[i]) && is_such(r->context->file[i]->flags))
+			return true;
+	return false;
+}
+
+/* Do all its files wait for their first writer? */
+static bool all_await(const struct rebuild *r, const Kcr__File *file)
+{
+	for (size_t i = 0; i < r->context->nr_files; i++)
+		if (same_pipe(file, r->context->file[i]) &&
+		    !r->context->file[i]->pipe->awaits_writer)
+			return false;
+	return true;
+}
+
+/*
+ * The ends of a named pipe, each for its own direction: the program may have no right to the
+ * other.  Negative: there is no need for it.
+ */
+static int open_fifo_ends(struct rebuild *r, const Kcr__File *file, int ends[2])
+{
+	ends[1] = -1;
+	ends[0] = open_fifo(r, file, O_RDONLY);
+	if (ends[0] == -EACCES && !has_end(r, file, reads)) {
+		ends[1] = open_fifo(r, file, O_WRONLY);
+		if (ends[1] < 0)
+			return rebuild_error(file, ends[1], ends[1] == -ENXIO ? "nobody reads it: start "
+					     "its reader first" : "it cannot be opened");
+		return 0;
+	}
+	if (ends[0] < 0)
+		return rebuild_error(file, ends[0], "it cannot be opened");
+	if (all_await(r, file))
+		return 0;
+	ends[1] = proc_fd_reopen(ends[0], O_WRONLY | O_NONBLOCK);
+	if (ends[1] >= 0 || (ends[1] == -EACCES && !has_end(r, file, writes)))
+		return 0;
+	close(ends[0]);
+	return rebuild_error(file, ends[1], "it cannot be opened for writing");
+}
+
 /* Opens both ends without either blocking on the other. */
 static int make_pipe(struct rebuild *r, const Kcr__File *file, int ends[2])
 {
-	if (!has_name(r, file))
-		return pipe2(ends, O_CLOEXEC) ?
-			rebuild_error(file, -errno, "cannot make a pipe") : 0;
-	ends[0] = open_fifo(r, file);
-	if (ends[0] < 0)
-		return rebuild_error(file, ends[0], "it cannot be opened");
-	ends[1] = fcntl(ends[0], F_DUPFD_CLOEXEC, r->high_fd);
-	if (ends[1] < 0) {
-		close(ends[0]);
-		return rebuild_error(file, -errno, "it cannot be opened");
-	}
-	return 0;
+	if (has_name(r, file))
+		return open_fifo_ends(r, file, ends);
+	return pipe2(ends, O_CLOEXEC) ? rebuild_error(file, -errno, "cannot make a pipe") : 0;
 }
 
-/* Gives the descriptions of the new pipe to the files that are its ends. */
-static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2])
+/* Gives the descriptions of the new pipe to the files that are its ends, `awaiting` or others. */
+static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2], bool awaiting)
 {
 	bool used[2] = {}, named = has_name(r, file);
 	int err = 0;
@@ -380,10 +437,10 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 		int flags = f->flags & (O_ACCMODE | O_NONBLOCK | O_DIRECT);
 		int end = (flags & O_ACCMODE) == O_WRONLY, fd;
 
-		if (!same_pipe(file, f) || r->file_fd[i] >= 0)
+		if (!same_pipe(file, f) || r->file_fd[i] >= 0 || !f->pipe->awaits_writer == awaiting)
 			continue;
 		if (has_contents(f))
-			err = fill(f, named, ends[1]);
+			err = fill(f, named, ends);
 		if (err)
 			break;
 		if (!named && !used[end] && (flags & O_ACCMODE) != O_RDWR) {
@@ -419,15 +476,20 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 	err = make_pipe(r, file, ends);
 	if (err)
 		return err;
-	if (file->pipe->capacity &&
-	    fcntl(ends[1], F_SETPIPE_SZ, file->pipe->capacity) < 0 && !has_name(r, file))
+	if (file->pipe->capacity && fcntl(ends[ends[0] < 0], F_SETPIPE_SZ, file->pipe->capacity) < 0 &&
+	    !has_name(r, file))
 		err = rebuild_error(file, -errno, "cannot give it %u bytes", file->pipe->capacity);
 	if (!err)
-		err = share_out(r, file, ends);
+		err = share_out(r, file, ends, false);
 	if (!err && pump && pump_end < 0)
 		pump_end = fcntl(ends[1], F_DUPFD_CLOEXEC, r->high_fd);
-	close(ends[0]);
-	close(ends[1]);
+	if (ends[1] >= 0)
+		close(ends[1]);
+	ends[1] = -1;
+	if (!err)	/* without a writer, or they would report that it hung up */
+		err = share_out(r, file, ends, true);
+	if (ends[0] >= 0)
+		close(ends[0]);
 	return err;
 }
 

@@ -84,6 +84,14 @@ static int check_path(const struct file_probe *probe, const char *path)
 	return check_access(path, access_mode(probe->flags));
 }
 
+/* What was in a named pipe is written to it again. */
+static int check_fifo(const Kcr__Pipe *pipe)
+{
+	bool filled = pipe->has_contents || pipe->n_packet_contents;
+
+	return filled ? check_access(pipe->fifo_path, W_OK) : 0;
+}
+
 /* The folder in which a Unix socket gets its name. */
 static int check_name(const Kcr__File *file)
 {
@@ -181,6 +189,8 @@ static int check_file(const struct file_probe *probe, const Kcr__File *file)
 {
 	const char *path = path_of(file);
 
+	if (path && file->kind_case == KCR__FILE__KIND_PIPE)
+		return check_path(probe, path) ?: check_fifo(file->pipe);
 	if (path)
 		return check_path(probe, path);
 	switch (file->kind_case) {

@@ -3,6 +3,7 @@
  * Pipes, with names and without, and message queues.
  */
 #include <mqueue.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -147,6 +148,53 @@ static void fd_fifo_names(void)
 	CHECK(!unlink("fifo-a") && !unlink("fifo-b"));
 }
 
+/* ---- fifo_first ---- */
+
+static int events_of(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) < 0 ? -1 : p.revents;
+}
+
+/*
+ * A reader that waits for its first writer, as a daemon does for commands, and one that had one:
+ * only the latter reports hang-up.
+ */
+static void fd_fifo_first(void)
+{
+	int first, hung_up, writer;
+	char text[16];
+
+	NEED(!mkfifo("fifo-d", 0600));
+	hung_up = open("fifo-d", O_RDONLY | O_NONBLOCK);
+	writer = open("fifo-d", O_WRONLY);
+	NEED(hung_up >= 0 && writer >= 0 && !close(writer));
+	first = open("fifo-d", O_RDONLY | O_NONBLOCK);
+	NEED(first >= 0 && !events_of(first) && events_of(hung_up) == POLLHUP);
+	checkpoint_here();
+	CHECK(!events_of(first) && events_of(hung_up) == POLLHUP);
+	writer = open("fifo-d", O_WRONLY);
+	CHECK(write(writer, "command", 7) == 7 && events_of(first) == POLLIN);
+	CHECK(!close(writer) && read(first, text, 16) == 7 && events_of(first) == POLLHUP);
+	CHECK(!unlink("fifo-d"));
+}
+
+/* ---- fifo_one_way ---- */
+
+/* Two named pipes of another user's, of which one may only be read and one only written to. */
+static void fd_fifo_one_way(void)
+{
+	int in = open("fifo-in", O_RDONLY | O_NONBLOCK), out = open("fifo-out", O_WRONLY | O_NONBLOCK);
+	char text[16] = "";
+
+	NEED(in >= 0 && out >= 0);
+	NEED(access("fifo-in", W_OK) && access("fifo-out", R_OK));
+	checkpoint_here();
+	CHECK(read(in, text, 16) == 6 && !memcmp(text, "hello\n", 6));
+	CHECK(write(out, "world\n", 6) == 6);
+}
+
 /* ---- mqueue ---- */
 
 static void expect(mqd_t queue, const char *text, unsigned int priority)
@@ -203,6 +251,8 @@ static const struct check checks[] = {
 	{ "pipe_tree", fd_pipe_tree },
 	{ "fifo", fd_fifo },
 	{ "fifo_names", fd_fifo_names },
+	{ "fifo_first", fd_fifo_first },
+	{ "fifo_one_way", fd_fifo_one_way },
 	{ "mqueue", fd_mqueue },
 	{ }
 };
