@@ -57,7 +57,10 @@ static int add_packet(Kcr__Pipe *pipe, const void *data, size_t length)
 	return file_bytes(&more[pipe->n_packet_contents++], data, length);
 }
 
-/* Reads what tee() has copied to our own pipe; with packets, one read() is one packet. */
+/*
+ * Reads what tee() has copied to our own pipe.  One read() is one packet, if there are any: who sent
+ * them may be gone, and then only a read() that ends early tells.
+ */
 static int take_copy(int fd, size_t length, Kcr__Pipe *pipe)
 {
 	char *buffer = malloc(length);
@@ -69,6 +72,8 @@ static int take_copy(int fd, size_t length, Kcr__Pipe *pipe)
 
 		if (n <= 0)
 			break;
+		if ((size_t)n < length - got)
+			pipe->has_packet = pipe->packet = true;
 		if (pipe->packet)
 			err = add_packet(pipe, buffer + got, n);
 		got += n;

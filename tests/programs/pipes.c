@@ -13,12 +13,12 @@
 /* ---- pipe ---- */
 
 /*
- * Pipes inside: contents in order, size, packet mode, a full one, one whose writers
- * have gone and one whose readers have.
+ * Pipes inside: contents in order, size, packet mode, packets whose sender has gone, a full
+ * one, one whose writers have gone and one whose readers have.
  */
 static void fd_pipe(void)
 {
-	int plain[2], packet[2], full[2], eof[2], broken[2], size, count = 0, again = 0;
+	int plain[2], packet[2], sent[2], full[2], eof[2], broken[2], size, count = 0, again = 0;
 	static char block[4096], got[4096];
 	char text[64] = "";
 
@@ -28,6 +28,8 @@ static void fd_pipe(void)
 	NEED(fcntl(plain[0], F_SETPIPE_SZ, 1 << 17) == 1 << 17);
 	NEED(write(plain[1], "one,", 4) == 4 && write(plain[1], "two", 3) == 3);
 	NEED(write(packet[1], "aaa", 3) == 3 && write(packet[1], "bbbb", 4) == 4);
+	NEED(!pipe2(sent, O_DIRECT) && write(sent[1], "aa", 2) == 2 && write(sent[1], "b", 1) == 1);
+	NEED(!fcntl(sent[0], F_SETFL, 0) && !close(sent[1]));
 	check_fill(block, sizeof(block), 1);
 	while (write(full[1], block, sizeof(block)) == sizeof(block))
 		count++;
@@ -39,6 +41,9 @@ static void fd_pipe(void)
 	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT);
 	CHECK(read(packet[0], text, 64) == 3 && !memcmp(text, "aaa", 3));
 	CHECK(read(packet[0], text, 64) == 4 && !memcmp(text, "bbbb", 4));
+	CHECK(!(fcntl(sent[0], F_GETFL) & O_DIRECT));
+	CHECK(read(sent[0], text, 64) == 2 && !memcmp(text, "aa", 2));
+	CHECK(read(sent[0], text, 64) == 1 && *text == 'b' && !read(sent[0], text, 64));
 	CHECK(fcntl(full[1], F_GETFD) == FD_CLOEXEC);
 	CHECK(write(full[1], "x", 1) < 0 && errno == EAGAIN);
 	while (read(full[0], got, sizeof(got)) == sizeof(got) && !memcmp(got, block, sizeof(got)))
