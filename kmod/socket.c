@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KCR_IOC_SOCKET: what a socket has that the kernel tells nobody: keys and policies, options that
- * can be set only.
+ * can be set only; and what of a Unix socket's queue does not show.
  *
  * Its program stands still, and what others change meanwhile is either there or not: numbers are
  * read once, pointers are not followed, but for three that are under RCU.  lock_sock() would let
@@ -12,7 +12,9 @@
 #include <linux/ipv6.h>
 #include <linux/net.h>
 #include <linux/rcupdate.h>
+#include <linux/skbuff.h>
 #include <linux/socket.h>
+#include <linux/spinlock.h>
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
@@ -149,6 +151,21 @@ static void query_inet(struct sock *sk, struct kcr_socket *request)
 	query_ipv6(sk, request);
 }
 
+static void query_unix(struct sock *sk, struct kcr_socket *request)
+{
+	struct sk_buff_head *queue = &sk->sk_receive_queue;
+	const struct sk_buff *skb;
+
+	spin_lock_bh(&queue->lock);
+	if (skb_queue_empty(queue))
+		request->state |= KCR_SOCKET_IDLE;
+	skb_queue_walk(queue, skb) {
+		if (!skb->len && skb->peeked)
+			request->state |= KCR_SOCKET_PEEKED;
+	}
+	spin_unlock_bh(&queue->lock);
+}
+
 static void clear(struct kcr_socket *request)
 {
 	*request = (struct kcr_socket) {
@@ -172,7 +189,9 @@ long kcr_ioc_socket(struct kcr_job *job, void *request)
 	err = sk && (is_inet(sk) || sk->sk_family == PF_UNIX) ? 0 : -EOPNOTSUPP;
 	if (!err && READ_ONCE(sk->sk_user_data))
 		answer->state |= KCR_SOCKET_CLAIMED;
-	if (!err && sk->sk_family != PF_UNIX)
+	if (!err && sk->sk_family == PF_UNIX)
+		query_unix(sk, answer);
+	else if (!err)
 		query_inet(sk, answer);
 	sockfd_put(socket);
 	return err;

@@ -66,6 +66,12 @@ int file_table_diag(struct file_table *t);
 /* For inet_socket.c: the addresses of all its sockets; freed with the table. */
 void **file_table_inet_ends(struct file_table *t);
 
+/*
+ * For unix_queue.c: what it has read of this socket, of a table, before it is saved; freed with
+ * the table.
+ */
+Kcr__UnixSocket **file_table_unread(const struct file_probe *probe);
+
 #define FILE_SEND_MS	100	/* for a datagram to leave the machine */
 
 /*

@@ -67,6 +67,8 @@ static void entry_free(struct entry *e)
 	free((char *)e->probe.fdinfo);
 	if (e->file)
 		kcr__file__free_unpacked(e->file, NULL);
+	if (e->unread)
+		kcr__unix_socket__free_unpacked(e->unread, NULL);
 	free(e);
 }
 
@@ -480,6 +482,11 @@ int file_table_diag(struct file_table *t)
 bool file_table_await_sent(struct file_table *t)
 {
 	return t->awaited_ms < FILE_SEND_MS && !usleep(1000) && ++t->awaited_ms;
+}
+
+Kcr__UnixSocket **file_table_unread(const struct file_probe *probe)
+{
+	return &((struct entry *)((char *)probe - offsetof(struct entry, probe)))->unread;
 }
 
 void **file_table_inet_ends(struct file_table *t)

@@ -12,6 +12,7 @@ struct entry {
 	struct file_probe probe;	/* owns link and fdinfo */
 	Kcr__File *file;		/* NULL: not saved yet */
 	const struct file_kind *kind;
+	Kcr__UnixSocket *unread;	/* of unix_queue.c */
 };
 
 struct place {				/* a descriptor of some process */

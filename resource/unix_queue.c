@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,7 @@
 #include "resource/file.h"
 #include "resource/identity.h"
 #include "resource/socket.h"
+#include "resource/socket_hidden.h"
 #include "resource/unix_diag.h"
 
 #define PASSED_MAX	253	/* in a message */
@@ -278,12 +280,45 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 	return err;
 }
 
-int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
+/* A look at messages takes the error of a socket away; a look at a stream does not. */
+static void warn_error(const struct file_probe *probe, bool looks)
+{
+	struct pollfd p = { .fd = probe->fd };
+
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
+		report_warn("process %d: an error of a Unix socket (its peer has gone without reading "
+			    "all) is not saved%s (%s)", probe->pid,
+			    looks ? ", nor told to the program that goes on" : "", probe->link);
+}
+
+/*
+ * The kernel shows an empty message at SO_PEEK_OFF once only: those of an earlier look, by the
+ * program or for another checkpoint, would be left out.
+ */
+static int check_queue(struct file_table *t, const struct file_probe *probe, bool *is_empty)
+{
+	struct kcr_socket hidden;
+	int err = socket_hidden_get(t, probe, &hidden);
+
+	*is_empty = hidden.state & KCR_SOCKET_IDLE;
+	if (!err && hidden.state & KCR_SOCKET_PEEKED)
+		return file_unsupported(t, "a Unix socket with an empty message that the program or an "
+					"earlier checkpoint has looked at: it can be saved once the "
+					"message has been read");
+	return err;
+}
+
+/* Whatever is there is read once: what collect() has read need not show again. */
+static int read_queue(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
 {
 	int before = socket_value(probe->fd, SO_PEEK_OFF), err;
-	bool moves;
+	bool packets = u->type != SOCK_STREAM, is_empty = false, moves;
 
-	if (file_table_is_dry(t))
+	err = packets ? check_queue(t, probe, &is_empty) : 0;
+	if (err || file_table_is_dry(t))
+		return err;
+	warn_error(probe, packets && !is_empty);
+	if (packets && is_empty)
 		return 0;
 	moves = set_offset(probe->fd, 0);
 	err = peek_all(t, probe, u, moves);
@@ -292,25 +327,45 @@ int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__U
 	return err;
 }
 
+int unix_queue_save(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
+{
+	Kcr__UnixSocket *unread = *file_table_unread(probe);
+
+	if (!unread)
+		return read_queue(t, probe, u);
+	u->message = unread->message;
+	u->n_message = unread->n_message;
+	u->has_stream = unread->has_stream;
+	u->stream = unread->stream;
+	unread->message = NULL;
+	unread->n_message = 0;
+	unread->stream = (ProtobufCBinaryData){};
+	return 0;
+}
+
 int unix_queue_collect(struct file_table *t, const struct file_probe *probe)
 {
 	const char *passed = fdinfo_value(probe->fdinfo, "scm_fds:");
-	Kcr__UnixSocket *scratch;
+	Kcr__UnixSocket *unread;
 	struct unix_state state;
 	int err;
 
 	if (!passed || !atoi(passed) || socket_value(probe->fd, SO_ACCEPTCONN) == 1 ||
 	    unix_diag(t, probe->st.st_ino, &state))
 		return 0;		/* save() says what is wrong with it */
-	scratch = malloc(sizeof(*scratch));
-	if (!scratch)
+	unread = malloc(sizeof(*unread));
+	if (!unread)
 		return report_errno(-ENOMEM, "saving a socket");
-	kcr__unix_socket__init(scratch);
-	scratch->type = socket_value(probe->fd, SO_TYPE);
-	scratch->shut_read = state.shutdown & 1;
-	err = unix_queue_save(t, probe, scratch);
-	kcr__unix_socket__free_unpacked(scratch, NULL);
-	return err;
+	kcr__unix_socket__init(unread);
+	unread->type = socket_value(probe->fd, SO_TYPE);
+	unread->shut_read = state.shutdown & 1;
+	err = read_queue(t, probe, unread);
+	if (!err) {
+		*file_table_unread(probe) = unread;
+		return 0;
+	}
+	kcr__unix_socket__free_unpacked(unread, NULL);
+	return err == -EOPNOTSUPP ? 0 : err;	/* likewise */
 }
 
 /* ---- rebuild ------------------------------------------------------------------ */

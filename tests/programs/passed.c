@@ -105,7 +105,7 @@ static void stream(void)
 
 /* ---- packets ---- */
 
-/* Sequenced packets and datagrams, of a pair and to a name. */
+/* Sequenced packets and datagrams, of a pair and to a name; some are empty. */
 static void packets(void)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "name" };
@@ -116,6 +116,8 @@ static void packets(void)
 		NEED(!socketpair(AF_UNIX, types[i], 0, pair[i]));
 		NEED(send(pair[i][0], "before", 6, 0) == 6);
 		send_with(pair[i][0], "with", (int[]){ make_file("file") }, 1, NULL);
+		NEED(!send(pair[i][0], "", 0, 0));
+		send_with(pair[i][0], "", (int[]){ make_file("file") }, 1, NULL);
 		NEED(send(pair[i][0], "after", 5, 0) == 5);
 	}
 	NEED(named >= 0 && !bind(named, (struct sockaddr *)&name, sizeof(name)));
@@ -124,6 +126,8 @@ static void packets(void)
 	for (int i = 0; i < 2; i++) {
 		CHECK(!receive(pair[i][1], "before", 64, fd));
 		CHECK(receive(pair[i][1], "with", 64, fd) == 1 && is_file(fd[0]));
+		CHECK(!receive(pair[i][1], "", 64, fd));
+		CHECK(receive(pair[i][1], "", 64, fd) == 1 && is_file(fd[0]));
 		CHECK(!receive(pair[i][1], "after", 64, fd));
 	}
 	CHECK(receive(named, "named", 64, fd) == 1 && is_file(fd[0]));
@@ -149,6 +153,25 @@ static void sockets(void)
 	CHECK(!unlink("file"));
 }
 
+/* ---- empty ---- */
+
+/*
+ * A message that can be saved once, and the error of a socket whose peer has gone without
+ * reading all, which stays if nothing waits.
+ */
+static void empty(void)
+{
+	int pair[2], gone[2];
+	char byte;
+
+	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) && !send(pair[0], "", 0, 0));
+	NEED(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, gone) && send(gone[0], "x", 1, 0) == 1);
+	NEED(!close(gone[1]));
+	checkpoint_here();
+	CHECK(!recv(pair[1], &byte, 1, MSG_DONTWAIT));
+	CHECK(recv(gone[0], &byte, 1, 0) < 0 && errno == ECONNRESET);
+}
+
 /* ---- refused ---- */
 
 /* What each process finishes for itself cannot be done in flight. */
@@ -165,6 +188,7 @@ static const struct check checks[] = {
 	{ "stream", stream },
 	{ "packets", packets },
 	{ "sockets", sockets },
+	{ "empty", empty },
 	{ "refused", refused },
 	{ }
 };

@@ -18,12 +18,17 @@
 #define KCR_SOCKET_ALERT	(1 << 7)	/* IP_ROUTER_ALERT */
 #define KCR_SOCKET_TXTIME	(1 << 8)	/* SO_TXTIME, with whatever clock and flags */
 
+/* Of Unix sockets: */
+#define KCR_SOCKET_IDLE		(1 << 9)	/* nothing waits to be read */
+#define KCR_SOCKET_PEEKED	(1 << 10)	/* an empty message that was looked at (MSG_PEEK): the
+						 * kernel does not show it at SO_PEEK_OFF any more */
+
 #define KCR_SOCKET_SHUT_READ	(1 << 0)
 #define KCR_SOCKET_SHUT_WRITE	(1 << 1)
 
 /*
  * A socket of which the caller has the descriptor `fd`: TCP, UDP, ping or raw; of a Unix socket
- * only whether it is CLAIMED.
+ * only whether it is CLAIMED, IDLE or PEEKED.
  * EBADF, ENOTSOCK; EOPNOTSUPP: another kind of socket.
  */
 struct kcr_socket {
