@@ -250,7 +250,12 @@ static inline bool process_has_number(const Kcr__Process *p, uint32_t id, int nu
 
 /* The new PID of a saved process; 0: it is not in the image. */
 pid_t rebuild_pid(const struct rebuild *r, pid_t pid);
-/* Likewise, once that process exists. */
+/*
+ * The group that the processes of that one are in now, once all have joined theirs: whatever the
+ * image calls a group may be one of strangers.
+ */
+pid_t rebuild_group(const struct rebuild *r, pid_t group);
+/* Likewise of a process, once it exists. */
 pid_t rebuild_wait_pid(const struct rebuild *r, pid_t pid);
 /* The process whose install() is the first for this file. */
 const Kcr__Process *rebuild_first_owner(const struct rebuild *r, uint32_t id);

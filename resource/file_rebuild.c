@@ -359,20 +359,6 @@ static int install_table(struct rebuild *r, Kcr__Descriptor *const *table, size_
 	return 0;
 }
 
-/*
- * The group that the processes of that one are in now: whatever the image calls a group may be one of
- * strangers.  All have joined theirs.
- */
-static pid_t rebuilt_group(const struct rebuild *r, pid_t group)
-{
-	pid_t now = 0;
-
-	for (size_t i = 0; now <= 0 && i < r->context->nr_processes; i++)
-		if (r->context->process[i]->pgid == group && r->new_pid[i] > 0)
-			now = getpgid(r->new_pid[i]);
-	return now > 0 ? now : rebuild_pid(r, group);
-}
-
 /* Who sets it has to be allowed to send signals to whoever gets them, whenever they come. */
 static int set_owner(const Kcr__Process *process, int number, pid_t owner)
 {
@@ -395,7 +381,7 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 	int flags, err;
 
 	if (file->has_owner && file->owner && !file->owner_thread) {
-		owner = file->owner < 0 ? rebuilt_group(r, -file->owner) :
+		owner = file->owner < 0 ? rebuild_group(r, -file->owner) :
 					  rebuild_pid(r, file->owner);
 		err = owner ? set_owner(process, number, file->owner < 0 ? -owner : owner) : 0;
 		if (err && file->owner == process->pid)
@@ -464,16 +450,21 @@ static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pi
 {
 	if (tid == process->pid)
 		return rebuild_pid(r, tid);
-	for (size_t i = 0; i < process->n_thread && r->restore_ids; i++)
-		if (process->thread[i]->tid == tid)
-			return tid;
-	return 0;
+	return r->restore_ids && has_thread(process, tid) ? tid : 0;
 }
 
 /* A thread that gets the signals of a file descriptor exists only now. */
 static void owners_script(const struct rebuild *r, const Kcr__Process *process,
 			  struct script *s)
 {
+static bool has_thread(const Kcr__Process *process, pid_t tid)
+{
+	for (size_t i = 0; i < process->n_thread; i++)
+		if (process->thread[i]->tid == tid)
+			return true;
+	return false;
+}
+
 	for (size_t i = 0; i < process->n_descriptor; i++) {
 		const Kcr__Descriptor *d = process->descriptor[i];
 		const Kcr__File *file = context_file(r->context, d->file_id);
@@ -493,3 +484,7 @@ void files_script(struct rebuild *r, const Kcr__Process *process, struct script 
 	owners_script(r, process, s);
 	locks_script(process, s);
 }
+		else if (has_thread(process, file->owner))
+			report_warn("process %d, descriptor %d: its signals (F_SETOWN_EX) went to thread "
+				    "%d, which has another ID now, and go to nobody", process->pid,
+				    d->fd, file->owner);

@@ -3,6 +3,7 @@
 #include "resource/file.h"
 
 #include <time.h>
+#include <unistd.h>
 
 static const int32_t *find_pid(const struct rebuild *r, pid_t pid)
 {
@@ -19,6 +20,16 @@ pid_t rebuild_pid(const struct rebuild *r, pid_t pid)
 	if (!new)
 		return 0;
 	return r->restore_ids ? pid : *(volatile const int32_t *)new;
+}
+
+pid_t rebuild_group(const struct rebuild *r, pid_t group)
+{
+	pid_t now = 0;
+
+	for (size_t i = 0; now <= 0 && i < r->context->nr_processes; i++)
+		if (r->context->process[i]->pgid == group && r->new_pid[i] > 0)
+			now = getpgid(r->new_pid[i]);
+	return now > 0 ? now : rebuild_pid(r, group);
 }
 
 pid_t rebuild_wait_pid(const struct rebuild *r, pid_t pid)

@@ -85,11 +85,13 @@ int terminal_take(const struct rebuild *r, const Kcr__Process *p)
 static int terminal_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
 {
 	int fd = inner_terminal(r, p);
+	int32_t group = p->tty_foreground;
 
-	if (fd >= 0 && p->tty_foreground > 0 && r->restore_ids)
+	if (fd >= 0 && group > 0 && !r->restore_ids)
+		group = rebuild_group(r, group);
+	if (fd >= 0 && group > 0)
 		script_call_try(s, "ioctl(TIOCSPGRP)", SYS_ioctl, fd, TIOCSPGRP,
-				script_data(s, &p->tty_foreground, sizeof(p->tty_foreground)),
-				0, 0, 0);
+				script_data(s, &group, sizeof(group)), 0, 0, 0);
 	return 0;
 }
 
