@@ -282,19 +282,30 @@ static int complete(struct rebuild *r, const Kcr__File *file)
 }
 
 /*
- * Has any process both the epoll and the file under its descriptor?  One that shares its memory has
- * no part in its making (sharer.c).
+ * The first process, an ancestor of others, that has both the epoll and the file under its descriptor;
+ * NULL: none.  One that shares its memory has no part in its making (sharer.c).
  */
-static bool has_pair(const struct rebuild *r, uint32_t epoll, const Kcr__EpollEntry *entry)
+static const Kcr__Process *first_with_pair(const struct rebuild *r, uint32_t epoll,
+					   const Kcr__EpollEntry *entry)
 {
 	for (size_t i = 0; i < r->context->nr_processes; i++) {
 		const Kcr__Process *p = r->context->process[i];
 
 		if (!process_is_sharer(p) && process_has_number(p, epoll, -1) &&
 		    process_has_number(p, entry->file_id, entry->fd))
-			return true;
+			return p;
 	}
-	return false;
+	return NULL;
+}
+
+/* Of a signalfd an epoll tells the signals of the process that has added it, whoever waits. */
+static bool is_for_another(const struct rebuild *r, const Kcr__Process *process, uint32_t epoll,
+			   const Kcr__EpollEntry *entry)
+{
+	const Kcr__File *file = context_file(r->context, entry->file_id);
+
+	return file->kind_case == KCR__FILE__KIND_SIGNALFD &&
+	       first_with_pair(r, epoll, entry) != process;
 }
 
 static int install(struct rebuild *r, const Kcr__Process *process, int number,
@@ -306,11 +317,12 @@ static int install(struct rebuild *r, const Kcr__Process *process, int number,
 	for (size_t i = 0; i < file->epoll->n_entry && !err; i++) {
 		const Kcr__EpollEntry *entry = file->epoll->entry[i];
 
-		if (r->file_fd[entry->file_id - 1] < 0)
-			continue;	/* restored as closed */
+		if (r->file_fd[entry->file_id - 1] < 0 ||	/* restored as closed */
+		    is_for_another(r, process, file->id, entry))
+			continue;
 		if (process_has_number(process, entry->file_id, entry->fd))
 			err = watch(r, number, entry, file);
-		else if (first && !has_pair(r, file->id, entry))
+		else if (first && !first_with_pair(r, file->id, entry))
 			err = user_fault_bring(r, context_file(r->context, entry->file_id)) ?:
 			      watch_gone(r, number, entry, file, watch);
 	}

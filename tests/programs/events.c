@@ -218,6 +218,39 @@ static void fd_signalfd(void)
 	CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
 }
 
+/* ---- signalfd_shared ---- */
+
+/* An epoll that children have, too, tells the signals of the parent, which has added the signalfd. */
+static void fd_signalfd_shared(void)
+{
+	int epoll = epoll_create1(0), fd;
+	pid_t child[8];
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	NEED(epoll >= 0 && !sigprocmask(SIG_BLOCK, &set, NULL));
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	NEED(fd >= 0);
+	add(epoll, fd, EPOLLIN, 7);
+	for (int i = 0; i < 8; i++) {
+		child[i] = fork();
+		if (!child[i])
+			pause();
+	}
+	checkpoint_here();
+	for (int i = 0; i < 2; i++) {
+		struct signalfd_siginfo info;
+		struct epoll_event event = {};
+
+		raise(SIGUSR1);
+		CHECK(epoll_wait(epoll, &event, 1, 5000) == 1 && event.data.u64 == 7);
+		CHECK(read(fd, &info, sizeof(info)) == sizeof(info));
+	}
+	for (int i = 0; i < 8; i++)
+		CHECK(!kill(child[i], SIGKILL) && waitpid(child[i], NULL, 0) == child[i]);
+}
+
 static const struct check checks[] = {
 	{ "epoll", fd_epoll },
 	{ "busy_poll", fd_busy_poll },
@@ -227,6 +260,7 @@ static const struct check checks[] = {
 	{ "pidfd_outside", fd_pidfd_outside },
 	{ "pidfd_thread", fd_pidfd_thread },
 	{ "signalfd", fd_signalfd },
+	{ "signalfd_shared", fd_signalfd_shared },
 	{ }
 };
 
