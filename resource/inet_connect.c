@@ -288,6 +288,7 @@ int inet_connect_pair(const struct rebuild *r, const Kcr__InetSocket *client,
 		return err;
 	if (has_moved(out[0], client))
 		report_verbose("a TCP connection has got other addresses than before");
-	socket_options_set(out[1], server->option, server->n_option);
+	socket_options_set_accepted(out[1], server->family, server->type, server->protocol,
+				    server->option, server->n_option);
 	return 0;
 }

@@ -379,3 +379,33 @@ void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
 {
 	set_options(fd, list, count, 1u << LATE | 1u << BINDING);
 }
+static bool has_option(const struct option *row, Kcr__SocketOption *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->level == row->level && list[i]->name == row->name)
+			return true;
+	return false;
+}
+
+void socket_options_set_accepted(int fd, int family, int type, int protocol,
+				 Kcr__SocketOption *const *list, size_t count)
+{
+	bool raised = identity_raise(false);
+
+	learn_usual(family, type, protocol);
+	for (size_t i = 0; i < NR_OPTIONS; i++) {
+		const struct option *row = &options[i];
+		char now[OPTION_MAX];
+		socklen_t length = sizeof(now);
+
+		if (row->when == EARLY && applies(row, family, type, protocol, 0) &&
+		    !has_option(row, list, count) &&
+		    !getsockopt(fd, row->level, row->name, now, &length) &&
+		    length == usual.length[i] && memcmp(now, usual.value[i], length) &&
+		    setsockopt(fd, row->level, row->name, usual.value[i], length))
+			report_verbose("an accepted socket keeps what it has inherited: %s", row->text);
+	}
+	identity_lower(raised);
+	socket_options_set(fd, list, count);
+}
+

@@ -19,6 +19,12 @@ int socket_option_add(Kcr__SocketOption ***list, size_t *count, int level, int n
 		      const void *value, size_t length);
 /* An option that cannot be set, as one that needs a privilege, is skipped with a warning. */
 void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count);
+/*
+ * Likewise of an accepted one, which has inherited from its listening socket what the program may
+ * have switched off since.
+ */
+void socket_options_set_accepted(int fd, int family, int type, int protocol,
+				 Kcr__SocketOption *const *list, size_t count);
 /* Likewise of a socket that is connected to one of this machine, by loopback. */
 void socket_options_set_joined(int fd, Kcr__SocketOption *const *list, size_t count);
 /* Those that would be in the way before all sockets are connected and filled. */

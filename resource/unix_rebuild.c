@@ -265,7 +265,9 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 	fd = accept_from(r->file_fd[listener->id - 1], as);
 	if (fd < 0)
 		return rebuild_error(server, fd, "it cannot be accepted");
-	return put(r, server, fd);
+	socket_options_set_accepted(fd, AF_UNIX, server->unix_socket->type, 0,
+				    server->unix_socket->option, server->unix_socket->n_option);
+	return rebuild_put(r, server->id, fd);
 }
 
 static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <poll.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "../../resource/option_names.h"
@@ -121,13 +122,104 @@ static void options_udp(void)
 	check_options(list, COUNT(list));
 }
 
-/* A limit on what is not sent does not keep a connection with much in it from coming back. */
+/* ---- accepted ---- */
+
+static int value_of(int fd, int level, int name)
+{
+	socklen_t length = sizeof(int);
+	int value = -1;
+
+	return getsockopt(fd, level, name, &value, &length) ? -1 : value;
+}
+
+static void set(int fd, int level, int name, int value)
+{
+	NEED(!setsockopt(fd, level, name, &value, sizeof(value)));
+}
+
+/* An accepted socket has not got the options of its listener that it had switched off. */
+static void options_accepted(void)
+{
+	const int tcp[][2] = { { SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_OOBINLINE },
+			       { IPPROTO_TCP, TCP_NODELAY }, { IPPROTO_IP, IP_TOS } };
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int listener[2] = { socket(AF_INET, SOCK_STREAM, 0), socket(AF_UNIX, SOCK_STREAM, 0) };
+	int client[2] = { socket(AF_INET, SOCK_STREAM, 0), socket(AF_UNIX, SOCK_STREAM, 0) }, server[2];
+	struct sockaddr *at[2] = { (struct sockaddr *)&address, (struct sockaddr *)&name };
+	socklen_t length[2] = { sizeof(address), sizeof(name.sun_family) };
+	socklen_t room[2] = { sizeof(address), sizeof(name) };
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (size_t i = 0; i < COUNT(tcp); i++)
+		set(listener[0], tcp[i][0], tcp[i][1], 16);
+	set(listener[0], SOL_SOCKET, SO_REUSEADDR, 1);
+	set(listener[1], SOL_SOCKET, SO_PASSCRED, 1);
+	for (int i = 0; i < 2; i++) {
+		NEED(!bind(listener[i], at[i], length[i]) && !listen(listener[i], 1));
+		NEED(!getsockname(listener[i], at[i], &room[i]));
+		NEED(!connect(client[i], at[i], room[i]));
+		server[i] = accept(listener[i], NULL, NULL);
+		NEED(server[i] >= 0);
+	}
+	for (size_t i = 0; i < COUNT(tcp); i++)
+		set(server[0], tcp[i][0], tcp[i][1], 0);
+	set(server[1], SOL_SOCKET, SO_PASSCRED, 0);
+	checkpoint_here();
+	for (size_t i = 0; i < COUNT(tcp); i++) {
+		CHECK(!value_of(server[0], tcp[i][0], tcp[i][1]));
+		CHECK(value_of(listener[0], tcp[i][0], tcp[i][1]) > 0);
+	}
+	CHECK(!value_of(server[1], SOL_SOCKET, SO_PASSCRED));
+	CHECK(value_of(listener[1], SOL_SOCKET, SO_PASSCRED) == 1);
+}
+
+/* ---- order ---- */
+
+/* IP_TOS sets SO_PRIORITY, too. */
+static void options_order(void)
+{
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		set(fd[i], IPPROTO_IP, IP_TOS, 16);
+		set(fd[i], SOL_SOCKET, SO_PRIORITY, i * 3);
+	}
+	checkpoint_here();
+	for (int i = 0; i < 2; i++)
+		CHECK(value_of(fd[i], IPPROTO_IP, IP_TOS) == 16 &&
+		      value_of(fd[i], SOL_SOCKET, SO_PRIORITY) == i * 3);
+}
+
+/* ---- buffer ---- */
+
+/* Larger than the machine may allow later. */
+static void options_buffer(void)
+{
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		set(fd[i], SOL_SOCKET, SO_RCVBUF, 3000000);
+	}
+	checkpoint_here();
+	for (int i = 0; i < 2; i++)
+		CHECK(value_of(fd[i], SOL_SOCKET, SO_RCVBUF) > 0);
+}
+
+/* ---- filled ---- */
+
+/*
+ * A limit on what is not sent, or a small buffer, does not keep a connection with much in it from
+ * coming back, nor is the buffer larger then.
+ */
 static void options_filled(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	int listener = socket(AF_INET, SOCK_STREAM, 0), value = 1, server, client;
 	socklen_t length = sizeof(address);
-	static char data[100000];
+	static char data[50000];
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	NEED(!bind(listener, (struct sockaddr *)&address, sizeof(address)) && !listen(listener, 1));
@@ -137,7 +229,10 @@ static void options_filled(void)
 	server = accept(listener, NULL, NULL);
 	NEED(send(client, data, sizeof(data), 0) == sizeof(data));
 	NEED(!setsockopt(client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, sizeof(value)));
+	set(client, SOL_SOCKET, SO_SNDBUF, 6000);
 	checkpoint_here();
+	CHECK(value_of(client, SOL_SOCKET, SO_SNDBUF) == 12000);
+	CHECK(value_of(server, SOL_SOCKET, SO_BUF_LOCK) == 0);
 	CHECK(recv(server, data, sizeof(data), MSG_WAITALL) == sizeof(data));
 	length = sizeof(value);
 	value = 0;
@@ -350,6 +445,9 @@ static const struct check checks[] = {
 	{ "tcp", options_tcp },
 	{ "udp", options_udp },
 	{ "filled", options_filled },
+	{ "accepted", options_accepted },
+	{ "order", options_order },
+	{ "buffer", options_buffer },
 	{ "packet", options_packet },
 	{ "unix", options_unix },
 	{ "dual", options_dual },
