@@ -47,8 +47,8 @@ static const struct option {
 	O(0, SOL_SOCKET, SO_REUSEADDR, EARLY), O(0, SOL_SOCKET, SO_REUSEPORT, EARLY),
 	O(0, SOL_SOCKET, SO_KEEPALIVE, EARLY), O(0, SOL_SOCKET, SO_BROADCAST, EARLY),
 	O(0, SOL_SOCKET, SO_LINGER, EARLY), O(0, SOL_SOCKET, SO_OOBINLINE, EARLY),
-	O(0, SOL_SOCKET, SO_DONTROUTE, EARLY), O(0, SOL_SOCKET, SO_PRIORITY, EARLY),
-	O(0, SOL_SOCKET, SO_MARK, EARLY), O(0, SOL_SOCKET, SO_RCVLOWAT, EARLY),
+	O(0, SOL_SOCKET, SO_DONTROUTE, EARLY), O(0, SOL_SOCKET, SO_MARK, EARLY),
+	O(0, SOL_SOCKET, SO_RCVLOWAT, EARLY),
 	O(0, SOL_SOCKET, SO_RCVTIMEO, EARLY), O(0, SOL_SOCKET, SO_SNDTIMEO, EARLY),
 	O(0, SOL_SOCKET, SO_PASSCRED, EARLY), O(0, SOL_SOCKET, SO_TIMESTAMP, EARLY),
 	O(0, SOL_SOCKET, SO_TIMESTAMPNS, EARLY), O(0, SOL_SOCKET, SO_BINDTODEVICE, BINDING),
@@ -68,6 +68,7 @@ static const struct option {
 	O(0, SOL_SOCKET, SO_TIMESTAMPING_NEW, EARLY), O(0, SOL_SOCKET, SO_DEBUG, EARLY),
 	O(0, SOL_SOCKET, SO_RESERVE_MEM, EARLY), O(AF_UNIX, SOL_SOCKET, SO_INQ, EARLY),
 	O(AF_UNIX, SOL_SOCKET, SO_PASSRIGHTS, LATE), O(-1, IPPROTO_IP, IP_TOS, EARLY),
+	O(0, SOL_SOCKET, SO_PRIORITY, EARLY),		/* behind that, which sets it */
 	O(-1, IPPROTO_IP, IP_TTL, EARLY), O(-1, IPPROTO_IP, IP_FREEBIND, EARLY),
 	O(-1, IPPROTO_IP, IP_TRANSPARENT, EARLY), O(-1, IPPROTO_IP, IP_PKTINFO, EARLY),
 	O(-1, IPPROTO_IP, IP_RECVTOS, EARLY), O(-1, IPPROTO_IP, IP_RECVTTL, EARLY),
@@ -252,6 +253,17 @@ static void learn_usual(int family, int type, int protocol)
 		close(fresh);
 }
 
+/* Is it one that IP_TOS, which comes before it and is in the list, would set to another value? */
+static bool follows_tos(const struct option *o, Kcr__SocketOption *const *list, size_t count)
+{
+	if (o->level != SOL_SOCKET || o->name != SO_PRIORITY)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->level == IPPROTO_IP && list[i]->name == IP_TOS)
+			return true;
+	return false;
+}
+
 int socket_options_save(struct file_table *t, const struct file_probe *probe, int family, int type,
 			int protocol, Kcr__SocketOption ***list, size_t *count)
 {
@@ -272,7 +284,8 @@ int socket_options_save(struct file_table *t, const struct file_probe *probe, in
 		if (length == sizeof(now))
 			err = file_unsupported(t, "a socket with a long value of %s",
 					       options[i].text);
-		else if (length != usual.length[i] || memcmp(now, usual.value[i], length))
+		else if (length != usual.length[i] || memcmp(now, usual.value[i], length) ||
+			 follows_tos(&options[i], *list, *count))
 			err = socket_option_add(list, count, options[i].level, options[i].name,
 						now, length);
 	}
