@@ -18,6 +18,7 @@
 #include "resource/inet_address.h"
 #include "resource/inet_connect.h"
 #include "resource/inet_raw.h"
+#include "resource/option_names.h"
 #include "resource/socket.h"
 
 static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file)
@@ -113,6 +114,8 @@ static int open_single(struct rebuild *r, const Kcr__File *file)
 /* All data must fit into the buffers of both sides. */
 static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *file)
 {
+	int usual = socket_value(fd, SO_SNDBUF), locked = socket_value(fd, SO_BUF_LOCK);
+	bool grown = false;
 	size_t at = 0;
 
 	for (int patience = 0; at < data->len && patience < 200; patience++) {
@@ -129,8 +132,14 @@ static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *fi
 
 			if (size > 0 && size < 1 << 28)
 				socket_force_buffer(fd, SO_SNDBUF, size);
+			grown = true;
 			usleep(1000);
 		}
+	}
+	/* Where the lock cannot be taken away again, a small size would stay for ever. */
+	if (locked >= 0 && grown) {
+		socket_force_buffer(fd, SO_SNDBUF, usual / 2);
+		setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locked, sizeof(locked));
 	}
 	return at == data->len ? 0 : rebuild_error(file, -ENOBUFS, "cannot fill its queue");
 }
