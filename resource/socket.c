@@ -302,6 +302,25 @@ void socket_force_buffer(int fd, int name, int size)
 	identity_lower(raised);
 }
 
+/* With the program's rights or ours, as far as the machine's limit lets them. */
+static void set_buffer(int fd, const Kcr__SocketOption *o)
+{
+	static bool warned[2];
+	bool sends = o->name == SO_SNDBUF;
+	int value, now;
+
+	if (o->value.len != sizeof(value))
+		return;
+	memcpy(&value, o->value.data, sizeof(value));
+	socket_force_buffer(fd, o->name, value / 2);
+	now = socket_value(fd, o->name);
+	if (now >= value || warned[sends])
+		return;
+	warned[sends] = true;
+	report_warn("a socket gets a buffer (%s) of %d bytes, not %d as before: raise net.core.%s",
+		    sends ? "SO_SNDBUF" : "SO_RCVBUF", now, value, sends ? "wmem_max" : "rmem_max");
+}
+
 /* Its row; NULL: none. */
 static const struct option *find_option(const Kcr__SocketOption *o)
 {
@@ -360,12 +379,7 @@ static void set_options(int fd, Kcr__SocketOption *const *list, size_t count, un
 		if (!(time_of(o) & times))
 			continue;
 		if (o->level == SOL_SOCKET && (o->name == SO_SNDBUF || o->name == SO_RCVBUF)) {
-			int value;
-
-			if (o->value.len == sizeof(value)) {
-				memcpy(&value, o->value.data, sizeof(value));
-				socket_force_buffer(fd, o->name, value / 2);
-			}
+			set_buffer(fd, o);
 			continue;
 		}
 		if (socket_filter_is(o) || set_option(fd, o))
@@ -383,15 +397,6 @@ void socket_options_set(int fd, Kcr__SocketOption *const *list, size_t count)
 	set_options(fd, list, count, 1u << EARLY | 1u << SINGLE | 1u << BINDING);
 }
 
-void socket_options_set_joined(int fd, Kcr__SocketOption *const *list, size_t count)
-{
-	set_options(fd, list, count, 1u << EARLY | 1u << SINGLE);
-}
-
-void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
-{
-	set_options(fd, list, count, 1u << LATE | 1u << BINDING);
-}
 static bool has_option(const struct option *row, Kcr__SocketOption *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -422,3 +427,12 @@ void socket_options_set_accepted(int fd, int family, int type, int protocol,
 	socket_options_set(fd, list, count);
 }
 
+void socket_options_set_joined(int fd, Kcr__SocketOption *const *list, size_t count)
+{
+	set_options(fd, list, count, 1u << EARLY | 1u << SINGLE);
+}
+
+void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
+{
+	set_options(fd, list, count, 1u << LATE | 1u << BINDING);
+}
