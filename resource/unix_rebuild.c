@@ -397,8 +397,11 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 		err = is_bound_datagram(peer) ? unix_name_connect(r, peer, fd) :
 						unix_name_connect_outside(r, file, fd);
 		if (err && u->peer_outside) {
-			report_verbose("a datagram socket could not be connected again: %s",
-				       strerror(-err));
+			report_warn("%s: it could not be connected again to %s%.*s: %s",
+				    file->description, *u->peer_name.data ? "" : "@",
+				    (int)u->peer_name.len - !*u->peer_name.data,
+				    (const char *)u->peer_name.data + !*u->peer_name.data,
+				    strerror(-err));
 			err = 0;
 		} else if (err) {
 			err = rebuild_error(file, err, "it cannot be connected");

@@ -518,6 +518,44 @@ static void fd_multicast(void)
 	CHECK(count_sources(both, IPPROTO_IP, &all.gr_group, &mode) == 0 && mode == MCAST_EXCLUDE);
 }
 
+/* ---- unix_named_end ---- */
+
+/* A pair of datagram sockets of which one got a name later: both directions stay. */
+static void fd_unix_named_end(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX }, now = {};
+	socklen_t length = sizeof(name), now_length = sizeof(now);
+	char text[8];
+	int pair[2];
+
+	NEED(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
+	NEED(!bind(pair[0], (struct sockaddr *)&name, sizeof(name.sun_family)));
+	NEED(!getsockname(pair[0], (struct sockaddr *)&name, &length));
+	NEED(send(pair[0], "to b", 4, 0) == 4 && send(pair[1], "to a", 4, 0) == 4);
+	checkpoint_here();
+	CHECK(!getsockname(pair[0], (struct sockaddr *)&now, &now_length));
+	CHECK(now_length == length && !memcmp(&now, &name, length));
+	for (int i = 0; i < 2; i++) {
+		CHECK(recv(pair[1], text, 8, MSG_DONTWAIT) == 4 && !memcmp(text, "to b", 4));
+		CHECK(recv(pair[0], text, 8, MSG_DONTWAIT) == 4 && !memcmp(text, "to a", 4));
+		CHECK(send(pair[0], "to b", 4, 0) == 4 && send(pair[1], "to a", 4, 0) == 4);
+	}
+}
+
+/* ---- unix_outside ---- */
+
+/* Connected to the socket of another program, the argument, which may be gone later. */
+static void fd_unix_outside(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	strncpy(name.sun_path, check_argument, sizeof(name.sun_path) - 1);
+	NEED(!connect(fd, (struct sockaddr *)&name, sizeof(name)));
+	checkpoint_here();
+	CHECK(fcntl(fd, F_GETFD) >= 0);
+}
+
 static const struct check checks[] = {
 	{ "tcp", fd_tcp },
 	{ "tcp_port", fd_tcp_port },
@@ -525,6 +563,8 @@ static const struct check checks[] = {
 	{ "peek_off", fd_peek_off },
 	{ "unix", fd_unix },
 	{ "unix_listen", fd_unix_listen },
+	{ "unix_named_end", fd_unix_named_end },
+	{ "unix_outside", fd_unix_outside },
 	{ "netlink", fd_netlink },
 	{ "owner", fd_owner },
 	{ "owner_outside", fd_owner_outside },
