@@ -57,6 +57,19 @@ static const Kcr__File *find_peer(const struct rebuild *r, const Kcr__File *file
 	return peer;
 }
 
+/*
+ * Datagram sockets that socketpair(2) has made: nothing else connects a socket to one without a
+ * name.  At most one of them got one later.
+ */
+static bool is_datagram_pair(const struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = find_peer(r, file);
+
+	return u->type == SOCK_DGRAM && peer && peer != file &&
+	       (!u->name.len || !peer->unix_socket->name.len);
+}
+
 /* ---- making ----------------------------------------------------------------------- */
 
 static int put(struct rebuild *r, const Kcr__File *file, int fd)
@@ -270,6 +283,19 @@ static int connect_and_accept(struct rebuild *r, const Kcr__File *client,
 	return rebuild_put(r, server->id, fd);
 }
 
+/* Of a pair: only a datagram socket shows a name of its own. */
+static int bind_end(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	int err = 0;
+
+	if (u->type != SOCK_DGRAM || !u->name.len)
+		return 0;
+	if (!u->unlinked)
+		err = open_unlinked(r, file);
+	return err ?: unix_name_bind(r, file, r->file_fd[file->id - 1]);
+}
+
 static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 {
 	int pair[2], err = new_pair(r, a, pair);
@@ -281,7 +307,7 @@ static int open_pair(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 		close(pair[1]);
 		return err;
 	}
-	return put(r, b, pair[1]);
+	return put(r, b, pair[1]) ?: bind_end(r, a) ?: bind_end(r, b);
 }
 
 static int fill_both(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
@@ -325,7 +351,7 @@ int unix_socket_open(struct rebuild *r, const Kcr__File *file)
 	if (u->listening || u->pending)
 		return open_single(r, file);
 	if (u->type == SOCK_DGRAM) {
-		if (peer && !named && !peer->unix_socket->name.len && peer != file)
+		if (is_datagram_pair(r, file))
 			return open_connected(r, file, peer);
 		if (!named && u->n_message)
 			return open_hung_up(r, file);
@@ -389,8 +415,8 @@ static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
 	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
 	int fd = r->file_fd[file->id - 1], err = 0;
 
-	if (find_peer(r, file) && !u->name.len && peer != file && !peer->unix_socket->name.len)
-		return 0;		/* a pair, which is complete */
+	if (is_datagram_pair(r, file))
+		return 0;		/* which is complete */
 	if (u->name.len && !unix_queue_has_rights(u))
 		err = fill_datagrams(r, file);
 	if (!err && u->connected && u->peer_name.len) {
@@ -421,7 +447,7 @@ static int deliver_rights(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0 || !unix_queue_has_rights(u))
 		return 0;
-	if (u->type == SOCK_DGRAM && u->name.len) {
+	if (u->type == SOCK_DGRAM && u->name.len && !is_datagram_pair(r, file)) {
 		err = fill_datagrams(r, file);
 	} else if (peer && peer != file) {
 		/* Once for both. */
