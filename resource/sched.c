@@ -291,6 +291,24 @@ static void script_affinity(const struct rebuild *r, const Kcr__Process *p,
 			script_data(s, mask, length), 0, 0, 0);
 }
 
+/* Real time takes a right that root may have lent the program, as by ionice(1). */
+static void script_io_priority(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
+{
+	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+
+	if (!sched->has_io_priority || sched->io_priority == now)
+		return;
+	if (IOPRIO_PRIO_CLASS(sched->io_priority) == IOPRIO_CLASS_RT) {
+		if (!syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, sched->io_priority))
+			syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, now);
+		else if (warn_once(p, "I/O priority"))
+			report_warn("process %d: its I/O priority (real time) takes privileges: it runs "
+				    "on without", p->pid);
+	}
+	script_call_try(s, "ioprio_set", SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+			sched->io_priority, 0, 0, 0);
+}
+
 static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
 			       struct script *s)
 {
@@ -303,10 +321,7 @@ static int sched_script_thread(struct rebuild *r, const Kcr__Process *p, const K
 	    sched->timer_slack_ns != (uint64_t)prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0))
 		script_call_try(s, "prctl(PR_SET_TIMERSLACK)", SYS_prctl, PR_SET_TIMERSLACK,
 				sched->timer_slack_ns, 0, 0, 0, 0);
-	if (sched->has_io_priority &&
-	    sched->io_priority != syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0))
-		script_call_try(s, "ioprio_set", SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-				sched->io_priority, 0, 0, 0);
+	script_io_priority(p, sched, s);
 	script_policy(p, sched, s);
 	script_clamps(p, sched, s);
 	return 0;
