@@ -167,6 +167,7 @@ int rebuild_reopen_stdio(const struct rebuild *r, int number, int flags)
 
 int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags)
 {
+	enum borrowed borrowed = REOPENED;
 	struct stat st;
 	int fd = -1;
 
@@ -175,11 +176,13 @@ int rebuild_put_stdio(struct rebuild *r, uint32_t id, int number, uint32_t flags
 	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
 		fd = rebuild_reopen_stdio(r, number,
 					  (flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY);
-	if (fd < 0)
+	if (fd < 0) {
 		fd = fcntl(r->stdio[number], F_DUPFD_CLOEXEC, r->high_fd);
+		borrowed = BORROWED;
+	}
 	if (fd < 0)
 		return -errno;
-	r->borrowed[id - 1] = true;
+	r->borrowed[id - 1] = borrowed;
 	return rebuild_put(r, id, fd);
 }
 

@@ -214,10 +214,25 @@ static int set_status(int fd, int flags)
 	return ret;
 }
 
+/* Signals of a description that is also the caller's would come to the caller's programs, too. */
+static int complete_borrowed(const struct rebuild *r, const Kcr__File *file)
+{
+	enum borrowed borrowed = r->borrowed[file->id - 1];
+
+	if (borrowed == REOPENED && file->has_owner_signal)
+		fcntl(r->file_fd[file->id - 1], F_SETSIG, file->owner_signal);
+	if (borrowed == BORROWED && file->flags & O_ASYNC)
+		report_warn("%s is cr_restart's now, and gives no signals (O_ASYNC) any more",
+			    file->description ?: "an open file");
+	return 0;
+}
+
 static int complete_status(struct rebuild *r, const Kcr__File *file)
 {
 	int fd = r->file_fd[file->id - 1], flags = fcntl(fd, F_GETFL);
 
+	if (r->borrowed[file->id - 1])
+		return complete_borrowed(r, file);
 	if (flags < 0)
 		return rebuild_error(file, -errno, "descriptor %d", fd);
 	if ((flags ^ file->flags) & STATUS_FLAGS && set_status(fd, file->flags & STATUS_FLAGS))
@@ -272,7 +287,7 @@ int files_complete(struct rebuild *r)
 		if (r->content_fd[i] >= 0)
 			close(r->content_fd[i]);
 		r->content_fd[i] = -1;
-		if (r->file_fd[i] >= 0 && !r->borrowed[i] && !(c->file[i]->flags & O_PATH))
+		if (r->file_fd[i] >= 0 && !(c->file[i]->flags & O_PATH))
 			err = file_with_rights(r, c->file[i], complete_status);
 	}
 	return err;
@@ -387,7 +402,7 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 		if (err && file->owner == process->pid)
 			return rebuild_error(file, err, "cannot set the owner of its signals");
 	}
-	if (file->flags & O_ASYNC && !r->borrowed[file->id - 1]) {
+	if (file->flags & O_ASYNC && r->borrowed[file->id - 1] != BORROWED) {
 		flags = fcntl(number, F_GETFL);
 		if (flags < 0 || fcntl(number, F_SETFL, flags | O_ASYNC))
 			return rebuild_error(file, -errno, "cannot switch its signals on");
@@ -445,6 +460,14 @@ int files_install(struct rebuild *r, const Kcr__Process *process)
 	return err;
 }
 
+static bool has_thread(const Kcr__Process *process, pid_t tid)
+{
+	for (size_t i = 0; i < process->n_thread; i++)
+		if (process->thread[i]->tid == tid)
+			return true;
+	return false;
+}
+
 /* The new ID of a thread of this process; 0: another process's, or it has got another ID. */
 static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pid_t tid)
 {
@@ -457,14 +480,6 @@ static pid_t own_thread(const struct rebuild *r, const Kcr__Process *process, pi
 static void owners_script(const struct rebuild *r, const Kcr__Process *process,
 			  struct script *s)
 {
-static bool has_thread(const Kcr__Process *process, pid_t tid)
-{
-	for (size_t i = 0; i < process->n_thread; i++)
-		if (process->thread[i]->tid == tid)
-			return true;
-	return false;
-}
-
 	for (size_t i = 0; i < process->n_descriptor; i++) {
 		const Kcr__Descriptor *d = process->descriptor[i];
 		const Kcr__File *file = context_file(r->context, d->file_id);
@@ -476,6 +491,10 @@ static bool has_thread(const Kcr__Process *process, pid_t tid)
 		if (owner.pid)
 			script_call(s, "fcntl(F_SETOWN_EX)", SYS_fcntl, d->fd, F_SETOWN_EX,
 				    script_data(s, &owner, sizeof(owner)), 0, 0, 0);
+		else if (has_thread(process, file->owner))
+			report_warn("process %d, descriptor %d: its signals (F_SETOWN_EX) went to thread "
+				    "%d, which has another ID now, and go to nobody", process->pid,
+				    d->fd, file->owner);
 	}
 }
 
@@ -484,7 +503,3 @@ void files_script(struct rebuild *r, const Kcr__Process *process, struct script 
 	owners_script(r, process, s);
 	locks_script(process, s);
 }
-		else if (has_thread(process, file->owner))
-			report_warn("process %d, descriptor %d: its signals (F_SETOWN_EX) went to thread "
-				    "%d, which has another ID now, and go to nobody", process->pid,
-				    d->fd, file->owner);

@@ -141,7 +141,7 @@ int own_proc_stand_in(struct rebuild *r, const Kcr__File *file, const char *path
 		return fd;		/* such a file there is in no process here */
 	close(fd);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->borrowed[file->id - 1] = true;
+	r->borrowed[file->id - 1] = BORROWED;
 	return fd < 0 ? -errno : fd;
 }
 

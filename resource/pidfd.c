@@ -97,7 +97,7 @@ static int open_pidfd(struct rebuild *r, const Kcr__File *file)
 
 	if (fd >= 0)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, r->high_fd);
-	r->borrowed[file->id - 1] = true;
+	r->borrowed[file->id - 1] = BORROWED;
 	return fd < 0 ? rebuild_error(file, -errno, "pidfd_open") : rebuild_put(r, file->id, fd);
 }
 

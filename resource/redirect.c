@@ -137,7 +137,7 @@ static int open_instead(struct rebuild *r, const struct redirect *rule)
 		close(fd);
 		return report_errno(err, "--redirect: cannot set the position in %s", rule->file);
 	}
-	r->borrowed[rule->id - 1] = true;
+	r->borrowed[rule->id - 1] = BORROWED;
 	return rebuild_put(r, rule->id, fd);
 }
 

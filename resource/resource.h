@@ -158,6 +158,12 @@ struct redirect {
 };
 
 /* The state of a restart: one per cr_restart, inherited by the processes it forks. */
+enum borrowed {
+	NOT_BORROWED,
+	BORROWED,			/* its flags are not ours */
+	REOPENED,			/* the file is not ours, but its description is */
+};
+
 struct rebuild {
 	const struct context *context;
 	int job;			/* /dev/kcr */
@@ -180,8 +186,7 @@ struct rebuild {
 	/* Set by files_open(), which also makes file_fd and content_fd: */
 	int high_fd;			/* saved descriptors are below this, ours from it on */
 	int stdio[3];			/* high duplicates of cr_restart's own, -1: closed */
-	bool *borrowed;			/* file_fd[i] is one of these, or the caller's
-					 * (--redirect): its flags are not ours */
+	enum borrowed *borrowed;	/* is file_fd[i] one of these, or the caller's (--redirect)? */
 	const Kcr__Credentials **holder; /* holder[id - 1]: whose rights open it; NULL: ours */
 	int *giver_fd;			/* [id - 1]: the other end of what stands for a userfaultfd
 					 * (user_fault.c), -1: that is there */

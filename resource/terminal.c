@@ -432,6 +432,7 @@ static int open_outside(struct rebuild *r, const Kcr__File *file)
 {
 	int flags = (file->flags & (O_ACCMODE | O_NONBLOCK | O_APPEND)) | O_NOCTTY | O_CLOEXEC;
 	int fd = file->terminal->has_rdev ? open_line(r, file) : -1;
+	enum borrowed borrowed = REOPENED;
 
 	if (fd == 0)
 		return 0;
@@ -451,15 +452,17 @@ static int open_outside(struct rebuild *r, const Kcr__File *file)
 		fd = open("/dev/tty", flags);
 	/* A terminal that root has and its programs may not open. */
 	for (int i = 0; i < 3 && fd < 0; i++)
-		if (r->stdio[i] >= 0 && isatty(r->stdio[i]))
+		if (r->stdio[i] >= 0 && isatty(r->stdio[i])) {
 			fd = fcntl(r->stdio[i], F_DUPFD_CLOEXEC, r->high_fd);
+			borrowed = BORROWED;
+		}
 	if (fd >= 0)
 		set_users_modes(file, fd);
 	else
 		fd = open_hung_up(file);
 	if (fd < 0)
 		return rebuild_error(file, -errno, "it cannot be opened");
-	r->borrowed[file->id - 1] = true;
+	r->borrowed[file->id - 1] = borrowed;
 	return rebuild_put(r, file->id, fd);
 }
 

@@ -85,7 +85,7 @@ static int open_socket(struct rebuild *r, const Kcr__File *file)
 		return rebuild_error(file, -errno, "its descriptor");
 	}
 	r->giver_fd[file->id - 1] = sender;
-	r->borrowed[file->id - 1] = true;	/* the socket's flags do not matter */
+	r->borrowed[file->id - 1] = BORROWED;	/* the socket's flags do not matter */
 	return rebuild_put(r, file->id, end[0]);
 }
 
