@@ -104,11 +104,6 @@ size_t cr_stream_missing(const struct cr_stream *stream);
 /* Hands up all complete frames; returns their number. */
 int cr_stream_deliver(struct mca_btl_base_endpoint_t *ep);
 
-static inline bool cr_stream_pending(const struct cr_stream *stream)
-{
-	return stream->end != stream->begin || stream->reply;
-}
-
 /* ---- peers ------------------------------------------------------------------ */
 
 struct cr_frag {
@@ -154,6 +149,7 @@ struct cr_seals {
 	uint32_t life;		/* of the keys, from 1 on */
 	size_t unchecked;	/* bytes at the end of the stream: part of a sealed frame */
 	size_t plain_left;	/* of a frame that was begun on a ring */
+	bool broken;		/* a frame was changed: nothing more is believed */
 };
 
 typedef struct mca_btl_base_endpoint_t {
@@ -182,6 +178,12 @@ typedef struct mca_btl_base_endpoint_t {
 	unsigned int failures;		/* attempts since failing_since */
 	struct mca_btl_base_endpoint_t *next_waiting;
 } cr_endpoint;
+
+/* Is there anything to do for cr_stream_deliver()? */
+static inline bool cr_stream_pending(const cr_endpoint *ep)
+{
+	return ep->stream.end != ep->stream.begin || ep->stream.reply || ep->seals.broken;
+}
 
 extern cr_endpoint **cr_endpoints;	/* in the order of creation */
 extern unsigned int cr_endpoints_count;

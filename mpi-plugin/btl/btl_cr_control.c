@@ -105,6 +105,8 @@ static int drain(uint32_t peer, uint64_t sent, int timeout_ms)
 	ep = cr_endpoint_get(peer);
 	if (!ep)
 		return -ENOMEM;
+	if (ep->seals.broken)
+		rc = -EBADMSG;
 	while (!rc && ep->received < sent)
 		rc = pull(ep, until);
 	cr_module_drained = true;

@@ -71,7 +71,8 @@ struct mca_btl_cr_control {
 	 * Receives what peer has sent, until received reaches sent (from the
 	 * peer's bookmark for this rank).  -ETIMEDOUT: it did not arrive;
 	 * -EPROTO: more was received than was sent, the job is broken;
-	 * -ECONNRESET: the connection was lost with bytes still missing.
+	 * -ECONNRESET: the connection was lost with bytes still missing;
+	 * -EBADMSG: a message was changed on the way, the next call of MPI ends the job.
 	 * A peer that never sent anything need not be drained.
 	 */
 	int (*drain)(uint32_t peer, uint64_t sent, int timeout_ms);

@@ -431,7 +431,7 @@ static int deliver_streams(void)
 
 	cr_module_drained = false;
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
-		if (cr_stream_pending(&cr_endpoints[i]->stream))
+		if (cr_stream_pending(cr_endpoints[i]))
 			count += cr_stream_deliver(cr_endpoints[i]);
 	return count;
 }

@@ -74,6 +74,8 @@ static int check_frames(cr_endpoint *ep)
 	struct cr_seals *seals = &ep->seals;
 	struct cr_frame frame;
 
+	if (seals->unchecked > ep->stream.end - ep->stream.begin)
+		return -EBADMSG;
 	while (seals->unchecked >= sizeof(frame)) {
 		unsigned char *at = ep->stream.data + ep->stream.end - seals->unchecked;
 		struct iovec part = { .iov_base = at };
@@ -94,17 +96,33 @@ static int check_frames(cr_endpoint *ep)
 	return 0;
 }
 
+/* A drain only reports it: what is left here would be delivered when the gate is open again. */
+static int discard(cr_endpoint *ep)
+{
+	struct cr_stream *stream = &ep->stream;
+	size_t length = stream->end - stream->begin;
+
+	stream->end -= ep->seals.unchecked < length ? ep->seals.unchecked : length;
+	ep->seals.unchecked = 0;
+	ep->seals.broken = true;
+	return -EBADMSG;
+}
+
 int cr_seal_arrived(cr_endpoint *ep, size_t length, bool by_tcp)
 {
 	struct cr_seals *seals = &ep->seals;
 	size_t plain = length < seals->plain_left ? length : seals->plain_left;
 
+	if (seals->broken) {
+		seals->unchecked = length;
+		return discard(ep);
+	}
 	seals->plain_left -= plain;
 	length -= plain;
 	if (!length || (!by_tcp && !seals->unchecked))
 		return 0;
 	seals->unchecked += length;
-	return check_frames(ep);
+	return check_frames(ep) ? discard(ep) : 0;
 }
 
 void cr_seal_forget(cr_endpoint *ep)

@@ -182,6 +182,10 @@ int cr_stream_deliver(cr_endpoint *ep)
 	unsigned char *payload;
 	int count = 0;
 
+	if (OPAL_UNLIKELY(ep->seals.broken)) {
+		cr_fatal(ep, "a message was changed on the way", -EBADMSG);
+		return 0;
+	}
 	while (!stream->direct_left) {
 		if (stream->reply) {
 			uint64_t id = stream->reply;

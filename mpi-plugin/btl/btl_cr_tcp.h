@@ -86,7 +86,10 @@ void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame);
 void cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag);
 /* Before a frag is begun on another channel. */
 void cr_seal_strip(struct cr_frag *frag);
-/* `length` bytes were added to the stream: 0, or -EBADMSG: they were changed on the way. */
+/*
+ * `length` bytes were added to the stream: 0, or -EBADMSG: they were changed on the way, are taken off
+ * again, and cr_stream_deliver() will end the job.
+ */
 int cr_seal_arrived(cr_endpoint *ep, size_t length, bool by_tcp);
 /* All channels are closed: frames already begun continue on the next one. */
 void cr_seal_forget(cr_endpoint *ep);
