@@ -29,7 +29,7 @@
 #include "btl_cr_control.h"
 
 #define VERSION 2
-#define PATIENCE_S 60		/* until mpirun's coordinator answers */
+#define ASK_AGAIN_S 60		/* until mpirun's coordinator has answered */
 _Static_assert(sizeof(struct cr_address) <= MCA_BTL_CR_ADDRESS_MAX, "control interface");
 
 struct cr_address cr_address_own = { .inbox = -1 };
@@ -243,22 +243,27 @@ static bool entered(uint32_t rank)
 	return rank < book.room && book.entry[rank].version;
 }
 
-/* Under the lock. */
+/*
+ * Under the lock.  There is no limit: cr_mpirun may be stopped, or the job suspended.  A question
+ * that is asked again fails if nobody is there any more.
+ */
 static int await(uint32_t rank)
 {
-	struct timespec until;
+	struct timespec again;
 	int rc;
 
 	if (!book.ask)
 		return -ENOENT;
 	if (cr_gate_mine())
 		return -EAGAIN;
-	rc = book.ask(rank);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_S;
-	while (!rc && !entered(rank))
-		rc = -pthread_cond_timedwait(&book.grown, &book.lock, &until);
-	return rc;
+	do {
+		rc = book.ask(rank);
+		clock_gettime(CLOCK_MONOTONIC, &again);
+		again.tv_sec += ASK_AGAIN_S;
+		while (!rc && !entered(rank))
+			rc = -pthread_cond_clockwait(&book.grown, &book.lock, CLOCK_MONOTONIC, &again);
+	} while (rc == -ETIMEDOUT && !entered(rank));
+	return entered(rank) ? 0 : rc;
 }
 
 static int find_in_modex(uint32_t rank, struct cr_address *address)

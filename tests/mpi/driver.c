@@ -2,6 +2,7 @@
 /* Emulated checkpoints: see driver.h. */
 #include "driver.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
@@ -49,11 +50,37 @@ static void check(int rc, const char *what)
 	_exit(99);
 }
 
-/* In a thread of the program, which waits for it. */
+/*
+ * In a thread of the program, which waits for it; in vain at first, as if the job had been
+ * suspended meanwhile, or a clock set.
+ */
+static __thread bool in_vain;
+
 static int ask(uint32_t rank)
 {
+	in_vain = !in_vain;
 	atomic_store(&asked[rank], true);
 	return 0;
+}
+
+/* Also for the libraries. */
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+	static typeof(&pthread_cond_timedwait) next;
+
+	if (!next)
+		next = (typeof(next))dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+	return in_vain ? ETIMEDOUT : next(cond, lock, until);
+}
+
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *lock, clockid_t clock,
+			   const struct timespec *until)
+{
+	static typeof(&pthread_cond_clockwait) next;
+
+	if (!next)
+		next = (typeof(next))dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+	return in_vain ? ETIMEDOUT : next(cond, lock, clock, until);
 }
 
 static void tell(int rank)
