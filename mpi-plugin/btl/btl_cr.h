@@ -98,7 +98,10 @@ struct cr_stream {
 void *cr_stream_space(struct cr_stream *stream, size_t *length);
 int cr_stream_settle(struct cr_stream *stream);
 void cr_stream_advance(struct cr_stream *stream, size_t length);
+/* All or nothing. */
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length);
+/* Until the next call of another function, so much can be appended. */
+int cr_stream_reserve(struct cr_stream *stream, size_t length);
 /* How much of the last frame, begun on a ring, has not arrived. */
 size_t cr_stream_missing(const struct cr_stream *stream);
 /* Hands up all complete frames; returns their number. */

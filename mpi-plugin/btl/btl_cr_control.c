@@ -79,9 +79,8 @@ static int pull(cr_endpoint *ep, int64_t until)
 	if (rc < 0)
 		return rc;
 	length = cr_tcp_pull(ep);
-	rc = cr_stream_settle(&ep->stream);
-	if (length < 0 || rc)
-		return rc ? rc : length;
+	if (length < 0)
+		return length;
 	if (ep->received != before)
 		return 0;
 	left = until - cr_now();

@@ -390,20 +390,28 @@ static int append(cr_endpoint *ep, const void *data, size_t length)
 	return rc || !cr_param.seal ? rc : cr_seal_arrived(ep, length, false);
 }
 
+/* All of a frame, or nothing: it is tried again, if this was a drain. */
+static int keep(cr_endpoint *ep, const struct cr_frame *frame, const unsigned char *payload)
+{
+	size_t head = frame->type == CR_FRAME_RAW ? 0 : sizeof(*frame);
+	int rc = cr_stream_reserve(&ep->stream, head + frame->length);
+
+	if (!rc && head)
+		rc = append(ep, frame, head);
+	return rc ? rc : append(ep, payload, frame->length);
+}
+
 /* PUT and REPLY keep state across a checkpoint: they go through the stream. */
 static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *payload)
 {
-	int rc = 0;
+	int rc;
 
 	if (OPAL_LIKELY(frame->type == CR_FRAME_SEND || frame->type == CR_FRAME_GET)) {
 		cr_endpoint_receive(ep, frame, payload);
 		return 1;
 	}
-	if (frame->type != CR_FRAME_RAW)
-		rc = append(ep, frame, sizeof(*frame));
-	if (!rc)
-		rc = append(ep, payload, frame->length);
-	if (rc)
+	rc = keep(ep, frame, payload);
+	if (rc == -ENOMEM)
 		cr_fatal(ep, "received bytes cannot be kept", rc);
 	return cr_stream_deliver(ep) + 1;
 }
@@ -432,12 +440,8 @@ int cr_ring_pull(cr_endpoint *ep)
 		if (readers[i].ep == ep)
 			reader = &readers[i];
 	while (reader && is_there(reader)) {
-		const unsigned char *payload = (const unsigned char *)(reader->next + 1);
-
 		frame = reader->next->frame;
-		rc = frame.type == CR_FRAME_RAW ? 0 : append(ep, &frame, sizeof(frame));
-		if (!rc)
-			rc = append(ep, payload, frame.length);
+		rc = keep(ep, &frame, (const unsigned char *)(reader->next + 1));
 		if (rc)
 			return rc;
 		step(reader, &frame);

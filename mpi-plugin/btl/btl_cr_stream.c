@@ -6,12 +6,15 @@
  * soon as its head has been parsed, even during a drain.
  *
  * As long as whole frames come in, all streams share one buffer; only what is
- * left between two reads is kept in a buffer of the stream's own.
+ * left between two reads is kept in a buffer of the stream's own.  A drain reads into
+ * that at once: if there is no memory for it, nothing has been received.
  */
 #include "btl_cr.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "btl_cr_gate.h"
 
 #define SPACE_MIN (64 * 1024)	/* for a read */
 
@@ -70,7 +73,7 @@ void *cr_stream_space(struct cr_stream *stream, size_t *length)
 		*length = stream->direct_left;
 		return stream->direct;
 	}
-	if (stream->begin == stream->end) {
+	if (stream->begin == stream->end && !cr_gate_mine()) {
 		free(stream->data);
 		stream->data = shared;
 		stream->room = sizeof(shared);
@@ -92,21 +95,25 @@ void cr_stream_advance(struct cr_stream *stream, size_t length)
 	}
 }
 
+int cr_stream_reserve(struct cr_stream *stream, size_t length)
+{
+	return length > stream->direct_left ? make_room(stream, length - stream->direct_left) : 0;
+}
+
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length)
 {
 	size_t direct = length < stream->direct_left ? length : stream->direct_left;
 
+	if (cr_stream_reserve(stream, length))
+		return -ENOMEM;
 	if (direct) {
 		memcpy(stream->direct, data, direct);
 		cr_stream_advance(stream, direct);
 		data = (const char *)data + direct;
 		length -= direct;
 	}
-	if (!length)
-		return 0;
-	if (make_room(stream, length))
-		return -ENOMEM;
-	memcpy(stream->data + stream->end, data, length);
+	if (length)
+		memcpy(stream->data + stream->end, data, length);
 	stream->end += length;
 	return 0;
 }

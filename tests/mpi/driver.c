@@ -125,17 +125,53 @@ static double now_ms(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* As hook/cr does when a drain fails: the gate opens again, and the program is to hear of it. */
-static void drain(int rank)
-{
-	int rc = control->drain(rank, meeting->sent[rank][own], PATIENCE);
+/* In a drain every third wish for memory is refused: it fails, and is tried again. */
+static __thread bool scarce;
 
+static bool refused(void)
+{
+	static __thread unsigned int wishes;
+
+	if (!scarce || ++wishes % 3)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+/* Also for the libraries. */
+void *malloc(size_t size)
+{
+	return refused() ? NULL : __libc_malloc(size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return refused() ? NULL : __libc_realloc(old, size);
+}
+
+/*
+ * Returns whether there was no memory.  If a message was changed, as hook/cr does: the gate opens
+ * again, and the program is to hear of it.
+ */
+static bool drain(int rank)
+{
+	int rc;
+
+	scarce = true;
+	rc = control->drain(rank, meeting->sent[rank][own], PATIENCE);
+	scarce = false;
+	if (rc == -ENOMEM)
+		return true;
 	if (rc == -EBADMSG) {
 		check(control->gate_open(), "gate_open");
 		for (;;)
 			pause();
 	}
 	check(rc, "drain");
+	return false;
 }
 
 static void drain_all(void)
@@ -143,6 +179,7 @@ static void drain_all(void)
 	struct mca_btl_cr_bookmark marks[RANKS];
 	uint64_t had[RANKS] = { 0 };
 	int count = control->bookmarks(marks, RANKS);
+	bool again;
 
 	check(count, "bookmarks");
 	memset(meeting->sent[own], 0, sizeof(meeting->sent[own]));
@@ -151,12 +188,14 @@ static void drain_all(void)
 		had[marks[i].rank] = marks[i].received;
 	}
 	meet();
-	for (int i = 0; i < ranks; i++) {
-		if (!meeting->sent[i][own])
-			continue;
-		drain(i);
-		atomic_fetch_add(&meeting->drained, meeting->sent[i][own] - had[i]);
-	}
+	do {
+		again = false;
+		for (int i = 0; i < ranks; i++)
+			again |= meeting->sent[i][own] && drain(i);
+	} while (again);
+	for (int i = 0; i < ranks; i++)
+		if (meeting->sent[i][own])
+			atomic_fetch_add(&meeting->drained, meeting->sent[i][own] - had[i]);
 }
 
 /* This rank is now on one of two nodes. */
