@@ -37,6 +37,7 @@ struct cr_param {
 	char *if_include;	/* interfaces for TCP, comma-separated; empty: all needed */
 	bool seal;		/* frames sent by TCP are authenticated */
 	int connect_timeout;	/* seconds */
+	int lost_timeout;	/* seconds */
 };
 extern struct cr_param cr_param;
 
@@ -176,7 +177,7 @@ typedef struct mca_btl_base_endpoint_t {
 	int fd;
 	struct cr_tcp_hello *hello;	/* while it connects */
 	bool blocked;			/* the socket is full; epoll reports when it is not */
-	bool lost;			/* the connection ended: nothing more can arrive */
+	bool lost;			/* the connection has ended: nothing more can arrive */
 	unsigned int attempt;
 	unsigned int failures;		/* attempts since failing_since */
 	struct mca_btl_base_endpoint_t *next_waiting;

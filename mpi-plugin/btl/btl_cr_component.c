@@ -14,6 +14,7 @@ struct cr_param cr_param = {
 	.cma = true,
 	.ring_size = 64 * 1024,
 	.connect_timeout = 30,
+	.lost_timeout = 300,
 };
 
 static int add_param(const char *name, const char *help, mca_base_var_type_t type,
@@ -49,6 +50,8 @@ static int register_params(void)
 		  MCA_BASE_VAR_TYPE_BOOL, fixed, &cr_param.seal);
 	add_param("connect_timeout", "Seconds until a peer that cannot be reached, by ten attempts or more, ends the job",
 		  MCA_BASE_VAR_TYPE_INT, fixed, &cr_param.connect_timeout);
+	add_param("lost_timeout", "Seconds in MPI until a connection that has failed ends the job, "
+		  "if nothing else does", MCA_BASE_VAR_TYPE_INT, fixed, &cr_param.lost_timeout);
 	return OPAL_SUCCESS;
 }
 

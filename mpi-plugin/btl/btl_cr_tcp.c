@@ -27,6 +27,7 @@
 #define PATIENCE_NS 20000000LL		/* in one call, for insist() */
 #define SYN_RETRIES 2			/* 7 s for an address that does not answer */
 #define ALIVE_S 5			/* between questions whether the peer is there */
+#define LOST_STEP_NS 100000000LL	/* counts as waited at a time: the job may have been suspended */
 
 /* The connecting side of a handshake. */
 struct cr_tcp_hello {
@@ -34,6 +35,13 @@ struct cr_tcp_hello {
 	struct cr_tcp_answer answer;
 	size_t have;			/* bytes of the challenge, then of the answer */
 };
+
+/* A connection that has failed, and what it has not delivered with it. */
+static struct {
+	cr_endpoint *ep;		/* NULL: none */
+	int error;
+	int64_t looked, waited;		/* ns */
+} failure;
 
 static int events = -1;
 unsigned int cr_tcp_count;
@@ -115,6 +123,7 @@ void cr_tcp_close(void)
 {
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_tcp_drop(cr_endpoints[i]);
+	failure.ep = NULL;
 	cr_guest_close();
 	if (events >= 0)
 		close(events);
@@ -372,6 +381,32 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag)
 	return 1;
 }
 
+static int failed(cr_endpoint *ep, int error)
+{
+	if (!failure.ep) {
+		failure.ep = ep;
+		failure.error = error;
+		failure.looked = cr_now();
+		failure.waited = 0;
+	}
+	return error;
+}
+
+/*
+ * As a rule a rank has failed, and mpirun, which may hear of it later, ends the job or has it recover:
+ * who aborts before that would end it for good.  If it was the network, the ranks that wait for what
+ * is lost would do so for ever.
+ */
+static void await_end(void)
+{
+	int64_t now = cr_now(), step = now - failure.looked;
+
+	failure.looked = now;
+	failure.waited += step < LOST_STEP_NS ? step : LOST_STEP_NS;
+	if (failure.waited > cr_param.lost_timeout * 1000000000LL)
+		cr_fatal(failure.ep, "the connection is lost", failure.error);
+}
+
 ssize_t cr_tcp_pull(cr_endpoint *ep)
 {
 	ssize_t length;
@@ -395,10 +430,10 @@ ssize_t cr_tcp_pull(cr_endpoint *ep)
 	}
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	return length ? -errno : -ECONNRESET;
+	return length ? failed(ep, -errno) : -ECONNRESET;
 }
 
-/* The peer has closed the connection; if it has failed, mpirun ends the job. */
+/* The connection has ended; if the peer has failed, mpirun ends the job. */
 static void lost(cr_endpoint *ep)
 {
 	cr_tcp_drop(ep);
@@ -414,6 +449,8 @@ static int receive(cr_endpoint *ep)
 		length = cr_tcp_pull(ep);
 		if (length == -EBADMSG)
 			cr_stream_deliver(ep);
+		if (length == -ENOMEM)
+			cr_fatal(ep, "received bytes cannot be kept", -ENOMEM);
 		if (length < 0)
 			lost(ep);
 		if (length <= 0)
@@ -464,6 +501,8 @@ int cr_tcp_progress(void)
 	struct epoll_event list[EVENTS];
 	int ready = epoll_wait(events, list, EVENTS, 0), count = 0;
 
+	if (OPAL_UNLIKELY(failure.ep))
+		await_end();
 	for (int i = 0; i < ready; i++) {
 		uint64_t cookie = list[i].data.u64;
 

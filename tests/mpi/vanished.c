@@ -2,6 +2,7 @@
 /*
  * vanished: rank 0 sends to rank 1, and who takes its first connection vanishes before it has said
  * anything, as if its network had failed for a while: without a word, and what comes next is refused.
+ * vanished reset: the network resets the connection when rank 1 waits for more.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -13,7 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PATIENCE 20	/* seconds */
+
 static bool vanishes, may;
+static int last = -1;	/* connection */
 
 static int connect_to(int fd, const void *address, socklen_t length)
 {
@@ -50,10 +54,29 @@ static int connect_to_nobody(int fd)
 /* Also for the libraries. */
 int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
 {
+	last = fd;
 	if (!vanishes)
 		return connect_to(fd, address.__sockaddr__, length);
 	vanishes = false;
 	return connect_to_nobody(fd);
+}
+
+static void reset(int rank)
+{
+	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	int value = 0;
+
+	if (rank) {
+		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+		if (connect_to(last, &nobody, sizeof(nobody)))
+			perror("vanished: connect");
+		sleep(PATIENCE);
+	}
+	puts("vanished: nobody has noticed");
+	_exit(1);
 }
 
 int main(int argc, char **argv)
@@ -62,6 +85,8 @@ int main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (argc > 1)
+		reset(rank);
 	if (rank) {
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		printf("vanished: %d wrong; connected\n", value != 42);
