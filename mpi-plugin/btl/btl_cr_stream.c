@@ -17,6 +17,7 @@
 #include "btl_cr_gate.h"
 
 #define SPACE_MIN (64 * 1024)	/* for a read */
+#define BEHIND 8			/* bytes: see hand_up() */
 
 static unsigned char shared[256 * 1024];	/* between cr_stream_space and cr_stream_settle */
 
@@ -81,7 +82,7 @@ void *cr_stream_space(struct cr_stream *stream, size_t *length)
 	} else if (make_room(stream, SPACE_MIN)) {
 		return NULL;
 	}
-	*length = stream->room - stream->end;
+	*length = stream->room - stream->end - BEHIND;
 	return stream->data + stream->end;
 }
 
@@ -182,6 +183,21 @@ size_t cr_stream_missing(const struct cr_stream *stream)
 	return 0;
 }
 
+/*
+ * ob1 of Open MPI 5.0 writes two bytes behind a message that only tells the number of a communicator
+ * (mca_pml_ob1_recv_frag_callback_cid): where the next frame begins.
+ */
+static void hand_up(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *payload)
+{
+	unsigned char *next = ep->stream.data + ep->stream.begin, keep[BEHIND];
+	size_t length = ep->stream.end - ep->stream.begin;
+
+	length = length < BEHIND ? length : BEHIND;
+	memcpy(keep, next, length);
+	cr_endpoint_receive(ep, frame, payload);
+	memcpy(next, keep, length);
+}
+
 int cr_stream_deliver(cr_endpoint *ep)
 {
 	struct cr_stream *stream = &ep->stream;
@@ -218,7 +234,7 @@ int cr_stream_deliver(cr_endpoint *ep)
 		if (OPAL_UNLIKELY(moves_data(&frame)))
 			put_sealed(ep, &frame, payload);
 		else
-			cr_endpoint_receive(ep, &frame, payload);
+			hand_up(ep, &frame, payload);
 		count++;
 	}
 	return count;
