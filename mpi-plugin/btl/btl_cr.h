@@ -76,7 +76,7 @@ int cr_address_check(const void *address, size_t length);
 int cr_address_find(uint32_t rank, struct cr_address *address);
 /* In any thread. */
 int cr_address_enter(uint32_t rank, const struct cr_address *address);
-void cr_address_forget(void);	/* all are void: the job is restarted */
+void cr_address_forget(bool restarted);	/* all are void: the job is restarted, or MPI begins again */
 void cr_address_source(int (*ask)(uint32_t rank));	/* of addresses not in the book */
 /* The nth best socket address to reach address at; wraps around. */
 socklen_t cr_address_socket(const struct cr_address *address, unsigned int nth,
@@ -212,11 +212,14 @@ void cr_later_take_posted(void);
 void cr_later_take_ready(void);
 /* Under MPI_THREAD_MULTIPLE, after each cr_gate_leave(): what came meanwhile waits for nobody. */
 void cr_later_settle(void);
+void cr_later_forget(void);		/* all of it: MPI begins again */
 
 int cr_endpoint_flush(cr_endpoint *ep);		/* returns frames completed */
 int cr_endpoint_flush_waiting(void);
 void cr_endpoint_receive(cr_endpoint *ep, const struct cr_frame *frame, void *payload);
 void cr_endpoint_forget(cr_endpoint *ep);	/* drops the channel; the stream stays */
+/* All channels are closed, and MPI begins again in this process: the peers do so, too. */
+void cr_endpoints_renew(void);
 void cr_endpoint_retry(cr_endpoint *ep, int error);
 int64_t cr_now(void);				/* monotonic, ns */
 /* The job can't go on: makes Open MPI abort it. */

@@ -221,13 +221,13 @@ int cr_address_enter(uint32_t rank, const struct cr_address *address)
 	return rc;
 }
 
-void cr_address_forget(void)
+void cr_address_forget(bool restarted)
 {
 	pthread_mutex_lock(&book.lock);
 	free(book.entry);
 	book.entry = NULL;
 	book.room = 0;
-	book.restarted = true;
+	book.restarted = restarted;
 	pthread_mutex_unlock(&book.lock);
 }
 

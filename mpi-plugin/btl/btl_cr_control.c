@@ -158,7 +158,7 @@ static int restart(void)
 		return -EPERM;
 	cr_ring_close();
 	cr_tcp_close();
-	cr_address_forget();
+	cr_address_forget(true);
 	for (unsigned int i = 0; i < cr_endpoints_count; i++)
 		cr_endpoint_forget(cr_endpoints[i]);
 	rc = cr_gate_register();

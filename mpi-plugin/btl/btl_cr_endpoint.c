@@ -113,6 +113,19 @@ void cr_endpoint_forget(cr_endpoint *ep)
 	ep->retry_at = ep->failing_since = 0;
 }
 
+void cr_endpoints_renew(void)
+{
+	waiting = NULL;
+	cr_endpoints_failing = false;
+	for (unsigned int i = 0; i < cr_endpoints_count; i++) {
+		cr_endpoint *ep = cr_endpoints[i];
+
+		free(ep->stream.data);
+		*ep = (cr_endpoint){ .rank = ep->rank, .fd = -1 };
+		OBJ_CONSTRUCT(&ep->queue, opal_list_t);
+	}
+}
+
 void cr_endpoint_retry(cr_endpoint *ep, int error)
 {
 	int64_t now = cr_now();

@@ -96,6 +96,13 @@ void cr_later_settle(void)
 	}
 }
 
+void cr_later_forget(void)
+{
+	pthread_mutex_lock(&posted_lock);
+	completed = posted = (struct list){ 0 };
+	pthread_mutex_unlock(&posted_lock);
+}
+
 void cr_later_post(cr_endpoint *ep, struct cr_frag *frag)
 {
 	frag->ep = ep;

@@ -508,12 +508,22 @@ mca_btl_base_module_t cr_module_far = {
 	.btl_bandwidth = 100,
 };
 
+/* With sessions (Open MPI 5.0) MPI may begin several times, with new addresses. */
+static void begin_again(void)
+{
+	cr_endpoints_renew();
+	cr_later_forget();
+	cr_address_forget(false);
+	cr_module_drained = false;
+}
+
 int cr_module_open(bool threads)
 {
 	int rc = seal_init();
 
 	if (rc)
 		return rc;
+	begin_again();
 	if (make_list(&list_small, OBJ_CLASS(cr_frag_small), EAGER_NEAR, 32) ||
 	    make_list(&list_middle, OBJ_CLASS(cr_frag_middle), EAGER_FAR, 8) ||
 	    make_list(&list_large, OBJ_CLASS(cr_frag_large), MAX_FAR, 8) ||

@@ -51,9 +51,9 @@ static int open_component(void)
 {
 	uint32_t rank, size;
 
-	session_first = getenv(WIRE_ROOT_VARIABLE) && cr_compat_session(&rank, &size);
-	if (!session_first)
+	if (session_first || !getenv(WIRE_ROOT_VARIABLE) || !cr_compat_session(&rank, &size))
 		return OMPI_SUCCESS;
+	session_first = true;		/* also if it ends before MPI_Init, where this is called again */
 	fprintf(stderr, "KCR: this job cannot be checkpointed: rank %u has called MPI_Session_init "
 		"before MPI_Init\n", rank);
 	if (!rank_begin(rank, size))
