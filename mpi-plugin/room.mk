@@ -43,7 +43,7 @@ mpi_obj = $(foreach d,$1,$(patsubst %.c,$(B)/user/%.o,$(wildcard mpi-plugin/$d/*
 $(MPI_BTL): $(call mpi_obj,btl) $(call job_obj,secret)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lopen-pal \
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LDFLAGS) -o $@ $^ -L$(MPI_LIBDIR) -lmpi -lopen-pal \
 		$(SODIUM_LIBS)
 
 $(MPI_HOOK): $(call mpi_obj,hook) $(B)/user/job/coordinator/wire_wait.o \

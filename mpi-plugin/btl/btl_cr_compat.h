@@ -18,12 +18,28 @@
 #include "opal/util/proc.h"
 
 #if BTL_VERSION >= 330		/* 5.0 */
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/thread_usage.h"
 #define CR_MODEX_GLOBAL PMIX_GLOBAL
 #else
 #include "opal/mca/pmix/pmix.h"
+#include "opal/threads/thread_usage.h"
 #define CR_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #endif
+
+/*
+ * Does the program call MPI from several threads, whatever Open MPI says?  What begins for a session
+ * may be used by others later, of which each has a level of its own.
+ */
+static inline bool cr_compat_threads(void)
+{
+#if BTL_VERSION >= 330
+	if (ompi_mpi_state != OMPI_MPI_STATE_INIT_STARTED)
+		return true;
+#endif
+	return opal_using_threads();
+}
 
 /* Passes one message to the callback registered for tag. */
 static inline void cr_compat_receive(mca_btl_base_module_t *module,

@@ -3,8 +3,8 @@
  * The gate: every entry of Open MPI into btl/cr passes it; the checkpoint
  * thread closes it and is then alone inside.  Passing costs two stores and a
  * load when only one thread of the application calls MPI at a time: the closing
- * side provides the barrier (membarrier).  Under MPI_THREAD_MULTIPLE the gate is
- * a recursive lock as well.
+ * side provides the barrier (membarrier).  Under MPI_THREAD_MULTIPLE, and where MPI
+ * began for a session, the gate is a recursive lock as well.
  *
  * Threads that arrive at a closed gate sleep until it opens.  A thread that is
  * inside may enter again.

@@ -534,7 +534,7 @@ int cr_module_open(bool threads)
 		cr_module_far.btl_put_limit = CR_SEAL_RDMA_MAX;
 		cr_module_far.btl_rdma_pipeline_frag_size = CR_SEAL_RDMA_MAX;
 	}
-	cr_gate_init(threads);
+	cr_gate_init(threads || cr_compat_threads());
 	rc = cr_module_ends();
 	if (!rc)
 		cr_module_ready = true;
