@@ -123,6 +123,7 @@ struct cr_frag {
 	bool begun;
 	uint32_t sealed;		/* cr_seals.life at that time; 0: not sealed */
 	uint8_t tag[SEAL_TAG];
+	unsigned char *copy;		/* of what the tag is for, or NULL */
 	struct {
 		struct cr_frame frame;
 		struct cr_rdma rdma;

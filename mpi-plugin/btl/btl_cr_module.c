@@ -40,6 +40,7 @@ typedef struct cr_frag cr_frag_small, cr_frag_middle, cr_frag_large, cr_frag_bar
 	{								\
 		frag->room = size;					\
 		frag->list = &list_##name;				\
+		frag->copy = NULL;					\
 	}								\
 	static OBJ_CLASS_INSTANCE(cr_frag_##name, mca_btl_base_descriptor_t, \
 				  (opal_construct_t)construct_##name, NULL)
@@ -85,6 +86,10 @@ void cr_module_complete(struct cr_frag *frag)
 	/* the callback may return it to its list */
 	bool own = frag->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
+	if (OPAL_UNLIKELY(frag->copy)) {
+		free(frag->copy);
+		frag->copy = NULL;
+	}
 	if (frag->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK && frag->base.des_cbfunc)
 		frag->base.des_cbfunc(frag->ep->module, frag->ep, &frag->base, OPAL_SUCCESS);
 	if (own)
@@ -213,7 +218,7 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 	if (!frag)
 		return false;
 	at = (unsigned char *)(frag + 1);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 3; i++) {
 		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
 
 		memcpy(at, (char *)iov[i].iov_base + part, iov[i].iov_len - part);
@@ -232,27 +237,20 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 	return true;
 }
 
+/* With seals a frame is kept until it is sent (btl_cr_seal.c), so it needs a descriptor. */
 static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size_t header_size,
 		     void *payload, size_t payload_size)
 {
-	uint8_t tag[SEAL_TAG];
-	const struct iovec iov[4] = {
+	const struct iovec iov[3] = {
 		{ frame, sizeof(*frame) }, { header, header_size }, { payload, payload_size },
-		{ tag, cr_param.seal ? SEAL_TAG : 0 },
 	};
 	size_t total = sizeof(*frame) + header_size + payload_size, written;
 
 	if (OPAL_LIKELY(ep->channel == CR_CHANNEL_RING))
 		return cr_ring_put(ep, frame, header, header_size, payload, payload_size);
-	if (ep->channel != CR_CHANNEL_TCP || ep->tcp_state != CR_TCP_UP)
+	if (ep->channel != CR_CHANNEL_TCP || ep->tcp_state != CR_TCP_UP || cr_param.seal)
 		return false;
-	if (OPAL_UNLIKELY(cr_param.seal)) {
-		cr_seal_make(ep, frame, iov, 3, tag);
-		total += SEAL_TAG;
-	}
-	written = cr_tcp_send(ep, iov, cr_param.seal ? 4 : payload_size ? 3 : 2);
-	if (!written && cr_param.seal)
-		cr_seal_undo(ep, frame);
+	written = cr_tcp_send(ep, iov, payload_size ? 3 : 2);
 	if (written == total || !written)
 		return written;
 	if (!keep_rest(ep, iov, total, written))

@@ -12,6 +12,7 @@
 #include "btl_cr_tcp.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FRAME_MAX (CR_SEAL_RDMA_MAX + 4096)	/* bytes after the header */
@@ -30,21 +31,6 @@ void cr_seal_begin(cr_endpoint *ep, const uint8_t key[CR_ADDRESS_KEY],
 
 /* ---- sending ---------------------------------------------------------------- */
 
-void cr_seal_make(cr_endpoint *ep, struct cr_frame *frame, const struct iovec *part,
-		  unsigned int count, uint8_t tag[SEAL_TAG])
-{
-	frame->form = CR_FORM_SEALED;
-	frame->length += SEAL_TAG;
-	seal_make(&ep->seals.out, part, count, tag);
-}
-
-void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame)
-{
-	frame->form = CR_FORM_PLAIN;
-	frame->length -= SEAL_TAG;
-	ep->seals.out.number--;
-}
-
 /* It may have been sealed for a connection that is lost. */
 void cr_seal_strip(struct cr_frag *frag)
 {
@@ -56,15 +42,46 @@ void cr_seal_strip(struct cr_frag *frag)
 	frag->iov_count--;
 }
 
-void cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag)
+/*
+ * What is sent is to be what the tag was made for: a window's memory may be written to meanwhile,
+ * by its owner or by other ranks.
+ */
+static int keep(struct cr_frag *frag)
 {
+	unsigned char *at;
+
+	if (frag->copy || frag->iov_count == 1 ||
+	    (frag->iov_count == 2 && frag->iov[1].iov_base == frag + 1))
+		return 0;
+	at = frag->copy = malloc(sizeof(frag->head.frame) + frag->head.frame.length);
+	if (!at)
+		return -ENOMEM;
+	for (unsigned int i = 1; i < frag->iov_count; i++) {
+		memcpy(at, frag->iov[i].iov_base, frag->iov[i].iov_len);
+		at += frag->iov[i].iov_len;
+	}
+	frag->iov[1].iov_base = frag->copy;
+	frag->iov[1].iov_len = at - frag->copy;
+	frag->iov_count = 2;
+	return 0;
+}
+
+int cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag)
+{
+	struct cr_frame *frame = &frag->head.frame;
+
 	if (frag->sealed == ep->seals.life)
-		return;
+		return 0;
 	cr_seal_strip(frag);
-	cr_seal_make(ep, &frag->head.frame, frag->iov, frag->iov_count, frag->tag);
+	if (keep(frag))
+		return -ENOMEM;
+	frame->form = CR_FORM_SEALED;
+	frame->length += SEAL_TAG;
+	seal_make(&ep->seals.out, frag->iov, frag->iov_count, frag->tag);
 	frag->iov[frag->iov_count].iov_base = frag->tag;
 	frag->iov[frag->iov_count++].iov_len = SEAL_TAG;
 	frag->sealed = ep->seals.life;
+	return 0;
 }
 
 /* ---- receiving -------------------------------------------------------------- */

@@ -369,8 +369,8 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag)
 
 	if (ep->tcp_state != CR_TCP_UP)
 		return 0;
-	if (OPAL_UNLIKELY(cr_param.seal) && !frag->begun)
-		cr_seal_frag(ep, frag);
+	if (OPAL_UNLIKELY(cr_param.seal) && !frag->begun && cr_seal_frag(ep, frag))
+		return 0;
 	while (frag->iov_next < frag->iov_count) {
 		length = cr_tcp_send(ep, frag->iov + frag->iov_next,
 				     frag->iov_count - frag->iov_next);

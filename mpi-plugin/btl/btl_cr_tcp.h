@@ -77,13 +77,8 @@ static inline bool cr_guest_is(uint64_t cookie)
 /* The connection is up: new keys from now on. */
 void cr_seal_begin(cr_endpoint *ep, const uint8_t key[CR_ADDRESS_KEY],
 		   const struct cr_tcp_meeting *meeting);
-/* The tag of a frame, all parts of it, of which the head is the first. */
-void cr_seal_make(cr_endpoint *ep, struct cr_frame *frame, const struct iovec *part,
-		  unsigned int count, uint8_t tag[SEAL_TAG]);
-/* Nothing of the frame was sent after all. */
-void cr_seal_undo(cr_endpoint *ep, struct cr_frame *frame);
-/* Before a frag is begun by TCP. */
-void cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag);
+/* Before a frag is begun by TCP.  0, -ENOMEM. */
+int cr_seal_frag(cr_endpoint *ep, struct cr_frag *frag);
 /* Before a frag is begun on another channel. */
 void cr_seal_strip(struct cr_frag *frag);
 /*

@@ -2,6 +2,7 @@
 /*
  * windows: two ranks; threads of both get, put and accumulate at the same time, each in a window
  * of its own, in pieces larger than a fragment of any transport.  Prints "done" if all was right.
+ * windows stores: rank 0 gets what rank 1 writes to all the time, whatever it gets.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -40,12 +41,52 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static volatile int over;
+
+static void *store(void *arg)
+{
+	volatile long *at = arg;
+
+	while (!over)
+		for (long i = 0; i < SIZE / 8; i++)
+			at[i]++;
+	return NULL;
+}
+
+static int get_from_storing(int argc, char **argv)
+{
+	char *memory, *buffer = malloc(SIZE);
+	pthread_t thread;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Win_allocate(SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window[0]);
+	if (rank)
+		pthread_create(&thread, NULL, store, memory);
+	for (int round = 0; round < ROUNDS * 10 && !rank; round++) {
+		MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window[0]);
+		MPI_Get(buffer, SIZE, MPI_CHAR, 1, 0, SIZE, MPI_CHAR, window[0]);
+		MPI_Win_unlock(1, window[0]);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	over = 1;
+	if (rank)
+		pthread_join(thread, NULL);
+	else
+		puts("done");
+	MPI_Win_free(&window[0]);
+	MPI_Finalize();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[THREADS];
 	char *memory[THREADS];
 	int level, ranks;
 
+	if (argc > 1)
+		return get_from_storing(argc, argv);
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
