@@ -24,21 +24,20 @@
 #define CR_MODEX_GLOBAL PMIX_GLOBAL
 #else
 #include "opal/mca/pmix/pmix.h"
-#include "opal/threads/thread_usage.h"
 #define CR_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #endif
 
 /*
- * Does the program call MPI from several threads, whatever Open MPI says?  What begins for a session
- * may be used by others later, of which each has a level of its own.
+ * May the program call MPI from several threads, even if Open MPI does not say so?  What begins for a
+ * session may be used by others later, of which each has a level of its own.
  */
 static inline bool cr_compat_threads(void)
 {
 #if BTL_VERSION >= 330
-	if (ompi_mpi_state != OMPI_MPI_STATE_INIT_STARTED)
-		return true;
+	return ompi_mpi_state != OMPI_MPI_STATE_INIT_STARTED || opal_using_threads();
+#else
+	return false;
 #endif
-	return opal_using_threads();
 }
 
 /* Passes one message to the callback registered for tag. */

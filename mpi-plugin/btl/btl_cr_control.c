@@ -111,7 +111,10 @@ static int drain(uint32_t peer, uint64_t sent, int timeout_ms)
 	cr_module_drained = true;
 	if (rc)
 		return rc;
-	return ep->received == sent ? 0 : -EPROTO;
+	if (ep->received != sent)
+		return -EPROTO;
+	cr_tcp_lost_nothing(ep);
+	return 0;
 }
 
 /*

@@ -98,7 +98,8 @@ void cr_stream_advance(struct cr_stream *stream, size_t length)
 
 int cr_stream_reserve(struct cr_stream *stream, size_t length)
 {
-	return length > stream->direct_left ? make_room(stream, length - stream->direct_left) : 0;
+	return length > stream->direct_left ?
+	       make_room(stream, length - stream->direct_left + BEHIND) : 0;
 }
 
 int cr_stream_append(struct cr_stream *stream, const void *data, size_t length)

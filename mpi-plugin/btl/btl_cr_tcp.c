@@ -392,6 +392,12 @@ static int failed(cr_endpoint *ep, int error)
 	return error;
 }
 
+void cr_tcp_lost_nothing(const cr_endpoint *ep)
+{
+	if (failure.ep == ep)
+		failure.ep = NULL;
+}
+
 /*
  * As a rule a rank has failed, and mpirun, which may hear of it later, ends the job or has it recover:
  * who aborts before that would end it for good.  If it was the network, the ranks that wait for what
