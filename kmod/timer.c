@@ -169,7 +169,8 @@ static void collect_posix_timer(struct collection *to, struct k_itimer *from)
 		.interval_ns = ktime_to_ns(from->it_interval),
 		.overrun = clamp_t(s64, from->it_overrun_last, 0, INT_MAX),
 	};
-	if (from->it_sigev_notify & SIGEV_THREAD_ID)
+	/* The ID of a thread that has ended may be that of a new one, which gets no signals of it. */
+	if (from->it_sigev_notify & SIGEV_THREAD_ID && pid_has_task(from->it_pid, PIDTYPE_PID))
 		timer->tid = pid_vnr(from->it_pid);
 	if (from->it_clock < 0)
 		note_cpu_timer(from, &to->notes[timer - to->timers]);

@@ -2,7 +2,7 @@
 /*
  * Interval timers and POSIX timers, both with the time that was left.  An
  * absolute timer goes on with the time that was left, and overrun counts start
- * from 0 again.
+ * from 0 again.  A timer whose signals went to a thread that has ended sends none.
  */
 #include "resource/attribute.h"
 
@@ -149,6 +149,17 @@ static int32_t without_alarm(const Kcr__Process *p, const Kcr__Timer *t, int32_t
 	return clock == CLOCK_REALTIME_ALARM ? CLOCK_REALTIME : CLOCK_BOOTTIME;
 }
 
+/* The kernel keeps the timer of a thread that has ended, whose ID may be another process's by now. */
+static bool is_for_nobody(const Kcr__Process *p, const Kcr__Timer *t)
+{
+	if (!(t->notify & SIGEV_THREAD_ID))
+		return false;
+	for (size_t i = 0; i < p->n_thread; i++)
+		if (p->thread[i]->tid == t->tid)
+			return false;
+	return true;
+}
+
 static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Timer *t,
 			 struct script *s)
 {
@@ -166,8 +177,8 @@ static void script_posix(struct rebuild *r, const Kcr__Process *p, const Kcr__Ti
 	memset(&event, 0, sizeof(event));
 	event.sigev_value.sival_ptr = (void *)(uintptr_t)t->value;
 	event.sigev_signo = t->signal;
-	event.sigev_notify = t->notify;
-	if (t->notify & SIGEV_THREAD_ID) {
+	event.sigev_notify = is_for_nobody(p, t) ? SIGEV_NONE : (int)t->notify;
+	if (event.sigev_notify & SIGEV_THREAD_ID) {
 		tid = rebuilt_tid(r, p, t->tid);
 		ok = ok && tid;
 		event._sigev_un._tid = tid;

@@ -170,15 +170,21 @@ static void *wait_for_timer(void *argument)
 	return argument;
 }
 
+static void *leave_timer(void *id)
+{
+	*(int *)id = make(CLOCK_MONOTONIC, SIGEV_THREAD_ID, 19, syscall(SYS_gettid));
+	return NULL;
+}
+
 /*
  * POSIX timers: numbers with gaps, clocks, values in signals, a timer for one thread,
- * a disarmed one and one without a signal.
+ * one for a thread that has ended, a disarmed one and one without a signal.
  */
 static void time_posix(void)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	int monotonic, gap, real, idle, thread_timer, silent, cpu;
-	pthread_t thread;
+	int monotonic, gap, real, idle, thread_timer, silent, cpu, left;
+	pthread_t thread, ended;
 
 	NEED(!sigaction(SIGRTMIN + 2, &action, NULL));
 	NEED(!pthread_create(&thread, NULL, wait_for_timer, &action));
@@ -191,7 +197,9 @@ static void time_posix(void)
 	silent = make(CLOCK_MONOTONIC, SIGEV_NONE, 15, 0);
 	thread_timer = make(CLOCK_MONOTONIC, SIGEV_THREAD_ID, 77, waiting_tid);
 	cpu = make(CLOCK_PROCESS_CPUTIME_ID, SIGEV_SIGNAL, 16, 0);
+	NEED(!pthread_create(&ended, NULL, leave_timer, &left) && !pthread_join(ended, NULL));
 	NEED(!syscall(SYS_timer_delete, gap));
+	arm(left, FAR + 5, 2000);
 	arm(monotonic, FAR, 1000);
 	arm(real, FAR + 1, 0);
 	arm(silent, FAR + 2, 3000);
@@ -203,6 +211,7 @@ static void time_posix(void)
 	expect(silent, FAR + 2, 3000);
 	expect(thread_timer, FAR + 3, 0);
 	expect(cpu, FAR + 4, 0);
+	expect(left, FAR + 5, 2000);
 	expect(idle, 0, 0);
 	CHECK(syscall(SYS_timer_getoverrun, gap) < 0 && errno == EINVAL);
 	/* From here on signals come: none may end the other thread's check_wait(). */
@@ -211,6 +220,7 @@ static void time_posix(void)
 	arm(idle, 0, 0);
 	while (value != 14)
 		usleep(1000);
+	arm(left, 0, 0);
 	arm(thread_timer, 0, 0);
 	CHECK(!pthread_join(thread, NULL) && who == waiting_tid);
 }
