@@ -183,13 +183,26 @@ static void wait_for_parent(const struct rebuild *r, const Kcr__Process *p, stru
 		    KCR_IOC_WAIT, script_data(s, &wait, sizeof(wait)), 0, 0, 0);
 }
 
+/* The signal for the end of its parent; 0: none.  The end of cr_restart would say nothing. */
+static uint32_t death_signal(const struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t)
+{
+	uint32_t signal = t->has_pdeath_signal ? t->pdeath_signal : 0;
+
+	if (!signal || !r->leaves || context_process(r->context, p->ppid))
+		return signal;
+	report_warn("thread %d: its signal %u for the end of its parent (PR_SET_PDEATHSIG) is left out: "
+		    "that is not saved, and cr_restart ends at once", t->tid, signal);
+	return 0;
+}
+
 static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const Kcr__Thread *t,
 			       struct script *s)
 {
-	if (t->has_pdeath_signal && t->pdeath_signal)
+	uint32_t signal = death_signal(r, p, t);
+
+	if (signal)
 		wait_for_parent(r, p, s);
-	script_call(s, "prctl(PR_SET_PDEATHSIG)", SYS_prctl, PR_SET_PDEATHSIG,
-		    t->has_pdeath_signal ? t->pdeath_signal : 0, 0, 0, 0, 0);
+	script_call(s, "prctl(PR_SET_PDEATHSIG)", SYS_prctl, PR_SET_PDEATHSIG, signal, 0, 0, 0, 0);
 	return 0;
 }
 

@@ -176,6 +176,7 @@ struct rebuild {
 	bool restore_ids;		/* processes have their old PIDs */
 	bool any_port;			/* internet sockets need not have their old ports */
 	bool any_cpu;			/* cr_restart is bound to CPUs, for the first thread */
+	bool leaves;			/* cr_restart, parent of some, ends before they do */
 	struct lazy *lazy;		/* restart/lazy.h; NULL: all memory is filled first */
 	int lazy_socket;		/* where processes offer what it needs; -1: none */
 	struct inherited *inherited;	/* restart/inherited.h: memory; NULL: none */

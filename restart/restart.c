@@ -103,6 +103,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 	r->restore_ids = options->restore_pid;
 	r->any_port = options->any_port;
 	r->any_cpu = options->any_cpu;
+	r->leaves = options->leaves;
 	r->strict_files = options->strict_files;
 	r->redirect = options->redirect;
 	r->nr_redirects = options->nr_redirects;

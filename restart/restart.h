@@ -33,6 +33,7 @@ struct restart_options {
 	bool restore_sid;	/* also sessions whose leader is not in the file */
 	bool any_port;		/* replace TCP and UDP ports in use by free ones */
 	bool any_cpu;		/* threads bound like the first one take the caller's affinity */
+	bool leaves;		/* the caller ends before the programs do */
 	bool trust;		/* --trust: no matter who may have written the file */
 	bool strict_files;	/* refuse if an ordinary open file has changed */
 	enum restart_clocks clocks;

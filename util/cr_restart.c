@@ -405,6 +405,8 @@ static int restart(const struct arguments *a, int fd, struct restart_result *res
 	if (err)
 		return err;
 	options.redirect = redirect_rules(&options.nr_redirects);
+	/* In a PID namespace the parent is another process, which stays: see stand_for(). */
+	options.leaves = !a->pid_namespace && (status_is_open() || hook_is_set(HOOK_SUCCESS));
 	err = context_load(reader, &context);
 	if (!err && context->preamble->n_ancestor)
 		err = chain_open(&chain, context->preamble, name, fd, a->chain_path);
