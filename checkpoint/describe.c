@@ -287,6 +287,8 @@ int describe_host(struct checkpoint *c)
 	p->xstate_size = c->attempt.info.xstate_size;
 	p->image_bytes_hint = c->expected_bytes;
 	increment_describe(c->increment, p);
+	if (describe_xstate(p))
+		return -ENOMEM;
 	if (!p->kcr_version || !p->machine || !p->kernel_release || !p->kernel_version || !p->host)
 		return report_errno(-ENOMEM, "context file");
 	return 0;
@@ -541,4 +543,7 @@ void describe_free(struct description *d)
 	free(p->kernel_version);
 	free(p->host);
 	free(p->boot_id);
+	if (p->n_xstate_part)
+		free(p->xstate_part[0]);
+	free(p->xstate_part);
 }

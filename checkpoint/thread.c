@@ -150,3 +150,29 @@ int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kc
 	free(records);
 	return err;
 }
+
+int describe_xstate(Kcr__Preamble *preamble)
+{
+	Kcr__XstatePart *part = calloc(ARCH_XSTATE_BITS, sizeof(*part));
+	struct arch_xstate_layout layout;
+
+	preamble->xstate_part = calloc(ARCH_XSTATE_BITS, sizeof(*preamble->xstate_part));
+	if (!part || !preamble->xstate_part) {
+		free(part);
+		return report_errno(-ENOMEM, "context file");
+	}
+	arch_xstate_layout(&layout);
+	preamble->xstate_part[0] = part;
+	for (uint32_t bit = 0; bit < ARCH_XSTATE_BITS; bit++) {
+		if (!layout.part[bit].length)
+			continue;
+		kcr__xstate_part__init(part);
+		part->bit = bit;
+		part->offset = layout.part[bit].offset;
+		part->length = layout.part[bit].length;
+		preamble->xstate_part[preamble->n_xstate_part++] = part++;
+	}
+	if (!preamble->n_xstate_part)
+		free(part);
+	return 0;
+}

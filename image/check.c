@@ -196,6 +196,12 @@ static const char *check_xstate(const ProtobufCBinaryData *xstate, const Kcr__Pr
 	return NULL;
 }
 
+const char *check_xstate_part(const Kcr__XstatePart *part)
+{
+	return arch_xstate_has_part(part->bit, part->offset, part->length) ? NULL :
+	       "processor state in an impossible layout";
+}
+
 static const char *check_pending(size_t count, const ProtobufCBinaryData *pending)
 {
 	size_t i;

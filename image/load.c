@@ -49,6 +49,9 @@ static int take_preamble(struct context_reader *r, struct context *c)
 	for (size_t i = 0; i < c->preamble->n_clocks; i++)
 		if (check_clocks(c->preamble->clocks[i]))
 			return reader_damaged(r, check_clocks(c->preamble->clocks[i]));
+	for (size_t i = 0; i < c->preamble->n_xstate_part; i++)
+		if (check_xstate_part(c->preamble->xstate_part[i]))
+			return reader_damaged(r, check_xstate_part(c->preamble->xstate_part[i]));
 	if (c->preamble->n_clocks > c->preamble->nr_processes)
 		return reader_damaged(r, "impossible number of clocks");
 	if (c->preamble->nr_files > MAX_FILES || c->preamble->nr_processes > MAX_PROCESSES)

@@ -142,6 +142,7 @@ const char *check_file(const Kcr__File *file);
 const char *check_filter(const Kcr__Filter *filter);
 const char *check_seccomp(const Kcr__Thread *thread, const Kcr__Preamble *preamble);
 const char *check_clocks(const Kcr__Clocks *clocks);
+const char *check_xstate_part(const Kcr__XstatePart *part);
 /* Relations between files. */
 const char *check_references(const struct context *c);
 /* Semaphores and message queues (check_sysv.c). */

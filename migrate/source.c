@@ -123,7 +123,7 @@ static int check_target(struct source *s)
 		return report_fail(-EOPNOTSUPP, "--lazy needs copies of memory (cr_checkpoint --snapshot), "
 				   "which this kernel does not allow: leave it out");
 	if (info.xstate_size > h->xstate_size)
-		report_warn("%s has fewer CPU registers (%u bytes of state, here %u): programs that use "
+		report_warn("%s may have fewer CPU registers (%u bytes of state, here %u): programs that use "
 			    "those will be refused", s->options->host, h->xstate_size, info.xstate_size);
 	report_verbose("%s: KCR %.*s, Linux %.*s", s->options->host, (int)sizeof(h->version),
 		       h->version, (int)sizeof(h->kernel), h->kernel);

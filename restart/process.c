@@ -53,7 +53,7 @@ struct builder {
 	struct blob blob;
 };
 
-int process_check(const Kcr__Process *p)
+int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble)
 {
 	int err;
 
@@ -61,7 +61,7 @@ int process_check(const Kcr__Process *p)
 		return 0;
 	err = p->mm ? memory_check(p, p->mm) : 0;
 	for (size_t i = 0; i < p->n_thread && !err; i++)
-		err = thread_check(p->thread[i]);
+		err = thread_check(p->thread[i], preamble);
 	return err;
 }
 
@@ -197,6 +197,7 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.nr_threads = (uint32_t)p->n_thread,
 		/* Only 0 and 1 can be set; anything else becomes 0, which is stricter. */
 		.dumpable = p->has_dumpable ? p->dumpable == 1 : -1,
+		.preamble = r->context->preamble,
 	};
 
 	return how;

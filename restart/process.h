@@ -23,7 +23,7 @@ struct process_exit {
  * Can this process be rebuilt here at all?  Call before anything is created.
  * -errno, reported.
  */
-int process_check(const Kcr__Process *p);
+int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble);
 
 /*
  * Replaces the calling program.  Returns only on an error: -errno, reported;

@@ -64,13 +64,14 @@ static int check_programs(const struct context *context, const struct kcr_info *
 {
 	const Kcr__Preamble *p = context->preamble;
 
-	if (p->has_xstate_size && p->xstate_size > info->xstate_size)
+	/* With a known layout thread_check() says what is missing. */
+	if (!p->n_xstate_part && p->has_xstate_size && p->xstate_size > info->xstate_size)
 		return report_fail(-CR_EBADARCH, "the saved programs use CPU registers that this "
 				   "machine does not have (%u bytes of state, here %u): restart "
 				   "on a machine of the same kind", p->xstate_size,
 				   info->xstate_size);
 	for (size_t i = 0; i < context->nr_processes; i++) {
-		int err = process_check(context->process[i]);
+		int err = process_check(context->process[i], p);
 
 		if (!err && seccomp_has(context->process[i]))
 			err = seccomp_may_restore(context->process[i]);

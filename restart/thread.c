@@ -35,8 +35,22 @@ static int check_dispatch(const Kcr__Thread *t)
 			   "lacks: restart it under Linux 5.11 or later", t->tid);
 }
 
-int thread_check(const Kcr__Thread *t)
+/* How the states of the image are laid out, or NULL: an older one does not say. */
+static const struct arch_xstate_layout *saved_layout(const Kcr__Preamble *preamble,
+						     struct arch_xstate_layout *out)
 {
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < preamble->n_xstate_part; i++) {
+		const Kcr__XstatePart *part = preamble->xstate_part[i];
+
+		out->part[part->bit] = (struct arch_xstate_part){ part->offset, part->length };
+	}
+	return preamble->n_xstate_part ? out : NULL;
+}
+
+int thread_check(const Kcr__Thread *t, const Kcr__Preamble *preamble)
+{
+	struct arch_xstate_layout layout;
 	uint64_t missing;
 
 	if (!arch_xstate_has_length(t->xstate.len) || t->n_reg != KCR_NR_REGS)
@@ -47,19 +61,22 @@ int thread_check(const Kcr__Thread *t)
 		return report_fail(-EOPNOTSUPP, "thread %d uses processor features (XSAVE "
 				   "components %" PRIx64 ") that this machine does not have",
 				   t->tid, missing);
-	if (!arch_xstate_has_layout(t->xstate.data, t->xstate.len))
+	if (!arch_xstate_has_layout(t->xstate.data, t->xstate.len, saved_layout(preamble, &layout)))
 		return report_fail(-EOPNOTSUPP, "thread %d: its floating-point state (%zu bytes) "
-				   "has another layout than this processor's (%u bytes)", t->tid,
+				   "may have another layout than this processor's (%u bytes): restart "
+				   "it on a machine with the same kind of processor", t->tid,
 				   t->xstate.len, arch_xstate_size());
 	return check_dispatch(t);
 }
 
-static uint64_t put_xstate(const Kcr__Thread *t, struct blob *blob)
+static uint64_t put_xstate(const Kcr__Thread *t, const Kcr__Preamble *preamble, struct blob *blob)
 {
+	struct arch_xstate_layout layout;
 	uint64_t at = blob_reserve(blob, arch_xstate_size(), ARCH_XSTATE_ALIGN);
 
 	if (at)
-		arch_xstate_put((void *)(uintptr_t)at, t->xstate.data, t->xstate.len);
+		arch_xstate_put((void *)(uintptr_t)at, t->xstate.data, t->xstate.len,
+				saved_layout(preamble, &layout));
 	return at;
 }
 
@@ -127,7 +144,7 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct blob *blob,
 		  struct script *s)
 {
-	uint64_t xstate = put_xstate(t, blob);
+	uint64_t xstate = put_xstate(t, how->preamble, blob);
 	struct kcr_enter enter;
 
 	script_own(t, s);

@@ -24,13 +24,14 @@ struct thread_exit {
 	uint32_t stop_signal;		/* for wait(2), 0: already reported */
 	uint32_t nr_threads;
 	int dumpable;			/* 0 or 1, -1: unchanged */
+	const Kcr__Preamble *preamble;
 };
 
 /*
  * Can this machine load the thread's floating-point state?  Call before anything
  * is created.  -EOPNOTSUPP or -EINVAL, reported.
  */
-int thread_check(const Kcr__Thread *t);
+int thread_check(const Kcr__Thread *t, const Kcr__Preamble *preamble);
 
 /* Ends the script. */
 int thread_script(const Kcr__Thread *t, const struct thread_exit *how, struct blob *blob,

@@ -20,6 +20,8 @@
 #define FEATURES_SSE		3ull		/* in the part before the header */
 #define FEATURES_AVX		7ull
 #define AVX_LENGTH		832
+#define FIRST_PART		2		/* the first component behind the header */
+#define LAST_PART		62		/* 63 says that the area is a compact one */
 #define PKRU			9		/* component, two bits for each key */
 #define PKRU_KEY_0		3u
 
@@ -33,6 +35,12 @@ bool arch_xstate_has_form(const void *state)
 	static const uint8_t zero[HEADER_LENGTH - 8];
 
 	return !memcmp((const uint8_t *)state + HEADER + 8, zero, sizeof(zero));
+}
+
+bool arch_xstate_has_part(uint32_t bit, uint32_t offset, uint32_t length)
+{
+	return bit >= FIRST_PART && bit <= LAST_PART && offset >= MIN_LENGTH && length &&
+	       offset <= MAX_LENGTH && length <= MAX_LENGTH - offset;
 }
 
 uint64_t arch_xstate_features(const void *state, size_t length)
@@ -85,10 +93,42 @@ uint32_t arch_xstate_size(void)
 	return b;
 }
 
-bool arch_xstate_has_layout(const void *state, size_t length)
+void arch_xstate_layout(struct arch_xstate_layout *out)
 {
-	return length <= MIN_LENGTH || length <= arch_xstate_size() ||
-	       arch_xstate_features(state, length) <= FEATURES_SSE;
+	uint64_t enabled = arch_xstate_enabled();
+	uint32_t size, offset, c, d;
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned int bit = FIRST_PART; bit <= LAST_PART; bit++)
+		if (enabled >> bit & 1 && __get_cpuid_count(0xd, bit, &size, &offset, &c, &d) &&
+		    arch_xstate_has_part(bit, offset, size))
+			out->part[bit] = (struct arch_xstate_part){ offset, size };
+}
+
+/* AVX is at the same place everywhere; PKRU may be read as zero, which forbids nothing. */
+static bool may_have_layout(uint64_t features, size_t length)
+{
+	if (length <= MIN_LENGTH || features <= FEATURES_SSE || length == arch_xstate_size())
+		return true;
+	return length < arch_xstate_size() && !(features & ~(FEATURES_AVX | 1ull << PKRU));
+}
+
+bool arch_xstate_has_layout(const void *state, size_t length, const struct arch_xstate_layout *from)
+{
+	uint64_t features = arch_xstate_features(state, length);
+	struct arch_xstate_layout here;
+
+	if (!from)
+		return may_have_layout(features, length);
+	arch_xstate_layout(&here);
+	for (unsigned int bit = FIRST_PART; bit <= LAST_PART; bit++) {
+		const struct arch_xstate_part *part = &from->part[bit];
+
+		if (features >> bit & 1 && (!part->length || part->length != here.part[bit].length ||
+					    (uint64_t)part->offset + part->length > length))
+			return false;
+	}
+	return true;
 }
 
 static uint32_t own_mxcsr_mask(void)
@@ -101,12 +141,28 @@ static uint32_t own_mxcsr_mask(void)
 	return mask ? mask : MXCSR_DEFAULT_MASK;
 }
 
-void arch_xstate_put(void *at, const void *state, size_t length)
+/* What is not in use is not read when the state is loaded. */
+static void move_parts(uint8_t *area, const uint8_t *state, uint64_t features,
+		       const struct arch_xstate_layout *from)
 {
-	uint32_t size = arch_xstate_size(), mxcsr;
+	struct arch_xstate_layout here;
+
+	arch_xstate_layout(&here);
+	for (unsigned int bit = FIRST_PART; bit <= LAST_PART; bit++)
+		if (features >> bit & 1)
+			memcpy(area + here.part[bit].offset, state + from->part[bit].offset,
+			       here.part[bit].length);
+}
+
+void arch_xstate_put(void *at, const void *state, size_t length,
+		     const struct arch_xstate_layout *from)
+{
+	uint32_t size = from ? MIN_LENGTH : arch_xstate_size(), mxcsr;
 	uint8_t *area = at;
 
 	memcpy(area, state, length < size ? length : size);
+	if (from)
+		move_parts(area, state, arch_xstate_features(state, length), from);
 	memcpy(&mxcsr, area + MXCSR, sizeof(mxcsr));
 	mxcsr &= own_mxcsr_mask();
 	memcpy(area + MXCSR, &mxcsr, sizeof(mxcsr));

@@ -132,20 +132,68 @@ static void loading(void **state)
 	assert_int_equal(arch_xstate_enabled() & 3, 3);
 	assert_true(arch_xstate_has_length(size));
 	memset(there, 0xff, length);
-	arch_xstate_put(here, there, length);
+	arch_xstate_put(here, there, length, NULL);
 	memcpy(&mxcsr, here + 24, sizeof(mxcsr));
 	assert_int_equal(mxcsr & ~0x2ffff, 0);	/* bit 17: AMD's */
 	assert_true(arch_xstate_has_form(here));
 	assert_memory_equal(here + 32, there + 32, 480);
 	there[512] = 3;
 	memset(there + 513, 0, 7);
-	assert_true(arch_xstate_has_layout(there, length));
+	assert_true(arch_xstate_has_layout(there, length, NULL));
 	there[512] = 7;
-	assert_false(arch_xstate_has_layout(there, length));
-	assert_true(arch_xstate_has_layout(there, size));
-	arch_xstate_put(here, there, 576);
+	assert_false(arch_xstate_has_layout(there, length, NULL));
+	assert_true(arch_xstate_has_layout(there, size, NULL));
+	there[512] = 0xe7;		/* AVX-512, which is not at the same place everywhere */
+	assert_true(arch_xstate_has_layout(there, size, NULL));
+	assert_false(arch_xstate_has_layout(there, size - 8, NULL));
+	arch_xstate_put(here, there, 576, NULL);
 	free(here);
 	free(there);
+}
+
+/* The parts of a state in the layout of another processor, the last one first, come to their places. */
+static void layouts(void **state)
+{
+	struct arch_xstate_layout here, there = { 0 };
+	uint8_t *from = calloc(1, 64 << 10), *to = calloc(1, arch_xstate_size());
+	uint32_t at = 576 + 64;
+	uint64_t features = 3;
+
+	(void)state;
+	arch_xstate_layout(&here);
+	for (int bit = ARCH_XSTATE_BITS - 1; bit > 1; bit--) {
+		if (!here.part[bit].length)
+			continue;
+		there.part[bit] = (struct arch_xstate_part){ at, here.part[bit].length };
+		assert_true(arch_xstate_has_part(bit, at, here.part[bit].length));
+		features |= 1ull << bit;
+		memset(from + at, bit, here.part[bit].length);
+		at += here.part[bit].length + 64;
+	}
+	memcpy(from + 512, &features, sizeof(features));
+	assert_true(arch_xstate_has_layout(from, at, &there));
+	arch_xstate_put(to, from, at, &there);
+	assert_memory_equal(to + 512, &features, sizeof(features));
+	for (int bit = 2; bit < ARCH_XSTATE_BITS; bit++) {
+		if (!here.part[bit].length)
+			continue;
+		assert_memory_equal(to + here.part[bit].offset, from + there.part[bit].offset,
+				    here.part[bit].length);
+		assert_false(arch_xstate_has_layout(from, there.part[bit].offset, &there));
+		there.part[bit].length--;
+		assert_false(arch_xstate_has_layout(from, at, &there));
+		there.part[bit].length = 0;
+		assert_false(arch_xstate_has_layout(from, at, &there));
+		there.part[bit].length = here.part[bit].length;
+	}
+	assert_false(arch_xstate_has_part(1, 576, 8));
+	assert_false(arch_xstate_has_part(2, 512, 8));
+	assert_false(arch_xstate_has_part(2, 576, 0));
+	assert_false(arch_xstate_has_part(2, UINT32_MAX, 8));
+	assert_false(arch_xstate_has_part(2, 576, UINT32_MAX));
+	assert_false(arch_xstate_has_part(63, 576, 8));
+	free(from);
+	free(to);
 }
 
 /* Rights for memory without a protection key, where there are such keys. */
@@ -181,6 +229,7 @@ int main(void)
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(names),
 		cmocka_unit_test(loading),
+		cmocka_unit_test(layouts),
 		cmocka_unit_test(key_0),
 	};
 

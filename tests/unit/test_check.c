@@ -327,12 +327,21 @@ static void threads(void **state)
 	uint64_t *header = (uint64_t *)(t->xstate.data + 512);
 	Kcr__RestartBlock block = KCR__RESTART_BLOCK__INIT;
 	ProtobufCBinaryData pending = { 5, (uint8_t *)"short" };
+	Kcr__XstatePart part = KCR__XSTATE_PART__INIT, *parts = &part;
 
+	part.bit = 2;
+	part.offset = 576;
+	part.length = 256;
 	(void)state;
 	REFUSED(t->n_reg, KCR_NR_REGS - 1, "registers");
 	REFUSED(t->xstate.len, 512, "impossible length");
 	REFUSED(t->xstate.len, 829, "impossible length");
 	REFUSED(s.preamble.xstate_size, 576, "impossible length");
+	s.preamble.n_xstate_part = 1;
+	s.preamble.xstate_part = &parts;
+	REFUSED(part.offset, 512, "impossible layout");
+	REFUSED(part.bit, 63, "impossible layout");
+	s.preamble.n_xstate_part = 0;
 	REFUSED(header[0], 1 << 9, "unexpected features");
 	REFUSED(header[1], 1ull << 63, "unknown form");
 	REFUSED(header[7], 1, "unknown form");

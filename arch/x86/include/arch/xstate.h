@@ -12,13 +12,30 @@
 #include <stdint.h>
 
 #define ARCH_XSTATE_ALIGN	64	/* bytes, for arch_xstate_put() */
+#define ARCH_XSTATE_BITS	64	/* for features */
 #define ARCH_XSTATE_FPREGS	512	/* bytes at its start: a note of their own for debuggers */
+
+/*
+ * Where the states of one machine have each feature that lies behind the header, by its bit.
+ * Processors differ: AMD's have AVX-512 elsewhere than Intel's.
+ */
+struct arch_xstate_part {
+	uint32_t offset;
+	uint32_t length;	/* 0: there is none */
+};
+
+struct arch_xstate_layout {
+	struct arch_xstate_part part[ARCH_XSTATE_BITS];
+};
 
 /* Is this a valid length, in bytes? */
 bool arch_xstate_has_length(size_t length);
 
 /* Is it in the form we know?  For a state of a valid length. */
 bool arch_xstate_has_form(const void *state);
+
+/* Can a feature with this bit lie there? */
+bool arch_xstate_has_part(uint32_t bit, uint32_t offset, uint32_t length);
 
 /* The features that are in use in it; 0: it is too short to contain them. */
 uint64_t arch_xstate_features(const void *state, size_t length);
@@ -34,14 +51,21 @@ uint64_t arch_xstate_enabled(void);
 /* Bytes that loading a state may read here. */
 uint32_t arch_xstate_size(void);
 
-/* Does a state have the layout of this machine?  All of its features are enabled. */
-bool arch_xstate_has_layout(const void *state, size_t length);
+/* That of this machine. */
+void arch_xstate_layout(struct arch_xstate_layout *out);
 
 /*
- * Copies a state to `at`, aligned and of arch_xstate_size() zeroed bytes, without bits
- * that would fault when loaded and that the kernel never sets.
+ * Can a state be put into the layout of this machine?  All of its features are enabled.
+ * from: its own layout, NULL: unknown.
  */
-void arch_xstate_put(void *at, const void *state, size_t length);
+bool arch_xstate_has_layout(const void *state, size_t length, const struct arch_xstate_layout *from);
+
+/*
+ * Copies a state to `at`, aligned and of arch_xstate_size() zeroed bytes, in the layout of this
+ * machine, without bits that would fault when loaded and that the kernel never sets.
+ */
+void arch_xstate_put(void *at, const void *state, size_t length,
+		     const struct arch_xstate_layout *from);
 
 /* Does it keep a thread from memory under no protection key?  A state of this machine. */
 bool arch_xstate_locks_memory(const void *state, size_t length);
