@@ -186,6 +186,20 @@ int stop_nobody(const struct checkpoint *c)
 			   what[c->options->scope], c->options->target);
 }
 
+/* Breakpoints in the code are saved as part of it, and nobody would handle them. */
+static int check_probes(const struct checkpoint *c, const struct kcr_process *m)
+{
+	if (!(m->flags & KCR_PROCESS_UPROBES))
+		return 0;
+	if (!c->options->skip_unsupported)
+		return report_fail(-EOPNOTSUPP, "process %d is observed by uprobes (perf, bpftrace), or has "
+				   "been: these cannot be saved (--skip-unsupported saves it all the "
+				   "same, for when they are removed and no function is in one)", m->pid);
+	report_warn("process %d is observed by uprobes (perf, bpftrace), or has been: if some are left, a "
+		    "restarted program is ended by SIGTRAP or SIGSEGV", m->pid);
+	return 0;
+}
+
 static int check_flags(const struct checkpoint *c)
 {
 	for (size_t i = 0; i < c->attempt.members.count; i++) {
@@ -209,6 +223,8 @@ static int check_flags(const struct checkpoint *c)
 		    c->options->tracer != CHECKPOINT_PTRACE_ALLOW)
 			return report_fail(-CR_EPTRACER, "process %d debugs another process: end "
 					   "that, or see --ptracer-skip", m->pid);
+		if (check_probes(c, m))
+			return -EOPNOTSUPP;
 	}
 	return 0;
 }

@@ -90,6 +90,11 @@ static u32 aio_flags(const struct mm_struct *mm)
 #endif
 }
 
+static u32 mm_flags(const struct mm_struct *mm)
+{
+	return mdwe_flags(mm) | aio_flags(mm) | (kcr_mm_has_uprobes(mm) ? KCR_PROCESS_UPROBES : 0);
+}
+
 /* list_lock held; false if the process died. */
 static bool describe(struct kcr_member *member, struct kcr_process *process,
 		     struct sharing *sharing)
@@ -102,7 +107,7 @@ static bool describe(struct kcr_member *member, struct kcr_process *process,
 	task = parked->task;
 	memset(process, 0, sizeof(*process));
 	process->pid = pid_vnr(member->pid);
-	process->flags = process_flags(member) | mdwe_flags(member->mm) | aio_flags(member->mm);
+	process->flags = process_flags(member) | mm_flags(member->mm);
 	list_for_each_entry(parked, &member->threads, node)
 		process->nr_threads += kcr_parked_rests(parked);
 	process->exit_signal = member->leader->exit_signal;

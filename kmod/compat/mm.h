@@ -78,6 +78,21 @@ static inline void kcr_mm_mdwe(const struct mm_struct *mm, bool *refused, bool *
 }
 
 /*
+ * Are breakpoints of uprobes in its code, or return addresses perhaps in the area that is made
+ * for the first that is hit?  Neither is undone at once when the probes are removed.
+ */
+static inline bool kcr_mm_has_uprobes(const struct mm_struct *mm)
+{
+#ifndef CONFIG_UPROBES
+	return false;
+#elif KCR_HAVE_MM_FLAGS_TEST
+	return mm_flags_test(MMF_HAS_UPROBES, mm) || READ_ONCE(mm->uprobes_state.xol_area);
+#else
+	return test_bit(MMF_HAS_UPROBES, &mm->flags) || READ_ONCE(mm->uprobes_state.xol_area);
+#endif
+}
+
+/*
  * To which memory cgroup belong pages that are made for an mm?  To that of its owner, or to the root
  * cgroup, without a limit, if it has none.
  */

@@ -114,6 +114,7 @@ struct kcr_park {
 #define KCR_PROCESS_AIO		(1 << 11)	/* has used io_setup(2) */
 #define KCR_PROCESS_RESTRICTED	(1 << 12)	/* a thread's io_urings are restricted (Linux 7.0) */
 #define KCR_PROCESS_AUTOREAP	(1 << 13)	/* CLONE_AUTOREAP (Linux 7.1) */
+#define KCR_PROCESS_UPROBES	(1 << 14)	/* uprobes(9) are in its code, or have been hit */
 
 /* Ids are equal where the object is shared (CLONE_VM, CLONE_FILES …). */
 struct kcr_process {
