@@ -37,15 +37,6 @@ static size_t find_session(const struct processes *c, const Kcr__Process *p)
 	return leader;
 }
 
-static size_t find_group(const struct processes *c, const Kcr__Process *p)
-{
-	size_t leader = find(c, p->pgid);
-
-	if (leader != FAMILY_OUTSIDE && c->process[leader]->pgid != p->pgid)
-		return FAMILY_OUTSIDE;
-	return leader;
-}
-
 /* The session in which the leader of a session started: its parent's. */
 static size_t first_session(const struct relation *all, size_t leader)
 {
@@ -85,8 +76,11 @@ struct relation *family_plan(Kcr__Process *const *process, size_t count)
 
 		all[i].parent = find(&c, p->ppid);
 		all[i].session = find_session(&c, p);
-		all[i].group = find_group(&c, p);
-		if (all[i].group == FAMILY_OUTSIDE && all[i].session != FAMILY_OUTSIDE)
+		/* No other process gets a PID that is a group's. */
+		all[i].group = find(&c, p->pgid);
+		if (all[i].group != FAMILY_OUTSIDE)
+			all[all[i].group].moves |= process[all[i].group]->pgid != p->pgid;
+		else if (all[i].session != FAMILY_OUTSIDE)
 			all[i].group_number = p->pgid;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -168,6 +162,24 @@ static int check_place(Kcr__Process *const *process, size_t count, const struct 
 			   process[i]->pid, process[i]->ppid, process[i]->sid);
 }
 
+/* Is the leader of its group there when it joins? */
+static int check_group(Kcr__Process *const *process, const struct relation *all, size_t i)
+{
+	size_t leader = all[i].group;
+
+	if (leader == FAMILY_OUTSIDE || leader == i || process_is_sharer(process[i]))
+		return 0;
+	if (process_is_sharer(process[leader]))
+		return report_fail(-EOPNOTSUPP, "process %d cannot be put into its group again: process %d, "
+				   "which led that, shares the memory of another", process[i]->pid,
+				   process[leader]->pid);
+	if (all[i].moves && all[leader].moves)
+		return report_fail(-EOPNOTSUPP, "processes %d and %d cannot be made again: both have left the "
+				   "groups that they led, one for that of the other", process[i]->pid,
+				   process[leader]->pid);
+	return 0;
+}
+
 int family_check(Kcr__Process *const *process, size_t count)
 {
 	struct relation *all = family_plan(process, count);
@@ -175,9 +187,12 @@ int family_check(Kcr__Process *const *process, size_t count)
 
 	if (!all)
 		return report_errno(-ENOMEM, "parents and sessions");
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = 0; i < count && !err; i++) {
 		err = process_is_sharer(process[i]) ? check_sharer(process, count, process[i]) :
 						      check_place(process, count, all, i);
+		if (!err)
+			err = check_group(process, all, i);
+	}
 	free(all);
 	return err;
 }

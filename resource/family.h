@@ -16,7 +16,7 @@
 struct relation {
 	size_t parent;		/* index of the process, or FAMILY_OUTSIDE: cr_restart */
 	size_t session;		/* the session's leader; OUTSIDE: cr_restart's session */
-	size_t group;		/* the group's leader; OUTSIDE: see `group_number` */
+	size_t group;		/* whose PID is the group's; OUTSIDE: see `group_number` */
 	/*
 	 * With group OUTSIDE: 0: cr_restart's own group; else the ID of a group in
 	 * a saved session, whose leader (the group's) has exited.
@@ -26,6 +26,8 @@ struct relation {
 	bool hosted;
 	/* Forked by its parent before that called setsid(). */
 	bool early;
+	/* Has left the group that it led and that others are in: leads that until they have joined. */
+	bool moves;
 };
 
 /* One relation per process (malloc'ed), or NULL (ENOMEM). */

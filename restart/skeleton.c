@@ -37,6 +37,7 @@
 /* Shared by all processes of the skeleton. */
 struct meeting {
 	atomic_int made;	/* processes that exist; group leaders lead their groups */
+	atomic_int joined;	/* those, but for leaders that are to leave theirs */
 	atomic_int grouped;	/* processes that are in their groups */
 };
 
@@ -309,6 +310,8 @@ static void join_group(size_t i)
 		group = outer_group(i);
 	else if (k.options->restore_pgid)
 		group = saved(i)->pgid;
+	else if (r->moves)
+		group = getpgid(k.builder);
 	if (group && getpgrp() != group && setpgid(0, group))
 		give_up(-errno, "cannot join its process group", i);
 }
@@ -446,7 +449,7 @@ static size_t take_place(size_t i, pid_t *helpers)
 	make_children(i, true);
 	if (k.plan[i].session == i)
 		start_session(i);
-	if (k.plan[i].group == i && getpgrp() != getpid() && setpgid(0, 0))
+	if ((k.plan[i].group == i || k.plan[i].moves) && getpgrp() != getpid() && setpgid(0, 0))
 		give_up(-errno, "cannot lead its process group", i);
 	make_children(i, false);
 	return make_group_leaders(i, helpers);
@@ -486,7 +489,12 @@ static void live(size_t i)
 
 	announce(&k.meeting->made);
 	await(&k.meeting->made);
-	join_group(i);
+	if (!k.plan[i].moves)
+		join_group(i);
+	announce(&k.meeting->joined);
+	await(&k.meeting->joined);
+	if (k.plan[i].moves)
+		join_group(i);
 	check_place(i);
 	prepare(i);
 	announce(&k.meeting->grouped);

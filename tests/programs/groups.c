@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Process groups and sessions of children: members, leaders, an own session, a
- * group whose leader has gone.  Signals to the groups still find their members.
+ * group whose leader has gone, one whose leader is in another.  Signals to the groups still find their members.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ static pid_t child(int new_session, pid_t group)
 int main(int argc, char **argv)
 {
 	pid_t own_group = getpgrp(), own_session = getsid(0);
-	pid_t leader, member, session, left, gone;
+	pid_t leader, member, session, left, gone, moved, behind, home, back;
 	int status;
 
 	check_begin(argc, argv);
@@ -46,6 +46,12 @@ int main(int argc, char **argv)
 	left = child(0, gone);
 	kill(gone, SIGKILL);
 	NEED(waitpid(gone, NULL, 0) == gone);
+	moved = child(0, 0);
+	behind = child(0, moved);
+	NEED(!setpgid(moved, leader));
+	home = child(0, 0);
+	back = child(0, home);
+	NEED(!setpgid(home, own_group));
 	check_ready();
 	check_wait();
 	CHECK(getpgrp() == own_group && getsid(0) == own_session);
@@ -53,7 +59,16 @@ int main(int argc, char **argv)
 	CHECK(getsid(leader) == own_session);
 	CHECK(getpgid(session) == session && getsid(session) == session);
 	CHECK(getpgid(left) == gone);
+	CHECK(getpgid(moved) == leader && getpgid(behind) == moved);
+	CHECK(getpgid(home) == own_group && getpgid(back) == home);
+	CHECK(kill(-moved, SIGTERM) == 0);
+	CHECK(waitpid(behind, &status, 0) == behind && WTERMSIG(status) == SIGTERM);
+	CHECK(kill(-home, SIGTERM) == 0);
+	CHECK(waitpid(back, &status, 0) == back && WTERMSIG(status) == SIGTERM);
+	CHECK(kill(home, SIGTERM) == 0);
+	CHECK(waitpid(home, &status, 0) == home && WTERMSIG(status) == SIGTERM);
 	CHECK(kill(-leader, SIGTERM) == 0);
+	CHECK(waitpid(-leader, &status, 0) > 0 && WTERMSIG(status) == SIGTERM);
 	CHECK(waitpid(-leader, &status, 0) > 0 && WTERMSIG(status) == SIGTERM);
 	CHECK(waitpid(-leader, &status, 0) > 0 && WTERMSIG(status) == SIGTERM);
 	CHECK(kill(-gone, SIGTERM) == 0);

@@ -132,6 +132,28 @@ static void family_of_a_daemon(void **state)
 	free(all);
 }
 
+static void group_without_its_leader(void **state)
+{
+	/* One has left the group that it led for that of another; its child is still there. */
+	static const struct person people[] = {
+		{ 10, 1, 10, 10 }, { 11, 10, 12, 10 }, { 12, 10, 12, 10 }, { 13, 11, 11, 10 },
+	};
+	Kcr__Process *list[MOST];
+	struct relation *all;
+
+	(void)state;
+	make_up(people, 4, list);
+	assert_int_equal(family_check(list, 4), 0);
+	all = family_plan(list, 4);
+	assert_non_null(all);
+	assert_int_equal(all[3].group, 1);
+	assert_int_equal(all[3].group_number, 0);
+	assert_int_equal(all[1].group, 2);
+	assert_true(all[1].moves);
+	assert_false(all[0].moves || all[2].moves || all[3].moves);
+	free(all);
+}
+
 static void impossible(Kcr__Process *const *list, size_t count, const char *why)
 {
 	assert_int_equal(family_check(list, count), -EOPNOTSUPP);
@@ -147,6 +169,8 @@ static void family_that_cannot_be_made(void **state)
 		{ 10, 1, 10, 10 }, { 11, 10, 11, 11 }, { 12, 10, 11, 11 },
 	}, strange[] = {
 		{ 10, 1, 10, 10 }, { 11, 10, 11, 11 }, { 12, 11, 5, 5 },
+	}, swapped[] = {
+		{ 10, 1, 10, 10 }, { 11, 10, 12, 10 }, { 12, 10, 11, 10 },
 	};
 	Kcr__Process *list[MOST];
 
@@ -159,6 +183,8 @@ static void family_that_cannot_be_made(void **state)
 	impossible(list, 3, "process 12 cannot be made a child of process 10");
 	make_up(strange, 3, list);
 	impossible(list, 3, "process 12 cannot be made a child of process 11");
+	make_up(swapped, 3, list);
+	impossible(list, 3, "processes 11 and 12");
 }
 
 int main(void)
@@ -168,6 +194,7 @@ int main(void)
 		cmocka_unit_test(moved_paths),
 		cmocka_unit_test(names_of_signals),
 		cmocka_unit_test(family_of_a_daemon),
+		cmocka_unit_test(group_without_its_leader),
 		cmocka_unit_test(family_that_cannot_be_made),
 	};
 
