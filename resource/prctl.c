@@ -22,6 +22,7 @@
 #include "proc/status.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/family.h"
 #include "resource/file.h"
 
 #ifndef PR_SET_MEMORY_MERGE
@@ -206,6 +207,20 @@ static int prctl_script_thread(struct rebuild *r, const Kcr__Process *p, const K
 	return 0;
 }
 
+/* What a process in another's memory must set by itself, as it does not exist for prctl_rebuild(). */
+static int prctl_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)
+{
+	long tracer = p->tracer < 0 ? p->tracer : rebuild_pid(r, p->tracer);
+
+	if (!process_is_sharer(p))
+		return 0;
+	script_call(s, "prctl(PR_SET_CHILD_SUBREAPER)", SYS_prctl, PR_SET_CHILD_SUBREAPER,
+		    p->has_subreaper && p->subreaper, 0, 0, 0, 0);
+	if (p->has_tracer && tracer)
+		script_call_try(s, "prctl(PR_SET_PTRACER)", SYS_prctl, PR_SET_PTRACER, tracer, 0, 0, 0, 0);
+	return 0;
+}
+
 const struct attribute attribute_prctl = {
 	.name = "prctl",
 	.check = prctl_check,
@@ -213,4 +228,5 @@ const struct attribute attribute_prctl = {
 	.save_thread = prctl_save_thread,
 	.rebuild = prctl_rebuild,
 	.script_thread = prctl_script_thread,
+	.script_last = prctl_script_last,
 };

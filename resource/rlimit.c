@@ -14,6 +14,7 @@
 #include "proc/proc.h"
 #include "rebuild/script.h"
 #include "report/report.h"
+#include "resource/family.h"
 
 #define NR_LIMITS	16
 
@@ -77,9 +78,8 @@ static rlim_t smaller(rlim_t a, rlim_t b)
 	return a < b ? a : b;
 }
 
-static int rlimit_rebuild(struct rebuild *r, const Kcr__Process *p)
+static int raise_limits(const Kcr__Process *p)
 {
-	(void)r;
 	for (size_t i = 0; i < p->n_limit; i++) {
 		const Kcr__Limit *saved = p->limit[i];
 		struct rlimit limit, wanted;
@@ -100,6 +100,18 @@ static int rlimit_rebuild(struct rebuild *r, const Kcr__Process *p)
 		setrlimit(saved->resource, &wanted);
 	}
 	return 0;
+}
+
+/* Also to those of processes in its memory, which it creates before its own become lower. */
+static int rlimit_rebuild(struct rebuild *r, const Kcr__Process *p)
+{
+	const struct context *c = r->context;
+	int err = raise_limits(p);
+
+	for (size_t i = 0; i < c->nr_processes && !err; i++)
+		if (process_is_sharer(c->process[i]) && c->process[i]->mm_id == p->mm_id)
+			err = raise_limits(c->process[i]);
+	return err;
 }
 
 static int rlimit_script_last(struct rebuild *r, const Kcr__Process *p, struct script *s)

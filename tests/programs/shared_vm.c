@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two processes, not threads, that share their memory (CLONE_VM), but not the working
- * folder, the file mode mask and the table of descriptors, of which the second one has a copy.
+ * folder, the file mode mask, a limit and the table of descriptors, of which the second one has a copy.
  * With an argument that is in a `session` or `group` of its own, or has a `child`, or is `uncle` to
  * it: a child of a third one; or has opened an `epoll` or its `memory`, itself.
  */
@@ -11,12 +11,14 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "check.h"
 
 static volatile int there, answer;
+static struct rlimit limit;
 static int ends[2], watch, own_status, own_exe;
 
 /* A process that does nothing, and ends with its parent's. */
@@ -33,6 +35,8 @@ static int child(void *argument)
 {
 	const char *what = argument;
 	char now[PATH_MAX];
+	struct rlimit own;
+	int reaps = 0;
 
 	if (chdir("/usr"))
 		return 8;
@@ -50,6 +54,8 @@ static int child(void *argument)
 	open("/proc/meminfo", O_RDONLY);
 	close(ends[1]);			/* of the copy */
 	umask(0123);
+	getrlimit(RLIMIT_SIGPENDING, &limit);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	there = 1;
 	while (!answer)
 		usleep(10000);
@@ -58,6 +64,9 @@ static int child(void *argument)
 	if (epoll_wait(watch, &(struct epoll_event){}, 1, 0) != 1 || fcntl(ends[1], F_GETFD) != -1 ||
 	    epoll_wait(60, &(struct epoll_event){}, 1, 0) != 1 || pread(own_status, now, 5, 0) != 5)
 		return 10;
+	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) || reaps != 1 ||
+	    getrlimit(RLIMIT_SIGPENDING, &own) || memcmp(&own, &limit, sizeof(own)))
+		return 11;
 	return answer == 5 ? 6 : 7;
 }
 
@@ -73,6 +82,7 @@ int main(int argc, char **argv)
 {
 	char *what = argc > 3 ? argv[3] : "";
 	bool is_uncle = !strcmp(what, "uncle");
+	struct rlimit lower, own;
 	struct stat st;
 	int status;
 	pid_t pid;
@@ -88,10 +98,13 @@ int main(int argc, char **argv)
 	NEED(pid > 0);
 	while (!there)
 		check_sleep_ms(1);
+	lower = (struct rlimit){ limit.rlim_cur / 2, limit.rlim_max / 2 };
+	NEED(!setrlimit(RLIMIT_SIGPENDING, &lower));
 	check_ready();
 	check_wait();
 	CHECK(epoll_wait(watch, &(struct epoll_event){}, 1, 0) == 1 && fcntl(ends[1], F_GETFD) == 0);
 	CHECK(!fstat(own_exe, &st) && S_ISLNK(st.st_mode));
+	CHECK(!getrlimit(RLIMIT_SIGPENDING, &own) && !memcmp(&own, &lower, sizeof(own)));
 	answer = 5;
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == (is_uncle ? 0 : 6));
 	return check_end();
