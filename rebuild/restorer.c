@@ -117,6 +117,8 @@ void restorer_run(const struct restorer_script *script)
 			fail(script, &op[i], result);
 		if (op[i].check == RESTORER_EQUALS && result != op[i].expected)
 			fail(script, &op[i], result);
+		if (op[i].check == RESTORER_OR_NEXT && !is_error(result))
+			i++;
 	}
 	fail(script, op, 0);
 }

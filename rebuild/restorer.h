@@ -22,6 +22,7 @@ enum restorer_check {
 	RESTORER_SUCCEEDS,	/* not an errno */
 	RESTORER_EQUALS,	/* exactly `expected` */
 	RESTORER_IGNORED,
+	RESTORER_OR_NEXT,	/* if it succeeds, the next operation is left out */
 };
 
 struct restorer_op {

@@ -102,8 +102,8 @@ static void script_own(const Kcr__Thread *t, struct script *s)
 		return;
 	/* A newer C library may have registered more than this kernel supports. */
 	if (t->rseq_len != RSEQ_OLD_LENGTH)
-		script_call_try(s, "rseq", SYS_rseq, t->rseq, t->rseq_len, 0, t->rseq_sig, 0, 0);
-	script_call_try(s, "rseq", SYS_rseq, t->rseq, RSEQ_OLD_LENGTH, 0, t->rseq_sig, 0, 0);
+		script_call_or_next(s, "rseq", SYS_rseq, t->rseq, t->rseq_len, 0, t->rseq_sig, 0, 0);
+	script_call(s, "rseq", SYS_rseq, t->rseq, RSEQ_OLD_LENGTH, 0, t->rseq_sig, 0, 0);
 }
 
 static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,

@@ -24,6 +24,10 @@ static inline void kcr_rseq_renew(void)
 {
 #ifdef CONFIG_RSEQ
 #if KCR_HAVE_RSEQ_DATA
+	if (!current->rseq.event.has_rseq)
+		return;
+	/* After a system call, which no sequence may contain, it would not check for one. */
+	current->rseq.event.user_irq = true;
 	rseq_force_update();
 #else
 	preempt_disable();
