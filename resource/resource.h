@@ -113,7 +113,10 @@ int socket_memory_check(pid_t pid, const Kcr__File *file, uint64_t offset, uint6
 /* Likewise all that these processes have mapped. */
 int socket_memories_check(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
-/* Refuses timers on the CPU time of a process that is not among these.  0 or -EOPNOTSUPP, reported. */
+/*
+ * Refuses timers on the CPU time of a process that is not among these, warns of numbers that take
+ * long.  0 or -EOPNOTSUPP, reported.
+ */
 int timers_check(Kcr__Process *const *process, size_t count);
 
 /*

@@ -24,6 +24,7 @@
 /* Clocks of a process or thread: ~ID << 3 and these bits (clock_getcpuclockid(3)). */
 #define CPU_CLOCK_BITS	7
 #define CPU_CLOCK_THREAD 4
+#define MANY_TIMERS	10000000
 
 static Kcr__Timer *timer_message(const struct kcr_timer *from)
 {
@@ -94,6 +95,19 @@ static bool is_clock_saved(int32_t clock, Kcr__Process *const *process, size_t c
 	return saved;
 }
 
+/* Before Linux 6.15 rebuild/restorer.c counts up to them. */
+static void warn_of_numbers(const Kcr__Process *p)
+{
+	int32_t highest = 0;
+
+	for (size_t i = 0; i < p->n_timer; i++)
+		if (p->timer[i]->kind == KCR_TIMER_POSIX && p->timer[i]->id > highest)
+			highest = p->timer[i]->id;
+	if (highest > MANY_TIMERS)
+		report_warn("process %d has a POSIX timer with the number %d, up to which a restart has to "
+			    "count under Linux before 6.15: that takes minutes", p->pid, highest);
+}
+
 int timers_check(Kcr__Process *const *process, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -103,6 +117,8 @@ int timers_check(Kcr__Process *const *process, size_t count)
 						   "of process %d, which is not saved; such a timer "
 						   "cannot be saved", process[i]->pid,
 						   clock_owner(process[i]->timer[k]->clock));
+	for (size_t i = 0; i < count; i++)
+		warn_of_numbers(process[i]);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #include "proc/signal_name.h"
 #include "report/report.h"
 #include "resource/family.h"
+#include "resource/resource.h"
 #include "restart/restart.h"
 #include "util/relocate.h"
 
@@ -187,6 +189,35 @@ static void family_that_cannot_be_made(void **state)
 	impossible(list, 3, "processes 11 and 12");
 }
 
+static char warning[256];
+
+static void note_warning(const char *text)
+{
+	snprintf(warning, sizeof(warning), "%s", text);
+}
+
+/* Those of POSIX timers that a restart reaches by counting. */
+static void high_numbers(void **state)
+{
+	static const struct person people[] = { { 10, 1, 10, 10 } };
+	Kcr__Timer timer = KCR__TIMER__INIT, *timers = &timer;
+	Kcr__Process *list[MOST];
+
+	(void)state;
+	make_up(people, 1, list);
+	list[0]->n_timer = 1;
+	list[0]->timer = &timers;
+	timer.kind = KCR_TIMER_POSIX;
+	timer.id = 10000000;
+	report_on_warning(note_warning);
+	assert_int_equal(timers_check(list, 1), 0);
+	assert_string_equal(warning, "");
+	timer.id++;
+	assert_int_equal(timers_check(list, 1), 0);
+	assert_non_null(strstr(warning, "process 10 has a POSIX timer with the number 10000001"));
+	report_on_warning(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +227,7 @@ int main(void)
 		cmocka_unit_test(family_of_a_daemon),
 		cmocka_unit_test(group_without_its_leader),
 		cmocka_unit_test(family_that_cannot_be_made),
+		cmocka_unit_test(high_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
