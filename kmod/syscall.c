@@ -6,6 +6,7 @@
  * code in ax; the kernel's own fix-up comes after the work.
  */
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -23,12 +24,53 @@
 #include "syscall.h"
 
 /*
+ * Likewise calls that ask a file system of FUSE about names and files, where the server heeds
+ * interruptions.  Left out is what may have been done already and would fail then, as mkdir(2) and
+ * a file that must be new.
+ */
+static bool asks_file_system(long nr, unsigned long second, unsigned long third)
+{
+	switch (nr) {
+	case __NR_open:
+		return !(second & O_EXCL);
+	case __NR_openat:
+		return !(third & O_EXCL);
+	case __NR_stat:
+	case __NR_lstat:
+	case __NR_fstat:
+	case __NR_newfstatat:
+	case __NR_statx:
+	case __NR_access:
+	case __NR_faccessat:
+	case __NR_faccessat2:
+	case __NR_readlink:
+	case __NR_readlinkat:
+	case __NR_getdents:
+	case __NR_getdents64:
+	case __NR_fsync:
+	case __NR_fdatasync:
+	case __NR_statfs:
+	case __NR_fstatfs:
+	case __NR_truncate:
+	case __NR_ftruncate:
+	case __NR_getxattr:
+	case __NR_lgetxattr:
+	case __NR_fgetxattr:
+	case __NR_listxattr:
+	case __NR_llistxattr:
+	case __NR_flistxattr:
+		return true;
+	}
+	return false;
+}
+
+/*
  * Calls that return a plain EINTR for a pending signal even if no handler
  * runs, at least with a time-out of their socket or on some file systems
  * (fallocate: tmpfs; pread64: FUSE, /dev/zero).  When they do, they have done
  * nothing that could not be repeated safely.
  */
-static bool returns_plain_eintr(long nr, unsigned long second)
+static bool returns_plain_eintr(long nr, unsigned long second, unsigned long third)
 {
 	switch (nr) {
 	case __NR_ioctl:
@@ -72,7 +114,7 @@ static bool returns_plain_eintr(long nr, unsigned long second)
 	case __NR_sendmmsg:
 		return true;
 	}
-	return false;
+	return asks_file_system(nr, second, third);
 }
 
 void kcr_hide_eintr(struct pt_regs *regs)
@@ -84,7 +126,7 @@ void kcr_hide_eintr(struct pt_regs *regs)
 		return;
 	/* If a handler is to run it still becomes EINTR. */
 	syscall_get_arguments(current, regs, arguments);
-	if (returns_plain_eintr(nr, arguments[1]))
+	if (returns_plain_eintr(nr, arguments[1], arguments[2]))
 		syscall_set_return_value(current, regs, -ERESTARTNOHAND, 0);
 }
 
@@ -202,7 +244,8 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 		return;
 	switch (kcr_call_result(regs)) {
 	case -EINTR:
-		if (!returns_plain_eintr(kcr_call_nr(regs), kcr_call_second_argument(regs)))
+		if (!returns_plain_eintr(kcr_call_nr(regs), kcr_call_second_argument(regs),
+					 kcr_call_third_argument(regs)))
 			break;
 		fallthrough;
 	case -ERESTARTSYS:

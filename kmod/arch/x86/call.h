@@ -32,6 +32,11 @@ static inline unsigned long kcr_call_second_argument(const struct user_regs_stru
 	return regs->si;
 }
 
+static inline unsigned long kcr_call_third_argument(const struct user_regs_struct *regs)
+{
+	return regs->dx;
+}
+
 static inline void kcr_call_set_third_argument(struct user_regs_struct *regs, u64 value)
 {
 	regs->dx = value;
