@@ -196,11 +196,15 @@ static int describe_running(struct checkpoint *c, const struct kcr_process *memb
 		.thread = scope_thread(&c->attempt.scope, p->pid), .info = member,
 		.status = status, .stat = stat,
 	};
+	int err;
 
 	if (proc_read(probe.thread, "status", status, STATUS_SIZE) <= 0 ||
 	    proc_read(p->pid, "stat", stat, sizeof(stat)) <= 0)
 		return report_fail(-ESRCH, "process %d ended during the checkpoint", p->pid);
-	return describe_attributes(c, &probe, p);
+	err = describe_attributes(c, &probe, p);
+	if (!err)
+		describe_within_vdso(p);
+	return err;
 }
 
 /* Then the kernel says 0, as for another user's process. */

@@ -273,6 +273,8 @@ int user_faults_describe(struct checkpoint *c);
 
 /* Lists the threads of a stopped process in `p`. */
 int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kcr__Process *p);
+/* Tells, if asked for, of threads for which only the same kernel will do. */
+void describe_within_vdso(const Kcr__Process *p);
 /* Where this machine's processor has what is in the states of threads. */
 int describe_xstate(Kcr__Preamble *preamble);
 /* The recorded thread with this ID, maybe the one of index `likely`; NULL: none. */

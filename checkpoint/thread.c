@@ -151,6 +151,20 @@ int describe_threads(struct checkpoint *c, const struct process_probe *probe, Kc
 	return err;
 }
 
+/* A restart under another kernel can replace the functions of the vdso only while none is running. */
+void describe_within_vdso(const Kcr__Process *p)
+{
+	for (size_t i = 0; p->mm && i < p->mm->n_vma; i++) {
+		const Kcr__Vma *v = p->mm->vma[i];
+
+		for (size_t k = 0; v->flags & KCR_VMA_VDSO && k < p->n_thread; k++)
+			if (p->thread[k]->reg[ARCH_IP] - v->start < v->end - v->start)
+				report_verbose("thread %d is within the vdso (clock_gettime and the like): "
+					       "this image can be restarted under the same kernel only",
+					       p->thread[k]->tid);
+	}
+}
+
 int describe_xstate(Kcr__Preamble *preamble)
 {
 	Kcr__XstatePart *part = calloc(ARCH_XSTATE_BITS, sizeof(*part));

@@ -60,6 +60,8 @@ int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble)
 	if (p->state == KCR__PROCESS__STATE__ZOMBIE)
 		return 0;
 	err = p->mm ? memory_check(p, p->mm) : 0;
+	if (!err && p->mm)
+		err = vdso_check(p, p->mm);
 	for (size_t i = 0; i < p->n_thread && !err; i++)
 		err = thread_check(p->thread[i], preamble);
 	return err;

@@ -113,6 +113,20 @@ int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, 
 	return refuse_inside(text, p);
 }
 
+int vdso_check(const Kcr__Process *p, const Kcr__Mm *mm)
+{
+	struct ranges self = { 0 };
+	struct vdso v = { 0 };
+	int err = ranges_self(&self);
+
+	if (!err)
+		err = vdso_plan(&v, &self, p, mm);
+	ranges_free(&v.live);
+	ranges_free(&v.saved);
+	ranges_free(&self);
+	return err;
+}
+
 uint64_t vdso_length(const struct vdso *v)
 {
 	return v->live_end - v->live_start;

@@ -28,6 +28,9 @@ struct vdso {
  */
 int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, const Kcr__Mm *mm);
 
+/* Could it be planned?  Makes nothing.  -errno, reported. */
+int vdso_check(const Kcr__Process *p, const Kcr__Mm *mm);
+
 /* Bytes that vdso->hole needs, which the caller sets; 0: none. */
 uint64_t vdso_length(const struct vdso *v);
 

@@ -10,7 +10,7 @@
  *	netlink_group=N	number of a generic netlink group, and of its family
  *	netlink_family=TEXT	name of that family
  *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
- *	seals=N		of a memfd
+ *	seals=N		of a memfd			vdso=	 of another kernel, all threads within
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/registers.h"
 #include "image/context.h"
 #include "report/report.h"
 #include "tests/memory_section.h"
@@ -79,6 +80,13 @@ static void edit_first_thread(Kcr__Process *p, const char *user)
 	p->thread[0]->credentials = c;
 }
 
+static void edit_vdso(Kcr__Process *p)
+{
+	p->mm->vdso_text.data[p->mm->vdso_text.len - 1] ^= 1;
+	for (size_t i = 0; i < p->n_thread; i++)
+		p->thread[i]->reg[ARCH_IP] = p->mm->vdso + 0x800;
+}
+
 static void edit_process(Kcr__Process *p)
 {
 	const char *securebits = change("securebits"), *soft = change("soft");
@@ -97,6 +105,8 @@ static void edit_process(Kcr__Process *p)
 	}
 	for (size_t i = 0; i < p->n_thread; i++)
 		set(&p->thread[i]->sched->policy, change("policy"));
+	if (p->mm && p->mm->has_vdso_text && change("vdso"))
+		edit_vdso(p);
 	if (p->n_thread > 1 && change("tid"))
 		p->thread[1]->tid = atoi(change("tid"));
 	for (size_t i = 0; i < p->n_limit && soft; i++)
