@@ -302,10 +302,10 @@ static const Kcr__Process *first_with_pair(const struct rebuild *r, uint32_t epo
 static bool is_for_another(const struct rebuild *r, const Kcr__Process *process, uint32_t epoll,
 			   const Kcr__EpollEntry *entry)
 {
-	const Kcr__File *file = context_file(r->context, entry->file_id);
+	const Kcr__Process *first = first_with_pair(r, epoll, entry);
 
-	return file->kind_case == KCR__FILE__KIND_SIGNALFD &&
-	       first_with_pair(r, epoll, entry) != process;
+	return context_file(r->context, entry->file_id)->kind_case == KCR__FILE__KIND_SIGNALFD &&
+	       first && first != process;
 }
 
 static int install(struct rebuild *r, const Kcr__Process *process, int number,

@@ -404,7 +404,9 @@ static int install_owner(struct rebuild *r, const Kcr__Process *process, int num
 	}
 	if (file->flags & O_ASYNC && r->borrowed[file->id - 1] != BORROWED) {
 		flags = fcntl(number, F_GETFL);
-		if (flags < 0 || fcntl(number, F_SETFL, flags | O_ASYNC))
+		/* A terminal that has come back hung up has none to give. */
+		if ((flags < 0 || fcntl(number, F_SETFL, flags | O_ASYNC)) &&
+		    r->borrowed[file->id - 1] != REOPENED)
 			return rebuild_error(file, -errno, "cannot switch its signals on");
 	}
 	return 0;

@@ -486,8 +486,10 @@ static int open_pipe(struct rebuild *r, const Kcr__File *file)
 		err = rebuild_error(file, -errno, "cannot give it %u bytes", file->pipe->capacity);
 	if (!err)
 		err = share_out(r, file, ends, false);
-	if (!err && pump && pump_end < 0)
+	if (!err && pump && pump_end < 0) {
+		fcntl(ends[1], F_SETFL, O_NONBLOCK);	/* what comes has no bounds, whatever is in it */
 		pump_end = fcntl(ends[1], F_DUPFD_CLOEXEC, r->high_fd);
+	}
 	if (ends[1] >= 0)
 		close(ends[1]);
 	ends[1] = -1;

@@ -300,7 +300,8 @@ static void script_io_priority(const Kcr__Process *p, const Kcr__Sched *sched, s
 		return;
 	if (IOPRIO_PRIO_CLASS(sched->io_priority) == IOPRIO_CLASS_RT) {
 		if (!syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, sched->io_priority))
-			syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, now);
+			syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+				IOPRIO_PRIO_CLASS(now) == IOPRIO_CLASS_NONE ? 0 : now);
 		else if (warn_once(p, "I/O priority"))
 			report_warn("process %d: its I/O priority (real time) takes privileges: it runs "
 				    "on without", p->pid);

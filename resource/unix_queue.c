@@ -242,6 +242,23 @@ static int add(struct file_table *t, const struct file_probe *probe, Kcr__UnixSo
 	return err;
 }
 
+/*
+ * Was nothing received as the other end will send nothing more?  Else it was an empty message:
+ * others of a SOCK_SEQPACKET socket, of which the kernel knows the sum, may come behind it.
+ */
+static bool is_end(const struct file_probe *probe, const Kcr__UnixSocket *u, const struct peeked *p,
+		   int offset)
+{
+	int waiting;
+
+	if (p->length || p->nr_fds)
+		return false;
+	if (u->type == SOCK_STREAM)
+		return true;
+	return u->shut_read && (u->type != SOCK_SEQPACKET || ioctl(probe->fd, SIOCINQ, &waiting) ||
+				waiting <= offset);
+}
+
 static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u,
 		    bool moves)
 {
@@ -255,7 +272,7 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 	while (!err) {
 		wanted = room_for(probe, u, offset, room < limit ? room : limit);
 		more = wanted ? peek(probe->fd, wanted, &p) : 0;
-		if (more <= 0 || (!p.length && u->type == SOCK_STREAM)) {
+		if (more <= 0 || is_end(probe, u, &p, offset)) {
 			err = more < 0 ? file_save_error(probe, more, "cannot read its queue") : 0;
 			break;
 		}
@@ -272,8 +289,7 @@ static int peek_all(struct file_table *t, const struct file_probe *probe, Kcr__U
 			err = add(t, probe, u, &p, &offset, &limit);
 			close_passed(&p);
 		}
-		/* An empty message is the end of a connection. */
-		if (!moves || (!p.length && u->shut_read))
+		if (!moves)
 			break;
 	}
 	free(p.data);

@@ -139,8 +139,6 @@ static int new_pair(const struct rebuild *r, const Kcr__File *file, int pair[2])
 	return 0;
 }
 
-static int open_single(struct rebuild *r, const Kcr__File *file);
-
 /* Others whose name this socket has now, and which had it before. */
 static int open_unlinked(struct rebuild *r, const Kcr__File *file)
 {
@@ -152,7 +150,7 @@ static int open_unlinked(struct rebuild *r, const Kcr__File *file)
 		if (f->kind_case == KCR__FILE__KIND_UNIX_SOCKET && f->unix_socket->unlinked &&
 		    is_single(f->unix_socket) && r->file_fd[i] < 0 &&
 		    same_name(&f->unix_socket->name, &file->unix_socket->name))
-			err = open_single(r, f);
+			err = unix_socket_open(r, f);
 	}
 	return err;
 }

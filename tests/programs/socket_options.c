@@ -231,8 +231,10 @@ static void options_filled(void)
 	NEED(!setsockopt(client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, sizeof(value)));
 	set(client, SOL_SOCKET, SO_SNDBUF, 6000);
 	checkpoint_here();
-	CHECK(value_of(client, SOL_SOCKET, SO_SNDBUF) == 12000);
-	CHECK(value_of(server, SOL_SOCKET, SO_BUF_LOCK) == 0);
+	if (value_of(server, SOL_SOCKET, SO_BUF_LOCK) != -1) {	/* Linux 5.15 */
+		CHECK(value_of(client, SOL_SOCKET, SO_SNDBUF) == 12000);
+		CHECK(value_of(server, SOL_SOCKET, SO_BUF_LOCK) == 0);
+	}
 	CHECK(recv(server, data, sizeof(data), MSG_WAITALL) == sizeof(data));
 	length = sizeof(value);
 	value = 0;
