@@ -57,6 +57,7 @@ void absolute_sleep_settle(const struct description *d, const Kcr__Process *p,
 	left = until.tv_sec * NS_PER_S + until.tv_nsec - (int64_t)clocks_now(d, p, clock);
 	t->restart = (struct kcr_restart_block){
 		.kind = KCR_RESTART_NANOSLEEP,
+		.interrupt = t->restart.interrupt,
 		.data = { clock, 0 /* nothing to tell of the time left */, 0, left > 0 ? left : 0 },
 	};
 	t->regs[ARCH_CALL_NR] = SYS_restart_syscall;

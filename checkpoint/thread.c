@@ -57,6 +57,8 @@ static int thread_restart(const struct kcr_restart_block *from, Kcr__Thread *t)
 {
 	const size_t n = sizeof(from->data) / sizeof(*from->data);
 
+	t->has_interrupt = from->interrupt != KCR_INTERRUPT_NEVER;
+	t->interrupt = from->interrupt;
 	if (from->kind == KCR_RESTART_NONE)
 		return 0;
 	t->restart = malloc(sizeof(*t->restart));

@@ -251,8 +251,9 @@ static const char *check_thread(const Kcr__Thread *thread, const Kcr__Preamble *
 		return "thread with unknown settings";
 	if (thread->n_reg != KCR_NR_REGS)
 		return "thread with a wrong number of registers";
-	if (thread->restart &&
-	    (thread->restart->kind > KCR_RESTART_FUTEX || thread->restart->n_data > 4))
+	if ((thread->restart &&
+	     (thread->restart->kind > KCR_RESTART_FUTEX || thread->restart->n_data > 4)) ||
+	    thread->interrupt > KCR_INTERRUPT_ALWAYS)
 		return "thread in an unknown system call";
 	return (thread->sched ? check_sched(thread->sched) : NULL) ?:
 	       (thread->credentials ? check_credentials(thread->credentials) : NULL) ?:

@@ -7,7 +7,9 @@
  * of a process to enter does what concerns the whole process: the executable
  * and the unmapping.  RESUME wakes all; each then queues a task work to
  * itself, which installs registers and signal mask on the way to user mode
- * (the value returned by the ioctl would overwrite them if done earlier).
+ * (the value returned by the ioctl would overwrite them if done earlier).  A
+ * system call that had been interrupted is so again, and the kernel decides what
+ * becomes of it: EINTR, if a signal is pending whose handler runs first.
  * No thread returns to its caller: the only ways out of the sleep are RESUME
  * and SIGKILL.  The owner's side is kmod/restart.c; locks: restart.h.
  */
@@ -65,23 +67,45 @@ static void set_signal_mask(u64 mask, bool stopped)
 	set_restore_sigmask();
 }
 
+static void finish(struct callback_head *work)
+{
+	struct entrant *entrant = container_of(work, struct entrant, work);
+	struct kcr_job *job = entrant->job;
+
+	kfree(entrant);
+	kcr_job_put(job);
+}
+
+/* True: the thread must go through the handling of signals. */
+static bool install_state(const struct kcr_enter *request)
+{
+	bool interrupted;
+
+	if (request->job_fd >= 0)
+		close_fd(request->job_fd);
+	kcr_syscall_set_block(&request->restart);
+	kcr_registers_set(request->regs);
+	interrupted = kcr_syscall_set_interrupted(&request->restart);
+	set_signal_mask(request->sigmask, request->flags & KCR_ENTER_STOPPED);
+	kcr_rseq_renew();
+	kcr_set_dispatch(&request->dispatch);
+	return interrupted;
+}
+
+/*
+ * A work that is announced as a signal leads there, as TIF_SIGPENDING would; but no other work
+ * that looks for signals meanwhile, and finds none, undoes it.
+ */
 static void install(struct callback_head *work)
 {
 	struct entrant *entrant = container_of(work, struct entrant, work);
-	const struct kcr_enter *request = &entrant->request;
-	struct kcr_job *job = entrant->job;
+	bool interrupted = false;
 
-	if (!(current->flags & PF_EXITING)) {
-		if (request->job_fd >= 0)
-			close_fd(request->job_fd);
-		kcr_syscall_set_block(&request->restart);
-		kcr_registers_set(request->regs);
-		set_signal_mask(request->sigmask, request->flags & KCR_ENTER_STOPPED);
-		kcr_rseq_renew();
-		kcr_set_dispatch(&request->dispatch);
-	}
-	kfree(entrant);
-	kcr_job_put(job);
+	if (!(current->flags & PF_EXITING))
+		interrupted = install_state(&entrant->request);
+	init_task_work(work, finish);
+	if (!interrupted || kcr_task_work_add(current, work, TWA_SIGNAL))
+		finish(work);
 }
 
 bool kcr_enter_follows(const struct callback_head *work)

@@ -281,6 +281,24 @@ static bool stands_still(struct task_struct *leader)
 	return true;
 }
 
+/*
+ * Its signals were blocked so that it stops before any other is handled.  Once it has, they need
+ * not be: as at the checkpoint, one that is pending when it is continued interrupts its system
+ * call.  Who has been continued already unblocks them itself, after making the call again.
+ * siglock, RCU read lock held.
+ */
+static void unblock_signals(struct task_struct *leader)
+{
+	struct task_struct *task;
+
+	for_each_thread(leader, task) {
+		if (!task_is_stopped(task) || !test_tsk_restore_sigmask(task))
+			continue;
+		task->blocked = task->saved_sigmask;
+		clear_tsk_restore_sigmask(task);
+	}
+}
+
 /* 0: it is or was stopped; -EAGAIN: not yet; -ECHILD: it died.  list_lock held. */
 static int look_whether_stopped(struct kcr_half *half)
 {
@@ -295,6 +313,8 @@ static int look_whether_stopped(struct kcr_half *half)
 	task = lock_signals(half->pid, &sighand);
 	if (task) {
 		half->stood = stands_still(task);
+		if (half->stood)
+			unblock_signals(task);
 		spin_unlock_irq(&sighand->siglock);
 	}
 	rcu_read_unlock();

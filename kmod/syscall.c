@@ -12,6 +12,7 @@
 #include <linux/math64.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/termios.h>
 #include <linux/timekeeping.h>
 #include <asm/syscall.h>
@@ -213,6 +214,14 @@ static bool save_block(const struct task_struct *task, struct kcr_restart_block 
 	return true;
 }
 
+/* As kcr_call_again(); a signal's handler interrupts it as it would have done at the checkpoint. */
+static void call_again(struct user_regs_struct *regs, struct kcr_restart_block *saved,
+		       u32 interrupt)
+{
+	kcr_call_again(regs, kcr_call_nr(regs));
+	saved->interrupt = interrupt;
+}
+
 /* The call goes on by restart_syscall(2), which calls what the restart_block names. */
 static void restart_by_block(const struct task_struct *task, struct user_regs_struct *regs,
 			     struct kcr_restart_block *saved)
@@ -220,15 +229,28 @@ static void restart_by_block(const struct task_struct *task, struct user_regs_st
 	const struct restart_block *block = &task->restart_block;
 	unsigned long fn = (unsigned long)block->fn;
 
-	if (save_block(task, saved))
+	saved->interrupt = KCR_INTERRUPT_ALWAYS;
+	if (save_block(task, saved)) {
 		kcr_call_again(regs, __NR_restart_syscall);
-	else if (fn && fn == kcr_poll_restart())
+	} else if (fn && fn == kcr_poll_restart()) {
 		restart_poll(block, regs);
-	/* Any other call: from its beginning, unless this was a restart already. */
-	else if (kcr_call_nr(regs) != __NR_restart_syscall)
+	} else if (kcr_call_nr(regs) != __NR_restart_syscall) {
+		/* Any other call: from its beginning, unless this was a restart already. */
 		kcr_call_again(regs, kcr_call_nr(regs));
-	else
+	} else {
 		kcr_call_return(regs, -EINTR);
+		saved->interrupt = KCR_INTERRUPT_NEVER;
+	}
+}
+
+/*
+ * Does its call wait with signals blocked that are not so otherwise (sigsuspend(2), ppoll(2))?
+ * These must not interrupt it; at a restart only the mask for afterwards is known.
+ */
+static bool blocks_more(const struct task_struct *task)
+{
+	return test_tsk_restore_sigmask((struct task_struct *)task) &&
+	       task->blocked.sig[0] & ~task->saved_sigmask.sig[0];
 }
 
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
@@ -244,23 +266,29 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 		return;
 	switch (kcr_call_result(regs)) {
 	case -EINTR:
-		if (!returns_plain_eintr(kcr_call_nr(regs), kcr_call_second_argument(regs),
-					 kcr_call_third_argument(regs)))
-			break;
-		fallthrough;
-	case -ERESTARTSYS:
-	case -ERESTARTNOINTR:
+		if (returns_plain_eintr(kcr_call_nr(regs), kcr_call_second_argument(regs),
+					kcr_call_third_argument(regs)))
+			call_again(regs, saved, KCR_INTERRUPT_ALWAYS);
+		break;
 	case -ERESTARTNOHAND:
-		kcr_call_again(regs, kcr_call_nr(regs));
+		call_again(regs, saved, KCR_INTERRUPT_ALWAYS);
+		break;
+	case -ERESTARTSYS:
+		call_again(regs, saved, KCR_INTERRUPT_SA);
+		break;
+	case -ERESTARTNOINTR:
+		call_again(regs, saved, KCR_INTERRUPT_NEVER);
 		break;
 	case -ERESTART_RESTARTBLOCK:
 		restart_by_block(task, regs, saved);
 		break;
 	case -ENOSYS:			/* it rests inside: kcr_syscall_may_rest() */
 		if (kcr_call_nr(regs) == __NR_io_uring_enter)
-			kcr_call_again(regs, __NR_io_uring_enter);
+			call_again(regs, saved, KCR_INTERRUPT_ALWAYS);
 		break;
 	}
+	if (blocks_more(task))
+		saved->interrupt = KCR_INTERRUPT_NEVER;
 	kcr_call_forget(regs);
 }
 
@@ -268,6 +296,8 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 
 int kcr_syscall_check_block(const struct kcr_restart_block *block)
 {
+	if (block->interrupt > KCR_INTERRUPT_ALWAYS)
+		return -EINVAL;
 	switch (block->kind) {
 	case KCR_RESTART_NONE:
 		return 0;
@@ -287,6 +317,8 @@ int kcr_syscall_check_block(const struct kcr_restart_block *block)
 	return -EINVAL;
 }
 
+typedef long (*restart_function)(struct restart_block *);
+
 void kcr_syscall_set_block(const struct kcr_restart_block *saved)
 {
 	struct restart_block *block = &current->restart_block;
@@ -298,7 +330,7 @@ void kcr_syscall_set_block(const struct kcr_restart_block *saved)
 		block->nanosleep.type = saved->data[1];
 		block->nanosleep.rmtp = u64_to_user_ptr(saved->data[2]);
 		block->nanosleep.expires = ktime_add_ns(clock_now(saved->data[0]), saved->data[3]);
-		block->fn = (long (*)(struct restart_block *))kcr_nanosleep_restart();
+		set_restart_fn(block, (restart_function)kcr_nanosleep_restart());
 		break;
 	case KCR_RESTART_FUTEX:
 		block->futex.uaddr = u64_to_user_ptr(saved->data[0]);
@@ -308,7 +340,23 @@ void kcr_syscall_set_block(const struct kcr_restart_block *saved)
 		block->futex.time = ktime_add_ns(clock_now(flags & KCR_FUTEX_REALTIME ?
 							   CLOCK_REALTIME : CLOCK_MONOTONIC),
 						 saved->data[3]);
-		block->fn = (long (*)(struct restart_block *))kcr_futex_wait_restart();
+		set_restart_fn(block, (restart_function)kcr_futex_wait_restart());
 		break;
 	}
+}
+
+bool kcr_syscall_set_interrupted(const struct kcr_restart_block *saved)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	switch (saved->interrupt) {
+	case KCR_INTERRUPT_SA:
+		kcr_call_interrupted(regs, -ERESTARTSYS);
+		return true;
+	case KCR_INTERRUPT_ALWAYS:
+		kcr_call_interrupted(regs, saved->kind == KCR_RESTART_NONE ?
+					   -ERESTARTNOHAND : -ERESTART_RESTARTBLOCK);
+		return true;
+	}
+	return false;
 }

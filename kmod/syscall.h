@@ -27,7 +27,8 @@ bool kcr_syscall_may_rest(struct pt_regs *regs);
 
 /*
  * Makes the saved registers of a resting thread ready to run: an interrupted
- * call starts again, or goes on with *saved (kind NONE on entry).
+ * call starts again, or goes on with *saved (zeroed on entry), which says as well
+ * what a signal's handler does to it.
  */
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,
 			 struct kcr_restart_block *saved);
@@ -36,5 +37,11 @@ void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct
 int kcr_syscall_check_block(const struct kcr_restart_block *saved);
 /* Sets the checked block for the calling thread. */
 void kcr_syscall_set_block(const struct kcr_restart_block *saved);
+/*
+ * Makes the call that the calling thread is about to make in user mode one that was
+ * interrupted (checked; nothing if no signal may interrupt it).  True: it must go through the
+ * handling of signals now, whose end makes the call again or lets it return EINTR.
+ */
+bool kcr_syscall_set_interrupted(const struct kcr_restart_block *saved);
 
 #endif /* KCR_SYSCALL_H */

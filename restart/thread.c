@@ -134,6 +134,7 @@ static void fill_request(struct kcr_enter *enter, const Kcr__Thread *t,
 		enter->dispatch.offset = t->dispatch->offset;
 		enter->dispatch.length = t->dispatch->length;
 	}
+	enter->restart.interrupt = t->interrupt;
 	if (!t->restart)
 		return;
 	enter->restart.kind = t->restart->kind;

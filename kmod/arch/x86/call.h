@@ -65,6 +65,14 @@ static inline void kcr_call_again(struct user_regs_struct *regs, long nr)
 	regs->ip -= KCR_CALL_BYTES;
 }
 
+/* The inverse, in a thread in the kernel: the call was made, and interrupted with `result`. */
+static inline void kcr_call_interrupted(struct pt_regs *regs, long result)
+{
+	regs->orig_ax = regs->ax;
+	regs->ax = result;
+	regs->ip += KCR_CALL_BYTES;
+}
+
 /* Not a call any more for the kernel, which would restart it once more. */
 static inline void kcr_call_forget(struct user_regs_struct *regs)
 {

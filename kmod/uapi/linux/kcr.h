@@ -152,9 +152,14 @@ struct kcr_list {
 #define KCR_FUTEX_REALTIME	(1 << 1)
 #define KCR_FUTEX_TIMEOUT	(1 << 2)
 
+/* What a signal does, whose handler runs before the call goes on. */
+#define KCR_INTERRUPT_NEVER	0	/* nothing */
+#define KCR_INTERRUPT_SA	1	/* the call returns EINTR unless the handler has SA_RESTART */
+#define KCR_INTERRUPT_ALWAYS	2	/* the call returns EINTR */
+
 struct kcr_restart_block {
 	__u32 kind;		/* KCR_RESTART_* */
-	__u32 pad;
+	__u32 interrupt;	/* KCR_INTERRUPT_*: the thread is about to make this call again */
 	__u64 data[4];
 };
 
@@ -170,7 +175,8 @@ struct kcr_restart_block {
 
 /*
  * One thread.  The registers are ready to run: an interrupted system call is
- * set up to restart (or to go on, with `restart`).
+ * set up to restart (or to go on, with `restart`, which also says what a signal
+ * does to it).
  */
 struct kcr_thread {
 	__s32 tid;
@@ -403,7 +409,9 @@ struct kcr_clone {
 /*
  * The calling thread becomes the saved thread: it blocks until RESUME, then
  * runs on with these registers and signal mask (its XSAVE area, FS and GS
- * are those it has at the call).  The last call of every rebuilt thread.
+ * are those it has at the call).  If these are about to make a system call that had been
+ * interrupted (restart.interrupt), a signal that is pending then interrupts it.
+ * The last call of every rebuilt thread.
  * Of the group leader:
  * exe_fd (-1: none), a file that the caller may execute and has open for reading,
  * becomes /proc/PID/exe and is closed at once;

@@ -67,6 +67,7 @@ static void set_restart(struct kcr_enter *request, struct random *random)
 {
 	struct user_regs_struct *regs = (struct user_regs_struct *)request->regs;
 
+	request->restart.interrupt = below(random, KCR_INTERRUPT_ALWAYS + 1);
 	switch (below(random, 4)) {
 	case 0:
 		request->restart.kind = KCR_RESTART_NANOSLEEP;
