@@ -454,8 +454,8 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 	struct core core = { .context = c, .path = path, .process = context_process(c, pid) };
 	struct place place;
 	struct stat st;
+	int err, placed = 0;
 	bool is_file;
-	int err;
 
 	if (!core.process)
 		return report_fail(-ESRCH, "there is no process %d in the context file", pid);
@@ -473,10 +473,10 @@ int core_write(struct context_reader *r, const struct context *c, int32_t pid, c
 	if (close(core.fd) && !err)
 		err = report_errno(-errno, "cannot write %s", path);
 	if (is_file)
-		err = place_commit(&place, path, !err) ?: err;
+		placed = place_commit(&place, path, !err);
 	place_close(&place);
 	originals_free(&core.originals);
 	free(core.segment);
 	free(core.buffer);
-	return err;
+	return err ? err : placed;
 }

@@ -20,15 +20,14 @@
 
 /* Of Unix sockets: */
 #define KCR_SOCKET_IDLE		(1 << 9)	/* nothing waits to be read */
-#define KCR_SOCKET_PEEKED	(1 << 10)	/* an empty message that was looked at (MSG_PEEK): the
-						 * kernel does not show it at SO_PEEK_OFF any more */
+#define KCR_SOCKET_PEEKED	(1 << 10)	/* an empty message that MSG_PEEK has shown */
 
 #define KCR_SOCKET_SHUT_READ	(1 << 0)
 #define KCR_SOCKET_SHUT_WRITE	(1 << 1)
 
 /*
  * A socket of which the caller has the descriptor `fd`: TCP, UDP, ping or raw; of a Unix socket
- * only whether it is CLAIMED, IDLE or PEEKED.
+ * only whether it is CLAIMED, IDLE or PEEKED, which a look at SO_PEEK_OFF does not show any more.
  * EBADF, ENOTSOCK; EOPNOTSUPP: another kind of socket.
  */
 struct kcr_socket {
