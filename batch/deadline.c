@@ -48,7 +48,8 @@ static int64_t seconds_left(const struct run *r, uint64_t now, bool anew)
 	hold_set(&r->hold, true);
 	left = scheduler_seconds_left(r->options->scheduler, r->options->time_s,
 				      (int64_t)((now - r->start_ns) / SECOND), anew);
-	hold_set(&r->hold, false);
+	if (!r->schedule.leave)		/* else a save is to come */
+		hold_set(&r->hold, false);
 	return left;
 }
 

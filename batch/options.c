@@ -324,7 +324,6 @@ static void set_defaults(struct options *o)
 	*o = (struct options){ .before_end_s = -1, .time_s = -1, .keep = 2,
 			       .max_restarts = 5, .hold_s = HOLD_S, .exit_code = EXIT_SAVED,
 			       .scheduler = scheduler_detect() };
-	scheduler_job_name(o->scheduler, o->name, sizeof(o->name));
 	scheduler_folder(o->scheduler, folder, sizeof(folder));
 	o->dir = folder;
 	sigemptyset(&o->save_on);
@@ -355,6 +354,8 @@ int options_parse(int argc, char **argv, struct options *o)
 		if (option == OPT_INTERVAL)
 			automatic = !strcmp(optarg, "auto");
 	}
+	if (!*o->name)			/* the scheduler may have to be asked */
+		scheduler_job_name(o->scheduler, o->name, sizeof(o->name));
 	if (check(o, automatic))
 		return bad_usage();
 	o->command = argv + optind;

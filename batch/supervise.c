@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "batch/program.h"
 #include "batch/run.h"
 #include "proc/clock.h"
+#include "proc/proc.h"
+#include "proc/status.h"
 #include "report/code.h"
 #include "report/report.h"
 #include "util/follow.h"
@@ -214,11 +217,26 @@ static void hurry(struct run *r)
 	r->failure.said_ns = 0;
 }
 
-/* Whoever signals a whole job signals the program, too, and that hears of it unless it is held back. */
-static void note_told(struct run *r, int signal)
+static bool is_ignored(const struct run *r, int signal)
 {
+	char *status = proc_text(r->leader, "status", NULL);
+	bool ignored = status && status_number(status, "SigIgn", 16, 0) >> (signal - 1) & 1;
+
+	free(status);
+	return ignored;
+}
+
+/*
+ * Whoever signals a whole job signals the program, too, and that hears of it unless it is held back,
+ * as is what other processes send, or ignores it.
+ */
+static void note_told(struct run *r, const siginfo_t *info)
+{
+	bool sent = info->si_code == SI_USER || info->si_code == SI_QUEUE;
+	int signal = info->si_signo;
+
 	if ((run_is_to_end(signal) || sigismember(&r->options->leave_on, signal)) &&
-	    !hold_covers(&r->hold, signal))
+	    !(sent && hold_covers(&r->hold, signal)) && !is_ignored(r, signal))
 		r->told = signal;
 }
 
@@ -226,7 +244,7 @@ static void take_signal(struct run *r, const siginfo_t *info)
 {
 	if (info->si_signo == SIGCHLD)
 		return;
-	note_told(r, info->si_signo);
+	note_told(r, info);
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
 		r->warning = info->si_signo;
@@ -286,13 +304,19 @@ static bool follow_program(struct run *r, int *status)
 	}
 }
 
-/* What it was told, too, and has ended because of before we have heard of that. */
+/*
+ * What it was told, too, and has ended because of before we have heard of that: even what can be held
+ * back, if it is not held any more.
+ */
 static void take_rest(struct run *r)
 {
 	siginfo_t info;
 
-	while (follow_wait(&info, 0))
-		note_told(r, info.si_signo);
+	while (follow_wait(&info, 0)) {
+		note_told(r, &info);
+		if (hold_covers(&r->hold, info.si_signo) && !hold_deliver(&r->hold, info.si_signo))
+			r->told = info.si_signo;
+	}
 }
 
 /*

@@ -353,8 +353,8 @@ void kcr_guard_free(struct kcr_job *job)
 
 /*
  * Adds the mappings whose faults go to this userfaultfd, but for those that a fork was to
- * empty (MADV_WIPEONFORK): it is asked for those of children.  `file` may be any: a mapping's
- * pointer is that of no other kind of file.
+ * empty (MADV_WIPEONFORK): it is asked for those of children.  1: there are some of either, 0:
+ * none.  `file` may be any: a mapping's pointer is that of no other kind of file.
  */
 static int find_ranges(struct mm_struct *mm, const struct file *file,
 		       struct kcr_faulting_range *out, u32 capacity, u32 *count)
@@ -364,9 +364,12 @@ static int find_ranges(struct mm_struct *mm, const struct file *file,
 
 	if (ret)
 		return ret;
+	ret = 0;
 	kcr_for_each_vma(mm, vma) {
-		if (!file->private_data || kcr_vma_userfault(vma) != file->private_data ||
-		    vma->vm_flags & VM_WIPEONFORK)
+		if (!file->private_data || kcr_vma_userfault(vma) != file->private_data)
+			continue;
+		ret = 1;
+		if (vma->vm_flags & VM_WIPEONFORK)
 			continue;
 		if (*count < capacity)
 			out[*count] = (struct kcr_faulting_range){
@@ -376,10 +379,10 @@ static int find_ranges(struct mm_struct *mm, const struct file *file,
 		++*count;
 	}
 	mmap_read_unlock(mm);
-	return 0;
+	return ret;
 }
 
-/* In the first guarded process that has any. */
+/* In the first guarded process that has any; as find_ranges(). */
 static int find_process(struct kcr_guard *guard, const struct file *file,
 			struct kcr_faulting_range *out, u32 capacity, u32 *count)
 {
@@ -394,7 +397,7 @@ static int find_process(struct kcr_guard *guard, const struct file *file,
 			continue;
 		ret = find_ranges(mm, file, out, capacity, count);
 		mmput(mm);
-		if (ret || *count)
+		if (ret)
 			break;
 		cond_resched();
 	}
@@ -411,9 +414,9 @@ static int fill(struct kcr_guard *guard, struct kcr_faulting *req, const struct 
 	req->count = 0;
 	ret = find_process(guard, file, ranges, capacity, &req->count);
 	mutex_unlock(&guard->walk);
-	if (ret)
+	if (ret < 0)
 		return ret;
-	if (!req->count)
+	if (!ret)
 		return -ENOENT;
 	if (req->count > capacity)
 		return -ENOSPC;

@@ -30,7 +30,6 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
-#include <linux/pid_namespace.h>
 #include <linux/printk.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
@@ -211,8 +210,7 @@ static bool hold_back(int signal, const struct kernel_siginfo *info, struct task
 	    (info->si_code != SI_USER && info->si_code != SI_QUEUE))
 		return false;
 	rcu_read_lock();
-	/* In another PID namespace the sender's number would be that of nobody when it is delivered. */
-	hold = task_active_pid_ns(task) == &init_pid_ns ? hold_above(task) : NULL;
+	hold = hold_above(task);
 	/* Who has another right, that of the root of a user namespace, is not known later. */
 	if (hold && may_hold(hold, task) && !descends_from(current, hold) &&
 	    (may_send_to_all() || ids_allow(current_uid(), current_euid(), __task_cred(task))))

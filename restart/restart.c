@@ -411,12 +411,14 @@ static int await_ids(const struct rebuild *r)
 	for (int tries = 0; r->restore_ids && i < c->nr_processes;) {
 		pid_t pid = c->process[i]->pid;
 
-		if (pid == 1 || pid == getpid() || (kill(pid, 0) && errno != EPERM))
-			++i;
-		else if (++tries > SKELETON_ID_TRIES)
+		if (pid == 1 || pid == getpid() || (kill(pid, 0) && errno != EPERM)) {
+			i++;
+			tries = 0;
+		} else if (++tries > SKELETON_ID_TRIES) {
 			return skeleton_id_in_use(pid);
-		else
+		} else {
 			usleep(SKELETON_ID_WAIT_US);
+		}
 	}
 	return 0;
 }

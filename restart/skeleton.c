@@ -310,8 +310,10 @@ static void join_group(size_t i)
 		group = outer_group(i);
 	else if (k.options->restore_pgid)
 		group = saved(i)->pgid;
-	else if (r->moves)
+	else if (r->session == FAMILY_OUTSIDE)	/* whatever its parent led when it was made */
 		group = getpgid(k.builder);
+	else if (r->moves)
+		group = new_pid(r->session);
 	if (group && getpgrp() != group && setpgid(0, group))
 		give_up(-errno, "cannot join its process group", i);
 }

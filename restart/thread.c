@@ -66,6 +66,10 @@ int thread_check(const Kcr__Thread *t, const Kcr__Preamble *preamble)
 				   "may have another layout than this processor's (%u bytes): restart "
 				   "it on a machine with the same kind of processor", t->tid,
 				   t->xstate.len, arch_xstate_size());
+	/* The C library would take the processor's number from it for ever. */
+	if (t->rseq && syscall(SYS_rseq, NULL, 0, 0, 0) && errno == ENOSYS)
+		return report_fail(-EOPNOTSUPP, "thread %d uses restartable sequences, which this "
+				   "kernel does not have (CONFIG_RSEQ)", t->tid);
 	return check_dispatch(t);
 }
 

@@ -178,13 +178,14 @@ static int show(struct context_reader *r, const struct context *c, const struct 
 }
 
 /* Refuses another user's named pipe: opening it could wait for ever. */
-static int open_file(const char *path)
+static int open_file(const char *path, const struct options *o)
 {
-	int node = place_node(path), fd;
+	bool believes = o->merge || o->core;	/* what it makes may be believed as root's */
+	int node = believes ? place_node(path) : open(path, O_PATH | O_CLOEXEC), fd;
 	struct stat st;
 
 	if (node < 0)
-		return node;
+		return believes ? node : report_errno(-errno, "cannot open %s", path);
 	if (fstat(node, &st)) {
 		fd = report_errno(-errno, "cannot open %s", path);
 	} else if (S_ISFIFO(st.st_mode) && st.st_uid != geteuid()) {
@@ -284,7 +285,7 @@ static int run(const struct options *o)
 	if (!o->core && snapshot_is(o->file))
 		return o->merge ? refuse_merge(o->file) : mpi_job_show(o->file, o->json, o->verify);
 	if (strcmp(o->file, "-")) {
-		fd = open_file(o->file);
+		fd = open_file(o->file, o);
 		if (fd < 0)
 			return fd;
 	}

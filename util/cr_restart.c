@@ -504,8 +504,8 @@ static int stand_for(struct restart_result *result, bool outside)
 	int status, code;
 
 	if (status_is_open()) {
-		status_done(0, result->leader);
 		prctl(PR_SET_PDEATHSIG, 0);	/* cr_batch(1) has set it for as long as nothing runs */
+		status_done(0, result->leader);
 		if (outside) {
 			status_close();
 			status = pid_namespace_follow(false);

@@ -26,7 +26,7 @@ enum end { ENDED_BY_KERNEL, INTERRUPTED, LEFT };
 
 #define GAP	200000000ull	/* in cycles: that of a restart */
 
-static enum end stay_within(struct rseq *area, uint64_t *last)
+static enum end stay_within(struct rseq *area, uint64_t *last, uint64_t *now)
 {
 	enum end how;
 
@@ -48,6 +48,7 @@ static enum end stay_within(struct rseq *area, uint64_t *last)
 		"5:	rdtsc\n"
 		"	shl $32, %%rdx\n"
 		"	or %%rdx, %%rax\n"
+		"	mov %%rax, %[now]\n"
 		"	cmpl $12345, 4(%[area])\n"
 		"	mov %[interrupted], %[how]\n"
 		"	jne 2f\n"
@@ -56,7 +57,7 @@ static enum end stay_within(struct rseq *area, uint64_t *last)
 		"	mov %[left], %[how]\n"
 		"	je 5b\n"
 		"2:	movq $0, 8(%[area])\n"
-		: [how] "=&r"(how), [last] "+m"(*last)
+		: [how] "=&r"(how), [last] "+m"(*last), [now] "+m"(*now)
 		: [area] "r"(area), [leave] "m"(leave), [signature] "i"(RSEQ_SIG),
 		  [by_kernel] "i"(ENDED_BY_KERNEL), [interrupted] "i"(INTERRUPTED), [left] "i"(LEFT)
 		: "rax", "rdx", "memory", "cc");
@@ -65,11 +66,11 @@ static enum end stay_within(struct rseq *area, uint64_t *last)
 
 static void *stay(void *argument)
 {
-	uint64_t last = __builtin_ia32_rdtsc();
+	uint64_t last = __builtin_ia32_rdtsc(), now = last;
 	enum end how;
 
-	while ((how = stay_within(own_area(), &last)) != LEFT) {
-		CHECK(how == ENDED_BY_KERNEL || __builtin_ia32_rdtsc() - last < GAP);
+	while ((how = stay_within(own_area(), &last, &now)) != LEFT) {
+		CHECK(how == ENDED_BY_KERNEL || now - last < GAP);
 		last = __builtin_ia32_rdtsc();
 	}
 	return argument;
