@@ -33,6 +33,7 @@
 #include "restart/clocks.h"
 #include "restart/duplicates.h"
 #include "restart/handles.h"
+#include "restart/ids.h"
 #include "restart/inherited.h"
 #include "restart/lazy.h"
 #include "restart/memory.h"
@@ -384,49 +385,10 @@ static pid_t foreground_group(const struct rebuild *r, const Kcr__Process *leade
 	return 0;
 }
 
-/* May the saved IDs be chosen?  Only a look: they may be taken meanwhile. */
-static int check_ids(const struct context *c)
-{
-	for (size_t i = 0; i < c->nr_processes; i++) {
-		const Kcr__Process *p = c->process[i];
-
-		for (size_t t = 0; t < p->n_thread; t++)
-			if (!kill(p->thread[t]->tid, 0) || errno == EPERM)
-				return report_fail(-EBUSY, "process %d cannot be rebuilt: its thread ID %d "
-						   "is in use: end that process, or use "
-						   "--no-restore-pid", p->pid, p->thread[t]->tid);
-	}
-	return 0;
-}
-
-/*
- * Before any file is touched, which the program may be using.  Threads are looked for later, and
- * IDs that are cr_restart's or only a group's.
- */
-static int await_ids(const struct rebuild *r)
-{
-	const struct context *c = r->context;
-	size_t i = 0;
-
-	for (int tries = 0; r->restore_ids && i < c->nr_processes;) {
-		pid_t pid = c->process[i]->pid;
-
-		if (pid == 1 || pid == getpid() || (kill(pid, 0) && errno != EPERM)) {
-			i++;
-			tries = 0;
-		} else if (++tries > SKELETON_ID_TRIES) {
-			return skeleton_id_in_use(pid);
-		} else {
-			usleep(SKELETON_ID_WAIT_US);
-		}
-	}
-	return 0;
-}
-
 /* What can be known without making anything. */
 static int check_all(struct rebuild *r, enum restart_clocks clocks)
 {
-	int err = (r->restore_ids ? check_ids(r->context) : 0) ?: clocks_make(r->context, clocks);
+	int err = ids_check(r) ?: clocks_make(r->context, clocks);
 
 	clocks_end();
 	return err ?: files_check(r) ?: sysv_could_rebuild(r);
@@ -473,7 +435,7 @@ static int rebuild_all(struct rebuild *r, struct context_reader *reader, bool mo
 	uint64_t start = now_ns(), opened, made, filled;
 	int *handle = NULL;
 	size_t leader = leader_index(r->context);
-	int err = await_ids(r) ?: open_files(r, reader, options, result);
+	int err = ids_await(r) ?: open_files(r, reader, options, result);
 
 	if (err)
 		return err;

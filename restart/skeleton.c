@@ -27,6 +27,7 @@
 #include "resource/identity.h"
 #include "resource/seccomp.h"
 #include "restart/clocks.h"
+#include "restart/ids.h"
 #include "restart/lazy.h"
 #include "restart/process.h"
 #include "restart/suspend.h"
@@ -141,8 +142,8 @@ static pid_t fork_patiently(pid_t number, int exit_signal)
 {
 	pid_t pid = fork_as(number, exit_signal);
 
-	for (int i = 0; pid == -EEXIST && i < SKELETON_ID_TRIES; i++) {
-		usleep(SKELETON_ID_WAIT_US);
+	for (int i = 0; pid == -EEXIST && i < IDS_TRIES; i++) {
+		usleep(IDS_WAIT_US);
 		pid = fork_as(number, exit_signal);
 	}
 	return pid;
@@ -156,12 +157,6 @@ static int exit_signal(size_t i)
 	if (!p->has_exit_signal || k.plan[i].parent == FAMILY_OUTSIDE)
 		return SIGCHLD;
 	return (int)p->exit_signal;
-}
-
-int skeleton_id_in_use(pid_t pid)
-{
-	return report_fail(-EBUSY, "process ID %d is in use: end that process, or use "
-			   "--no-restore-pid", pid);
 }
 
 /* 0 or -errno, in the caller only. */
@@ -181,7 +176,7 @@ static int make(size_t i)
 				   "session: end its processes (pgrep -g %d; pgrep -s %d), or use "
 				   "--no-restore-pid", p->pid, p->pid, p->pid);
 	if (pid == -EEXIST)
-		return skeleton_id_in_use(p->pid);
+		return ids_refuse(p->pid);
 	if (pid < 0)
 		return not_made(pid, p->pid, "cannot make it");
 	k.rebuild->new_pid[i] = pid;

@@ -10,13 +10,6 @@
 #include "resource/resource.h"
 #include "restart/restart.h"
 
-/* A saved ID may be in use for a while yet: the killed original's, which is not reaped. */
-#define SKELETON_ID_TRIES	30
-#define SKELETON_ID_WAIT_US	10000
-
-/* Reports that the ID is in use, as one of a process. */
-int skeleton_id_in_use(pid_t pid);
-
 /*
  * Starts the creation of every process of the context.  Returns in the caller
  * only, once the roots have been forked: 0 or -errno.  Each process has its PID
