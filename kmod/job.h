@@ -130,6 +130,9 @@ bool kcr_member_is_trusted(const struct kcr_member *member);
  */
 struct mm_struct *kcr_job_mm(struct kcr_job *job, pid_t pid, bool snapshot);
 
+/* How many of its threads rest.  job->lock held, so that the list stays; may sleep. */
+u32 kcr_member_resting(const struct kcr_member *member);
+
 /*
  * Does a thread that does not rest use the member's memory, too?  Somebody who looks at it just now,
  * such as a reader of /proc/PID/maps, counts as one.  The caller has one users reference itself.

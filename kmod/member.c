@@ -259,12 +259,12 @@ struct kcr_member *kcr_job_find(struct kcr_job *job, pid_t pid)
 	return found;
 }
 
-static int resting_threads(const struct kcr_member *member)
+u32 kcr_member_resting(const struct kcr_member *member)
 {
 	struct kcr_parked *parked;
-	int resting = 0;
+	u32 resting = 0;
 
-	/* The list does not change while job->lock is held. */
+	lockdep_assert_held(&member->job->lock);
 	list_for_each_entry(parked, &member->threads, node) {
 		resting += kcr_parked_rests(parked);
 		cond_resched();
@@ -274,15 +274,14 @@ static int resting_threads(const struct kcr_member *member)
 
 bool kcr_member_shares_mm(const struct kcr_member *member)
 {
-	int resting = 1 + resting_threads(member);
+	int resting = 1 + kcr_member_resting(member);
 	struct kcr_member *other;
 
-	lockdep_assert_held(&member->job->lock);
 	if (atomic_read(&member->mm->mm_users) <= resting)
 		return false;
 	kcr_for_each_member(other, member->job)
 		if (other != member && other->mm == member->mm)
-			resting += resting_threads(other);
+			resting += kcr_member_resting(other);
 	return atomic_read(&member->mm->mm_users) > resting;
 }
 

@@ -230,20 +230,6 @@ static struct kcr_member *find_execed(struct kcr_job *job)
 	return NULL;
 }
 
-/* All rest: the list does not change while we hold job->lock. */
-static bool has_rest(struct kcr_member *member, u32 *nr_threads)
-{
-	struct kcr_parked *parked;
-	u32 nr = 0;
-
-	list_for_each_entry(parked, &member->threads, node) {
-		nr += kcr_parked_rests(parked);
-		cond_resched();
-	}
-	*nr_threads += nr;
-	return nr;
-}
-
 /* A program became a client after NOTIFY: it must be notified before it is stopped. */
 static bool client_missed(struct kcr_job *job)
 {
@@ -291,11 +277,14 @@ static int check_identities(struct kcr_job *job, struct kcr_member **culprit)
 static int settle(struct kcr_job *job, struct kcr_park *request)
 {
 	struct kcr_member *member, *next;
+	u32 resting;
 
 	request->nr_processes = 0;
 	request->nr_threads = 0;
 	list_for_each_entry_safe(member, next, &job->processes, node) {
-		if (has_rest(member, &request->nr_threads))
+		resting = kcr_member_resting(member);
+		request->nr_threads += resting;
+		if (resting)
 			request->nr_processes++;
 		else
 			kcr_member_free(member);
