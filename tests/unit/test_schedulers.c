@@ -45,44 +45,36 @@ static void check_name(const char *scheduler, const char *name)
 
 static void names_of_jobs(void **state)
 {
+	static const struct {
+		const char *scheduler, *name;
+		const char *set[6];	/* variables, each followed by its value */
+	} table[] = {
+		{ "none", "job", {} },
+		{ "slurm", "4713", { "SLURM_JOB_ID", "4713" } },
+		{ "slurm", "4711_2", { "SLURM_JOB_ID", "4713", "SLURM_ARRAY_JOB_ID", "4711",
+				       "SLURM_ARRAY_TASK_ID", "2" } },
+		/* The batch script is the first task of no step. */
+		{ "slurm", "4713", { "SLURM_JOB_ID", "4713", "SLURM_PROCID", "0" } },
+		{ "slurm", "4713-step1-task15", { "SLURM_JOB_ID", "4713", "SLURM_STEP_ID", "1",
+						  "SLURM_PROCID", "15" } },
+		{ "pbs", "17_3", { "PBS_JOBID", "17[3].server.site", "PBS_ARRAY_INDEX", "3" } },
+		{ "pbs", "17_3", { "PBS_JOBID", "17[3].server.site", "PBS_ARRAYID", "3" } },
+		{ "flux", "Ara6jq1zXq-task2", { "FLUX_URI", "local:///run/flux", "FLUX_JOB_ID",
+						"\u0192Ara6jq1zXq", "FLUX_TASK_RANK", "2" } },
+		{ "flux", "f2yPqL", { "FLUX_URI", "local:///run/flux", "FLUX_ENCLOSING_ID",
+				      "f2yPqL" } },
+		{ "sge", "8", { "JOB_ID", "8", "SGE_TASK_ID", "undefined" } },
+		{ "lsf", "9_4", { "LSB_JOBID", "9", "LSB_JOBINDEX", "4" } },
+		{ "slurm", "job", { "SLURM_JOB_ID", "/../x" } },
+	};
+
 	(void)state;
 	forget_schedulers();
-	check_name("none", "job");
-	setenv("SLURM_JOB_ID", "4713", 1);
-	check_name("slurm", "4713");
-	setenv("SLURM_JOB_ID", "4713", 1);
-	setenv("SLURM_ARRAY_JOB_ID", "4711", 1);
-	setenv("SLURM_ARRAY_TASK_ID", "2", 1);
-	check_name("slurm", "4711_2");
-	/* The batch script is the first task of no step. */
-	setenv("SLURM_JOB_ID", "4713", 1);
-	setenv("SLURM_PROCID", "0", 1);
-	check_name("slurm", "4713");
-	setenv("SLURM_JOB_ID", "4713", 1);
-	setenv("SLURM_STEP_ID", "1", 1);
-	setenv("SLURM_PROCID", "15", 1);
-	check_name("slurm", "4713-step1-task15");
-	setenv("PBS_JOBID", "17[3].server.site", 1);
-	setenv("PBS_ARRAY_INDEX", "3", 1);
-	check_name("pbs", "17_3");
-	setenv("PBS_JOBID", "17[3].server.site", 1);
-	setenv("PBS_ARRAYID", "3", 1);
-	check_name("pbs", "17_3");
-	setenv("FLUX_URI", "local:///run/flux", 1);
-	setenv("FLUX_JOB_ID", "\u0192Ara6jq1zXq", 1);
-	setenv("FLUX_TASK_RANK", "2", 1);
-	check_name("flux", "Ara6jq1zXq-task2");
-	setenv("FLUX_URI", "local:///run/flux", 1);
-	setenv("FLUX_ENCLOSING_ID", "f2yPqL", 1);
-	check_name("flux", "f2yPqL");
-	setenv("JOB_ID", "8", 1);
-	setenv("SGE_TASK_ID", "undefined", 1);
-	check_name("sge", "8");
-	setenv("LSB_JOBID", "9", 1);
-	setenv("LSB_JOBINDEX", "4", 1);
-	check_name("lsf", "9_4");
-	setenv("SLURM_JOB_ID", "/../x", 1);
-	check_name("slurm", "job");
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		for (size_t k = 0; k < 6 && table[i].set[k]; k += 2)
+			setenv(table[i].set[k], table[i].set[k + 1], 1);
+		check_name(table[i].scheduler, table[i].name);
+	}
 	assert_false(folder_name_valid("../x"));
 	assert_false(folder_name_valid(".x"));
 	assert_false(folder_name_valid(""));
