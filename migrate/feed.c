@@ -23,6 +23,7 @@ static int take_all(struct feed *f, void *buffer)
 		if (n <= 0)
 			return n ? -errno : -EPIPE;
 		err = context_shadow_add(f->shadow, buffer, n);
+		f->unkept = err;
 		if (!err)
 			err = link_send(f->link, LINK_DATA, buffer, n);
 		if (err)

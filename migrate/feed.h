@@ -18,6 +18,7 @@ struct feed {
 	int pipe[2];			/* its ends: we read from the first one */
 	int file;			/* of the shadow */
 	bool running;
+	bool unkept;			/* the error is one of the shadow's file, not of the link */
 	int err;
 };
 

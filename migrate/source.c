@@ -87,6 +87,16 @@ static int explain(struct source *s, int err)
 	return lost(s, err);
 }
 
+/* What the image's thread has found. */
+static int explain_feed(struct source *s, int err)
+{
+	if (!s->feed.unkept)
+		return explain(s, err);
+	s->err = err;
+	report_clear();
+	return report_errno(err, "cannot keep the outline of an image in %s (see TMPDIR)", spool_path());
+}
+
 static int check_target(struct source *s)
 {
 	const struct link_hello *h = &s->hello;
@@ -142,7 +152,7 @@ static int store_image(struct source *s)
 {
 	int err = feed_finish(&s->feed);
 
-	return err ? explain(s, err) : expect(s, LINK_STORED, NULL, 0);
+	return err ? explain_feed(s, err) : expect(s, LINK_STORED, NULL, 0);
 }
 
 /* The image is complete, and the processes are stopped: could they run at the target? */
@@ -218,7 +228,7 @@ static int give_up(struct source *s, int err)
 	int why = feed_finish(&s->feed);
 
 	if (why && why != -EPIPE && !s->err)
-		err = explain(s, why);
+		err = explain_feed(s, why);
 	/* If it is still there. */
 	link_send(s->link, LINK_ABORT, NULL, 0);
 	return err;
