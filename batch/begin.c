@@ -195,10 +195,10 @@ static int restart_newest(struct run *r, const struct folder_checkpoint *all, ss
 	r->state.restarts++;
 	r->state.fruitless++;
 	run_note(r);
-	code = back_off(r);
-	if (code)
-		r->state.fruitless--;	/* nothing was tried */
-	return code ? code : restart_any(r, all, count);
+	code = back_off(r) ?: restart_any(r, all, count);
+	if (code == -EINTR)
+		r->state.fruitless--;	/* that is no fault of the program's */
+	return code;
 }
 
 /*
@@ -212,6 +212,8 @@ static int end_survivor(struct run *r, ssize_t *count)
 
 	if (!state_leader_runs(&r->state))
 		return 0;
+	if (r->options->verify)		/* which may have left it stopped: saved so, it would stay so */
+		program_run_on(leader);
 	err = run_save(r, leader, true);
 	if (!err) {
 		log_event(LOG_NOTICE, "process %d of the run before, whose cr_batch was killed, was "

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define MOMENT_MS	2000
+#define SLACK_NS	1000000000ull	/* the module has it before we do */
 
 _Static_assert(HOLD_MAX_S * 1000 == KCR_HOLD_MAX_MS, "the module's limit");
 
@@ -59,6 +61,11 @@ void hold_set(const struct hold *h, bool save)
 bool hold_covers(const struct hold *h, int signal)
 {
 	return h->job >= 0 && h->signals >> (signal - 1) & 1;
+}
+
+bool hold_is_over(const struct hold *h, uint64_t since)
+{
+	return h->job >= 0 && now_ns() - since + SLACK_NS >= h->limit_ms * 1000000ull;
 }
 
 bool hold_deliver(const struct hold *h, int signal)

@@ -28,6 +28,8 @@ int hold_begin(struct hold *h, const sigset_t *signals, unsigned int limit_s);
 void hold_set(const struct hold *h, bool save);
 /* Is this signal held back, so that the program does not hear of it before us? */
 bool hold_covers(const struct hold *h, int signal);
+/* Could what came `since` (CLOCK_MONOTONIC, in ns) be held no longer, as its time is over? */
+bool hold_is_over(const struct hold *h, uint64_t since);
 /* The program gets what is held.  Was this signal? */
 bool hold_deliver(const struct hold *h, int signal);
 /* As hold_deliver(), and nothing is held any more. */

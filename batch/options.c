@@ -147,8 +147,11 @@ static bool is_usable(int signal)
 	return signal > 0 && signal != SIGKILL && signal != SIGSTOP && signal != SIGCHLD;
 }
 
-/* Names or numbers with commas between them, or "none". */
-static int parse_signals(const char *text, sigset_t *out)
+/*
+ * Names or numbers with commas between them, or "none".  What is asked for here is no more for the
+ * `other` purpose.
+ */
+static int parse_signals(const char *text, sigset_t *out, sigset_t *other)
 {
 	char *copy = strdup(text), *rest = copy, *word;
 	int err = copy ? 0 : -ENOMEM;
@@ -157,10 +160,12 @@ static int parse_signals(const char *text, sigset_t *out)
 	while (!err && strcmp(text, "none") && (word = strsep(&rest, ","))) {
 		int signal = signal_number(word);
 
-		if (is_usable(signal))
+		if (is_usable(signal)) {
 			sigaddset(out, signal);
-		else
+			sigdelset(other, signal);
+		} else {
 			err = report_fail(-EINVAL, "\"%s\" is not a signal that can be waited for", word);
+		}
 	}
 	free(copy);
 	return err;
@@ -204,11 +209,11 @@ static int parse_when(int option, const char *value, struct options *o)
 	case OPT_TIME:
 		return parse_time("time", value, 0, &o->time_s);
 	case OPT_LEAVE_ON:
-		return parse_signals(value, &o->leave_on);
+		return parse_signals(value, &o->leave_on, &o->save_on);
 	case OPT_HOLD:
 		return parse_hold(value, o);
 	case OPT_SAVE_ON:
-		return parse_signals(value, &o->save_on);
+		return parse_signals(value, &o->save_on, &o->leave_on);
 	default:
 		return 1;
 	}
@@ -310,9 +315,6 @@ static int check(struct options *o, bool automatic)
 		return report_fail(-EINVAL, "--json is for --status");
 	if (o->clean && !(o->scheduler && o->scheduler->is_deleted))
 		return report_fail(-EINVAL, "--clean is for Grid Engine's clean_command, in a job");
-	for (int signal = 1; signal < NSIG; signal++)	/* the one that was asked for */
-		if (sigismember(&o->save_on, signal))
-			sigdelset(&o->leave_on, signal);
 	return 0;
 }
 

@@ -221,16 +221,30 @@ void program_end(pid_t leader)
 		program_kill(leader);
 }
 
-void program_kill(pid_t leader)
+/* To all of it. */
+static void signal_tree(pid_t leader, int signal)
 {
 	pid_t *all;
 	ssize_t count = proc_tree(leader, &all);
 
 	if (count < 0) {
-		kill(leader, SIGKILL);
+		kill(leader, signal);
 		return;
 	}
 	for (ssize_t i = 0; i < count; i++)
-		kill(all[i], SIGKILL);
+		kill(all[i], signal);
 	free(all);
+}
+
+void program_kill(pid_t leader)
+{
+	signal_tree(leader, SIGKILL);
+}
+
+void program_run_on(pid_t leader)
+{
+	if (program_is_mpi(leader))
+		kill(leader, SIGCONT);	/* it has all ranks go on, on all nodes */
+	else
+		signal_tree(leader, SIGCONT);
 }

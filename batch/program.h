@@ -59,4 +59,7 @@ void program_end(pid_t leader);
  */
 void program_kill(pid_t leader);
 
+/* Has what is stopped go on. */
+void program_run_on(pid_t leader);
+
 #endif /* KCR_BATCH_PROGRAM_H */

@@ -159,7 +159,9 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	bool incremental = r->options->incremental && (mpi || !is_in_container(leader));
 	struct checkpoint_options o = {
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
-		.signal = signal, .ends = signal != 0, .snapshot = !mpi && r->options->snapshot,
+		.signal = signal, .ends = signal != 0, .must_reopen = signal != 0,
+		.timeout_s = mpi ? 0 : STOP_LIMIT_S, .timeout_each = true,
+		.snapshot = !mpi && r->options->snapshot,
 		.skip_unsupported = r->options->skip_unsupported,
 		.compression = r->options->compression, .incremental = incremental,
 		.parent = incremental ? find_parent(r, mpi, parent) : NULL,
@@ -178,23 +180,11 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 	err = refuse_inner_mpi(leader);
 	if (err)
 		return err;
-	o.timeout_s = STOP_LIMIT_S;
 	/* Of a survivor there is no child of ours. */
 	program_each_stray(leader, r->child ?: leader, warn_stray, NULL);
 	err = inside_run(&o, &result, checkpoint_run);
 	*out = (struct written){ result.bytes, result.nr_older > 0 };
 	return err;
-}
-
-static void signal_tree(pid_t leader, int signal)
-{
-	pid_t *all;
-	ssize_t count = proc_tree(leader, &all);
-
-	for (ssize_t i = 0; i < count; i++)
-		kill(all[i], signal);
-	if (count >= 0)
-		free(all);
 }
 
 /* Checks a new file; the program, stopped if it is to `leave`, runs on if it is bad. */
@@ -206,10 +196,8 @@ static int verify_new(struct run *r, const struct folder_checkpoint *c, const ch
 
 	if (!err)
 		return 0;
-	if (leave && c->mpi)
-		kill(leader, SIGCONT);		/* it has all ranks go on, on all nodes */
-	else if (leave)
-		signal_tree(leader, SIGCONT);
+	if (leave)
+		program_run_on(leader);
 	if (err == -EINVAL)
 		run_set_aside(r, c);
 	/* What was written is not what was read: not the program's fault. */

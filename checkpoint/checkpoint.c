@@ -208,6 +208,13 @@ static int release(struct checkpoint *c)
 	return c->options->released(c->attempt.snapshot);
 }
 
+/* From now on there is this much time. */
+static void limit(struct checkpoint *c)
+{
+	if (c->options->timeout_s)
+		c->deadline_ns = now_ns() + c->options->timeout_s * 1000000000ull;
+}
+
 /* Up to the complete file under its temporary name. */
 static int attempt_run(struct checkpoint *c)
 {
@@ -222,6 +229,8 @@ static int attempt_run(struct checkpoint *c)
 	if (err)
 		return err;
 	c->attempt.snapshot = (o->snapshot && !o->signal) || o->postponed;
+	if (o->timeout_each)
+		limit(c);
 	err = stop_processes(c);
 	if (!err)
 		err = save_whole(c);
@@ -281,10 +290,14 @@ static int attempts(struct checkpoint *c)
 
 static int commit(struct checkpoint *c)
 {
-	/* A callback may still abort the checkpoint. */
-	int err = clients_finish(c);
-	uint64_t start = now_ns();
+	uint64_t start;
+	int err;
 
+	if (c->options->timeout_each)
+		limit(c);
+	/* A callback may still abort the checkpoint. */
+	err = clients_finish(c);
+	start = now_ns();
 	if (!err && c->options->ends)
 		err = stop_may_signal(c);
 	if (!err && c->options->ready)
@@ -323,8 +336,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	int err;
 
 	*result = (struct checkpoint_result){};
-	if (options->timeout_s)
-		c.deadline_ns = start + options->timeout_s * 1000000000ull;
+	limit(&c);
 	err = attempt_begin(&c);
 	if (!err)
 		err = precheck(&c);

@@ -68,6 +68,8 @@ struct checkpoint_options {
 	bool ends;			/* with a signal: after it the programs go on from the image, not from
 					 * here: nothing of them runs on before it */
 	unsigned int timeout_s;		/* 0: none; see stop.c */
+	bool timeout_each;		/* for each stop, and then for the callbacks to end: writing counts
+					 * for neither */
 	bool snapshot;			/* let the processes run while memory is written */
 	bool skip_unsupported;		/* such files are restored as closed */
 	bool must_reopen;		/* refuse files that a restart could not open again */

@@ -100,6 +100,16 @@ static int remove_name(const struct file_destination *d)
 			    d->temporary);
 }
 
+/* NFS makes a POSIX lock of it, and an exclusive one only of a file that is open for writing. */
+static bool is_locked(int fd)
+{
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return false;
+	if (errno == EBADF && !flock(fd, LOCK_SH | LOCK_NB))
+		return false;
+	return errno == EWOULDBLOCK;
+}
+
 /*
  * Removes a temporary file left by a killed run; -EBUSY: a run is writing it;
  * -EAGAIN (silently): it was replaced meanwhile.
@@ -116,7 +126,7 @@ static int remove_stale(struct file_destination *d)
 	if (fd < 0)
 		return report_errno(-errno, "cannot open %s/%s, left by an earlier run",
 				    d->directory, d->temporary);
-	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+	if (is_locked(fd))
 		err = other_run(d);
 	else if (!has_name(d, fd, d->temporary))
 		err = -EAGAIN;
@@ -314,7 +324,7 @@ static void close_file(struct destination *destination)
 {
 	struct file_destination *d = file(destination);
 
-	if (unfinished_dir >= 0 && d->dir_fd == unfinished_dir)
+	if (unfinished_dir >= 0 && d->dir_fd == unfinished_dir && has_name(d, d->destination.fd, unfinished))
 		checkpoint_abandon();
 	unfinished_dir = -1;
 	if (d->destination.fd >= 0)

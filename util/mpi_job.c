@@ -106,6 +106,8 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 		add(r, "--dedup", &err);
 	if (o->skip_unsupported)
 		add(r, "--skip-unsupported", &err);
+	if (o->must_reopen)
+		add(r, "--must-reopen", &err);
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
 		if (o->save & save[i].flag)
 			add(r, save[i].argument, &err);
