@@ -311,7 +311,10 @@ static int commit(struct checkpoint *c)
 		return err;
 	if (c->options->committed)
 		c->options->committed(c->options->committed_arg);
-	err = stop_release(c, c->options->signal);
+	if (c->options->saved)
+		err = c->options->saved(c->options->saved_arg, c->result);
+	if (!err)
+		err = stop_release(c, c->options->signal);
 	if (!err)
 		postponed_keep(c);
 	return err;

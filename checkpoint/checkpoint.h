@@ -124,6 +124,9 @@ struct checkpoint_options {
 	/* With a signal: called when the file has its name, before the signal is sent.  Or NULL. */
 	void (*committed)(void *arg);
 	void *committed_arg;
+	/* The same, after it; not 0, reported: they run on without the signal. */
+	int (*saved)(void *arg, const struct checkpoint_result *result);
+	void *saved_arg;
 
 	bool figures;			/* count what is left out: a second look at page tables */
 	/* Called now and then with the bytes of memory done and expected (an estimate). */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proc/proc.h"
 #include "report/report.h"
 
 #define MANIFEST_MAX	(256 << 20)	/* bytes; a rank takes about a hundred, as does an older file */
@@ -197,13 +198,15 @@ static int read_text(const char *path, char **out)
 	struct stat st;
 	size_t done = 0;
 	char *text;
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = proc_open_regular(AT_FDCWD, path, 0, &st);
 
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? -ENOENT :
-			report_errno(-errno, "cannot open %s", path);
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MANIFEST_MAX) {
-		close(fd);
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return -ENOENT;
+	if (fd < 0 && fd != -EINVAL)
+		return report_errno(fd, "cannot open %s", path);
+	if (fd < 0 || st.st_size > MANIFEST_MAX) {
+		if (fd >= 0)
+			close(fd);
 		return report_fail(-EINVAL, "%s is not a manifest", path);
 	}
 	text = calloc(1, st.st_size + 1);
@@ -303,10 +306,13 @@ int manifest_read(const char *path, struct snapshot **out)
 	if (err)
 		return err;
 	json = cJSON_Parse(text);
-	free(text);
 	s = calloc(1, sizeof(*s));
 	err = !s ? -ENOMEM : parse(json, s);
 	cJSON_Delete(json);
+	if (s)
+		s->text = text;
+	else
+		free(text);
 	if (!err) {
 		*out = s;
 		return 0;

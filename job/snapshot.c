@@ -255,6 +255,7 @@ void snapshot_free(struct snapshot *s)
 		free(s->rank[i].older);
 	}
 	free(s->rank);
+	free(s->text);
 	free(s->openmpi);
 	free(s->kcr);
 	free(s->cwd);

@@ -38,6 +38,7 @@ struct snapshot_rank {
 };
 
 struct snapshot {
+	char *text;			/* the manifest that it was read from; or NULL */
 	uint32_t format;		/* as read; what is written depends on what there is */
 	uint32_t interval;		/* 1, 2, … for one job; more than those that had its name before */
 	int64_t created;		/* seconds since 1970 */

@@ -44,7 +44,7 @@ enum {
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_DEDUP, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD, OPT_PARENT_FOLDER,
-	OPT_MUST_REOPEN,
+	OPT_HOLD_END_FD,
 };
 
 static const struct option long_options[] = {
@@ -106,7 +106,7 @@ static const struct option long_options[] = {
 	{ "requester", required_argument, NULL, OPT_REQUESTER },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "parent-folder", required_argument, NULL, OPT_PARENT_FOLDER },
-	{ "must-reopen", no_argument, NULL, OPT_MUST_REOPEN },
+	{ "hold-end-fd", required_argument, NULL, OPT_HOLD_END_FD },
 	{}
 };
 
@@ -376,9 +376,6 @@ static int parse_one(int option, const char *value, struct arguments *a)
 	case OPT_SKIP_UNSUPPORTED:
 		o->skip_unsupported = true;
 		return 0;
-	case OPT_MUST_REOPEN:
-		o->must_reopen = true;
-		return 0;
 	case OPT_COMPRESS:
 		return choice_compression(value, &o->compression);
 	case OPT_KEEP:
@@ -393,6 +390,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return status_open(value);
 	case OPT_HOLD_FD:
 		return hold_open(value);
+	case OPT_HOLD_END_FD:
+		o->saved = saved_held;
+		o->saved_arg = o;
+		return hold_end_open(value);
 	case OPT_PROHIBIT:
 		o->prohibited = choice_number(value, 1);
 		return o->prohibited > 0 ? 0 : report_fail(-EINVAL, "--prohibit needs a process "
@@ -438,7 +439,7 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 	o->target = target;
 	/* The image may be all that is left then. */
 	o->ends = o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
-	o->must_reopen |= o->ends;
+	o->must_reopen = o->ends;
 	if (o->keep && o->replace != CHECKPOINT_ATOMIC)
 		report_fail(-EINVAL, "--keep says what becomes of older files: leave --backup, "
 			    "--clobber and --noclobber out");

@@ -24,6 +24,7 @@
 #include "job/snapshot.h"
 #include "proc/proc.h"
 #include "proc/status.h"
+#include "report/plain.h"
 #include "report/report.h"
 #include "restart/userfault.h"
 #include "util/choices.h"
@@ -106,8 +107,6 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 		add(r, "--dedup", &err);
 	if (o->skip_unsupported)
 		add(r, "--skip-unsupported", &err);
-	if (o->must_reopen)
-		add(r, "--must-reopen", &err);
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
 		if (o->save & save[i].flag)
 			add(r, save[i].argument, &err);
@@ -351,22 +350,19 @@ static void show_text(const char *dir, const struct snapshot *s, uint32_t elsewh
 }
 
 /* As it is, but for what would speak to the terminal: that is escaped as in JSON. */
-static int copy_manifest(const char *dir)
+static void print_manifest(const char *text)
 {
-	char path[PATH_MAX];
-	FILE *in;
-	int fd, c;
+	while (*text) {
+		bool harmless;
+		size_t length = plain_next(text, &harmless);
 
-	snprintf(path, sizeof(path), "%s/" SNAPSHOT_MANIFEST, dir);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	in = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!in)
-		return report_errno(-errno, "cannot open %s", path);
-	while ((c = getc(in)) != EOF)
-		printf((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? "\\u%04x" : "%c", c);
+		if (harmless || *text == '\n' || *text == '\t')
+			printf("%.*s", (int)length, text);
+		else	/* a C1 character has its number in the second byte */
+			printf("\\u%04x", (unsigned char)text[length - 1]);
+		text += length;
+	}
 	putchar('\n');
-	fclose(in);
-	return 0;
 }
 
 static int sum_file(int fd, uint64_t *sum)
@@ -400,13 +396,13 @@ static int read_file(int fd, const char *path, const struct snapshot *s,
 
 static int verify_file(const char *path, const struct snapshot *s, const struct snapshot_file *file)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
 	struct stat st;
+	int fd = proc_open_regular(AT_FDCWD, path, 0, &st), err;
 
-	if (fd < 0 || fstat(fd, &st))
-		err = report_errno(-errno, "cannot read %s", path);
-	else if (!S_ISREG(st.st_mode))
+	if (fd == -EINVAL)
 		err = snapshot_damaged(path);
+	else if (fd < 0)
+		err = report_errno(fd, "cannot read %s", path);
 	else
 		err = read_file(fd, path, s, file);
 	if (fd >= 0)
@@ -424,7 +420,7 @@ int mpi_job_show(const char *dir, bool json, bool verify)
 	if (!err)
 		err = snapshot_check(found, s, verify ? verify_file : NULL, &elsewhere);
 	if (!err && json)
-		err = copy_manifest(found);
+		print_manifest(s->text);
 	else if (!err)
 		show_text(found, s, elsewhere);
 	if (!err && (fflush(stdout) || ferror(stdout)))

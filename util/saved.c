@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "util/compressed.h"
 #include "util/json.h"
+#include "util/status.h"
 
 /* The files that an increment needs. */
 static void older(const struct checkpoint_result *r)
@@ -106,6 +107,16 @@ void saved_round(void *arg, unsigned int number, const struct checkpoint_result 
 	json_number(stdout, "target", o->target);
 	json_number(stdout, "round", number);
 	figures(r);
+}
+
+int saved_held(void *arg, const struct checkpoint_result *r)
+{
+	const struct checkpoint_options *o = arg;
+
+	json_event(stdout, "saved");
+	json_number(stdout, "target", o->target);
+	figures(r);
+	return hold_end_wait();
 }
 
 void saved_error(int err)

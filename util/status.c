@@ -12,7 +12,7 @@
 
 #include "report/report.h"
 
-static int status_fd = -1, hold_fd = -1;
+static int status_fd = -1, hold_fd = -1, hold_end_fd = -1;
 
 /* The open file descriptor that an option names: it, or -EINVAL with a message. */
 static int descriptor(const char *option, const char *number)
@@ -41,7 +41,7 @@ int status_open(const char *number)
 	return 0;
 }
 
-static int hold_until_told(void);
+static int hold_until_told(int fd);
 
 int status_begun(void)
 {
@@ -50,7 +50,7 @@ int status_begun(void)
 	if (hold_fd < 0)
 		return 0;
 	puts("{\"event\":\"ready\"}");
-	return hold_until_told();
+	return hold_until_told(hold_fd);
 }
 
 void status_done(int error, pid_t pid)
@@ -76,27 +76,37 @@ int status_is_open(void)
 
 /* ---- for the daemon of an MPI job ------------------------------------------------ */
 
-int hold_open(const char *number)
+static int open_hold(const char *option, const char *number, int *out)
 {
-	int fd = descriptor("--hold-fd", number);
+	int fd = descriptor(option, number);
 
 	if (fd < 0)
 		return fd;
 	/* It ends its own ranks and files; what it has started must not go on without it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM))
 		return report_errno(-errno, "PR_SET_PDEATHSIG");
-	hold_fd = fd;
+	*out = fd;
 	return 0;
 }
 
-static int hold_until_told(void)
+int hold_open(const char *number)
+{
+	return open_hold("--hold-fd", number, &hold_fd);
+}
+
+int hold_end_open(const char *number)
+{
+	return open_hold("--hold-end-fd", number, &hold_end_fd);
+}
+
+static int hold_until_told(int fd)
 {
 	ssize_t n;
 	char byte;
 
 	fflush(stdout);
 	do
-		n = read(hold_fd, &byte, 1);
+		n = read(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	return n == 1 ? 0 : report_fail(-ECANCELED, "the daemon of the MPI job has ended");
 }
@@ -106,5 +116,10 @@ int status_released(bool copied)
 	if (hold_fd < 0)
 		return 0;
 	printf("{\"event\":\"released\",\"copied\":%s}\n", copied ? "true" : "false");
-	return hold_until_told();
+	return hold_until_told(hold_fd);
+}
+
+int hold_end_wait(void)
+{
+	return hold_until_told(hold_end_fd);
 }

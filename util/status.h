@@ -32,6 +32,10 @@ int status_is_open(void);
 
 /* From the argument of --hold-fd: 0, or -EINVAL with a message.  The parent's end ends this process. */
 int hold_open(const char *number);
+/* Likewise that of --hold-end-fd. */
+int hold_end_open(const char *number);
+/* Waits for a byte from it: 0, or -ECANCELED with a message. */
+int hold_end_wait(void);
 /* checkpoint_options.released: with --hold-fd it prints the event and waits for a byte. */
 int status_released(bool copied);
 

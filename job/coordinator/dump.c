@@ -56,13 +56,13 @@ static void close_pair(int ends[2])
 }
 
 /* Its output and, if it is to wait, what it waits at. */
-static int start(struct dump *d, char **argv, bool copy)
+static int start(struct dump *d, char **argv, bool waits)
 {
 	int out[2], hold[2] = { -1, -1 }, err;
 
 	if (pipe2(out, O_CLOEXEC))
 		return -errno;
-	if (copy && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hold)) {
+	if (waits && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hold)) {
 		err = -errno;
 		close_pair(out);
 		return err;
@@ -74,7 +74,7 @@ static int start(struct dump *d, char **argv, bool copy)
 		return err;
 	}
 	close(out[1]);
-	if (copy)
+	if (waits)
 		close(hold[0]);
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
 	d->fd = out[0];
@@ -82,9 +82,10 @@ static int start(struct dump *d, char **argv, bool copy)
 	return 0;
 }
 
-int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy,
+	       int signal)
 {
-	char number[16], *argv[MAX_ARGUMENTS + 10] = { COMMAND, "--tree", "--json" };
+	char number[16], name[16], *argv[MAX_ARGUMENTS + 10] = { COMMAND, "--tree", "--json" };
 	int count = 3, err;
 
 	memset(d, 0, sizeof(*d));
@@ -99,11 +100,16 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 	if (copy) {
 		argv[count++] = "--snapshot";
 		argv[count++] = "--hold-fd=0";
+	} else if (signal) {
+		snprintf(name, sizeof(name), "%d", signal);
+		argv[count++] = "--signal";
+		argv[count++] = name;
+		argv[count++] = "--hold-end-fd=0";
 	}
 	argv[count++] = "--file";
 	argv[count++] = d->path;
 	argv[count] = number;
-	err = start(d, argv, copy);
+	err = start(d, argv, copy || signal);
 	if (err) {
 		free(d->path);
 		d->path = NULL;
@@ -114,6 +120,33 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 static const char *string_of(const cJSON *json, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, name));
+}
+
+static int take_file(const cJSON *json, struct wire_synced *file)
+{
+	const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(json, "bytes");
+	const char *id = string_of(json, "id");
+
+	if (!cJSON_IsNumber(bytes) || bytes->valuedouble < 0 || !id ||
+	    sscanf(id, "%" SCNx64, &file->id) != 1)
+		return -EIO;
+	file->bytes = bytes->valuedouble;
+	return 0;
+}
+
+/* What is known of the complete file, and of the older ones: 0, -EIO or -ENOMEM. */
+static int take_files(struct dump *d, const cJSON *json)
+{
+	const cJSON *item, *older = cJSON_GetObjectItemCaseSensitive(json, "older");
+	int err;
+
+	d->file = calloc(1 + (size_t)cJSON_GetArraySize(older), sizeof(*d->file));
+	if (!d->file)
+		return -ENOMEM;
+	err = take_file(json, &d->file[d->nr_files++]);
+	cJSON_ArrayForEach(item, older)
+		err = err ?: take_file(item, &d->file[d->nr_files++]);
+	return err;
 }
 
 static bool is_event(const cJSON *json, const char *name)
@@ -130,6 +163,12 @@ static void take_event(struct dump *d, const cJSON *json)
 	} else if (is_event(json, "released")) {
 		d->state = DUMP_RELEASED;
 		d->copied = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "copied"));
+	} else if (is_event(json, "saved")) {
+		job_figures_read(&d->figures, json);
+		if (take_files(d, json))
+			dump_cancel(d);		/* its end is taken for its failure */
+		else
+			d->state = DUMP_SAVED;
 	}
 }
 
@@ -174,7 +213,8 @@ int dump_read(struct dump *d)
 
 bool dump_is_held(const struct dump *d)
 {
-	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED);
+	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED ||
+			      d->state == DUMP_SAVED);
 }
 
 void dump_go_on(struct dump *d)
@@ -182,33 +222,6 @@ void dump_go_on(struct dump *d)
 	d->state++;
 	/* If it has ended, its output says so. */
 	send(d->hold, "", 1, MSG_NOSIGNAL);
-}
-
-static int take_file(const cJSON *json, struct wire_synced *file)
-{
-	const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(json, "bytes");
-	const char *id = string_of(json, "id");
-
-	if (!cJSON_IsNumber(bytes) || bytes->valuedouble < 0 || !id ||
-	    sscanf(id, "%" SCNx64, &file->id) != 1)
-		return -EIO;
-	file->bytes = bytes->valuedouble;
-	return 0;
-}
-
-/* What is known of the complete file, and of the older ones: 0, -EIO or -ENOMEM. */
-static int take_files(struct dump *d, const cJSON *json)
-{
-	const cJSON *item, *older = cJSON_GetObjectItemCaseSensitive(json, "older");
-	int err;
-
-	d->file = calloc(1 + (size_t)cJSON_GetArraySize(older), sizeof(*d->file));
-	if (!d->file)
-		return -ENOMEM;
-	err = take_file(json, &d->file[d->nr_files++]);
-	cJSON_ArrayForEach(item, older)
-		err = err ?: take_file(item, &d->file[d->nr_files++]);
-	return err;
 }
 
 /* The last event that it reported: 0 for "done". */
@@ -219,7 +232,9 @@ static int outcome(struct dump *d, const char *line, char **message)
 	const cJSON *code = cJSON_GetObjectItemCaseSensitive(json, "code");
 	int err = -EIO;
 
-	if (is_event(json, "done")) {
+	if (is_event(json, "done") && d->state == DUMP_ENDS) {
+		err = 0;
+	} else if (is_event(json, "done")) {
 		err = take_files(d, json);
 		job_figures_read(&d->figures, json);
 	} else if (is_event(json, "error") && cJSON_IsNumber(code) && code->valueint > 0) {
@@ -239,9 +254,9 @@ static void add_warning(char *all, const char *warning)
 		sprintf(all + used, "%s\n", warning);
 }
 
-/* Those in its output, NULL: none. */
-static char *take_warnings(const char *line)
+char *dump_warnings(const struct dump *d)
 {
+	const char *line = d->text;
 	char all[DUMP_WARNINGS] = "";
 	const char *end;
 
@@ -267,7 +282,7 @@ int dump_finish(struct dump *d, char **text)
 		err = outcome(d, strrchr(line, '\n') ? strrchr(line, '\n') + 1 : line, text);
 	}
 	if (!err)
-		*text = take_warnings(line);
+		*text = dump_warnings(d);
 	else if (!*text)
 		*text = strdup(COMMAND " ended without a result");
 	close(d->fd);

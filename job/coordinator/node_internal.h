@@ -67,6 +67,7 @@ struct node {
 	struct saved *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
 	struct job_figures figures;	/* of these */
+	int signal;			/* that they get last */
 	char **useless;			/* folders to remove once nothing is written any more */
 	struct node_addresses addresses;
 };

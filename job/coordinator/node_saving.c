@@ -32,7 +32,8 @@ static void tell_failure(struct node *node, uint32_t id, uint32_t rank, int code
 static void dump_member(struct node *node, struct member *m)
 {
 	char *path = snapshot_rank_path(node->order->strings, m->rank);
-	int err = path ? dump_start(&m->dump, m->top, path, node->argument, node->copies) : -ENOMEM;
+	int err = path ? dump_start(&m->dump, m->top, path, node->argument, node->copies,
+				    node->order->signal) : -ENOMEM;
 
 	m->waits = false;
 	m->told = DUMP_CHECKS;
@@ -103,23 +104,43 @@ static void remove_useless(struct node *node)
 	node->useless = NULL;
 }
 
+/* Its file is complete. */
+static void is_saved(struct node *node, struct member *m, const char *text)
+{
+	node->saved[node->nr_saved++] = (struct saved){ m->rank, m->dump.file, m->dump.nr_files };
+	m->dump.file = NULL;
+	job_figures_add(&node->figures, &m->dump.figures);
+	wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, text, text ? strlen(text) : 0);
+}
+
+/* All its saved processes; the rank first: its parent may end the job when it ends itself. */
+static void signal_member(const struct member *m, int number)
+{
+	pid_t *saved = NULL;
+	ssize_t count = proc_tree(m->top, &saved);
+
+	kill(m->pid, number);
+	for (ssize_t i = 0; i < count; i++)
+		if (saved[i] != m->pid)
+			kill(saved[i], number);
+	free(saved);
+}
+
 void saving_ended(struct node *node, struct member *m)
 {
+	bool signalled = m->dump.state == DUMP_ENDS, early = m->dump.state == DUMP_SAVED;
 	char *text;
 	int err = dump_finish(&m->dump, &text);
 
-	if (err) {
-		tell_failure(node, m->dump_id, m->rank, -err, text ? text : "cannot be saved");
-	} else if (m->dump_id != node->id) {
-		free(m->dump.file);
-	} else {
-		node->saved[node->nr_saved++] = (struct saved){
-			m->rank, m->dump.file, m->dump.nr_files,
-		};
-		job_figures_add(&node->figures, &m->dump.figures);
-		wire_queue(&node->root, WIRE_DUMPED, m->rank, m->dump_id, text,
-			   text ? strlen(text) : 0);
+	if (signalled && err) {
+		signal_member(m, node->signal);
+	} else if (err || early) {
+		tell_failure(node, m->dump_id, m->rank, err ? -err : EIO, text ? text : "cannot be saved");
+	} else if (!signalled && m->dump_id == node->id) {
+		is_saved(node, m, text);
 	}
+	free(m->dump.file);
+	m->dump.file = NULL;
 	free(text);
 	if (!saving_more(node))
 		wire_flush(&node->root);
@@ -129,14 +150,22 @@ void saving_ended(struct node *node, struct member *m)
 void saving_heard(struct node *node, struct member *m)
 {
 	struct wire_copied copied = { m->dump.copied };
+	char *text;
 
 	if (m->told == m->dump.state || !dump_is_held(&m->dump))
 		return;
 	m->told = m->dump.state;
-	if (m->told == DUMP_READY)
+	if (m->told == DUMP_SAVED && m->dump_id != node->id) {
+		dump_cancel(&m->dump);
+	} else if (m->told == DUMP_SAVED) {
+		text = dump_warnings(&m->dump);
+		is_saved(node, m, text);
+		free(text);
+	} else if (m->told == DUMP_READY) {
 		wire_queue(&node->root, WIRE_READY, m->rank, m->dump_id, NULL, 0);
-	else
+	} else {
 		wire_queue(&node->root, WIRE_COPIED, m->rank, m->dump_id, &copied, sizeof(copied));
+	}
 	if (!saving_more(node))
 		wire_flush(&node->root);
 }
@@ -150,7 +179,9 @@ void saving_write(struct node *node)
 void saving_lost(struct member *m)
 {
 	m->wanted = m->waits = false;
-	if (m->told != DUMP_RELEASED)
+	if (m->dump.state == DUMP_SAVED)
+		dump_go_on(&m->dump);		/* its file is complete */
+	else if (m->told != DUMP_RELEASED && m->told != DUMP_SAVED)
 		dump_cancel(&m->dump);
 }
 
@@ -226,8 +257,11 @@ void saving_begin(struct node *node)
 void saving_cancel(struct node *node)
 {
 	for (size_t i = 0; i < node->nr_members; i++) {
-		node->member[i]->wanted = node->member[i]->waits = false;
-		dump_cancel(&node->member[i]->dump);
+		struct member *m = node->member[i];
+
+		m->wanted = m->waits = false;
+		if (m->dump.state != DUMP_ENDS)		/* else it sends the signal */
+			dump_cancel(&m->dump);
 	}
 }
 
@@ -273,19 +307,6 @@ void saving_forget(struct node *node, const char *folder, size_t length)
 	remove_useless(node);
 }
 
-/* All its saved processes; the rank first: its parent may end the job when it ends itself. */
-static void signal_member(const struct member *m, int number)
-{
-	pid_t *saved = NULL;
-	ssize_t count = proc_tree(m->top, &saved);
-
-	kill(m->pid, number);
-	for (ssize_t i = 0; i < count; i++)
-		if (saved[i] != m->pid)
-			kill(saved[i], number);
-	free(saved);
-}
-
 void saving_signal(struct node *node, const uint8_t *data, size_t length)
 {
 	int32_t number;
@@ -293,7 +314,13 @@ void saving_signal(struct node *node, const uint8_t *data, size_t length)
 	if (length < sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
-	for (size_t i = 0; i < node->nr_members; i++)
-		if (node->member[i]->rank != WIRE_ALL)
-			signal_member(node->member[i], number);
+	node->signal = number;
+	for (size_t i = 0; i < node->nr_members; i++) {
+		struct member *m = node->member[i];
+
+		if (m->dump.fd >= 0 && m->dump.state == DUMP_SAVED)
+			dump_go_on(&m->dump);
+		else if (m->rank != WIRE_ALL && m->dump.fd < 0)
+			signal_member(m, number);
+	}
 }

@@ -118,6 +118,7 @@ static void send_order(struct root *root, enum phase phase, uint32_t type)
 		return;
 	}
 	order->local = local;
+	order->signal = root->request.signal;
 	strcpy(order->strings, folder);
 	at = strlen(folder) + 1;
 	for (size_t i = 0; i < root->request.nr_arguments; i++) {

@@ -159,6 +159,7 @@ struct __attribute__((packed)) wire_bookmark {
 
 struct wire_dump {
 	uint32_t local;		/* the folder is on each node's own disk: the daemon creates it */
+	int32_t signal;		/* the ranks stand still until WIRE_SIGNAL with it; 0: there will be none */
 	char strings[];		/* the folder, then arguments of cr_checkpoint, each with its NUL */
 };
 

@@ -41,9 +41,11 @@ int shutdown(int fd, int how)
 	return 0;
 }
 
-int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy)
+int dump_start(struct dump *d, pid_t top, const char *path, char *const *arguments, bool copy,
+	       int signal)
 {
 	(void)top;
+	(void)signal;
 	d->state = copy ? DUMP_CHECKS : DUMP_WRITES;
 	d->copied = false;
 	for (; *arguments; arguments++)
@@ -51,6 +53,12 @@ int dump_start(struct dump *d, pid_t top, const char *path, char *const *argumen
 			abort();
 	d->fd = fails ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return fails ? -ENOENT : 0;
+}
+
+char *dump_warnings(const struct dump *d)
+{
+	(void)d;
+	return NULL;
 }
 
 int dump_read(struct dump *d)
@@ -69,7 +77,8 @@ int dump_finish(struct dump *d, char **message)
 
 bool dump_is_held(const struct dump *d)
 {
-	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED);
+	return d->fd >= 0 && (d->state == DUMP_READY || d->state == DUMP_RELEASED ||
+			      d->state == DUMP_SAVED);
 }
 
 void dump_go_on(struct dump *d)
@@ -321,7 +330,10 @@ static void go_on_with_dump(struct member *m)
 {
 	if (m->dump.fd < 0)
 		return;
-	if (fails || dump_is_held(&m->dump) || m->dump.state == DUMP_WRITES) {
+	if (!fails && m->dump.state == DUMP_WRITES && node.order && node.order->signal) {
+		m->dump.state = DUMP_SAVED;
+		saving_heard(&node, m);
+	} else if (fails || dump_is_held(&m->dump) || m->dump.state >= DUMP_WRITES) {
 		saving_ended(&node, m);
 	} else {
 		m->dump.state++;
