@@ -19,18 +19,6 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
-/* Opens a regular file of the folder; -1: there is none that can be read. */
-static int open_regular(int folder, const char *name, struct stat *st)
-{
-	int node = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
-
-	if (node >= 0 && !fstat(node, st) && S_ISREG(st->st_mode))
-		fd = proc_fd_reopen(node, O_RDONLY);
-	if (node >= 0)
-		close(node);
-	return fd < 0 ? -1 : fd;
-}
-
 static bool has_id(int fd, uint64_t id)
 {
 	struct context_head head;
@@ -44,7 +32,7 @@ static bool has_id(int fd, uint64_t id)
 static bool take(struct chain_member *m, int folder, const char *path, const char *name,
 		 uint64_t id)
 {
-	int fd = open_regular(folder, name, &m->st);
+	int fd = proc_open_regular(folder, name, O_NOFOLLOW, &m->st);
 
 	if (fd < 0)
 		return false;

@@ -216,3 +216,17 @@ int proc_fd_reopen(int fd, int flags)
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	return proc_open(PROC_SELF, name, flags);
 }
+
+int proc_open_regular(int folder, const char *path, int flags, struct stat *st)
+{
+	int node = openat(folder, path, O_PATH | O_CLOEXEC | flags), fd;
+
+	if (node < 0)
+		return -errno;
+	if (fstat(node, st))
+		fd = -errno;
+	else
+		fd = S_ISREG(st->st_mode) ? proc_fd_reopen(node, O_RDONLY) : -EINVAL;
+	close(node);
+	return fd;
+}

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define PROC_SELF	((pid_t)INT_MIN)	/* /proc/self: the calling process */
@@ -85,5 +86,12 @@ ssize_t proc_fd_link(int fd, char *buffer, size_t size);
  * `fd` has O_PATH.  A file descriptor or -errno.
  */
 int proc_fd_reopen(int fd, int flags);
+
+/*
+ * Opens a regular file to be read, close-on-exec; flags: 0 or O_NOFOLLOW.  What is none is not opened, as
+ * opening alone has effects on some devices.  *st is what it is.  A file descriptor or -errno: -EINVAL, it
+ * is none.
+ */
+int proc_open_regular(int folder, const char *path, int flags, struct stat *st);
 
 #endif /* KCR_PROC_PROC_H */
