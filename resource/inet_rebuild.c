@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Internet sockets at a restart.  Connections inside the tree are established again by
- * inet_connect.c; those that nobody had accepted wait until inet_waiting.c.
+ * inet_connect.c; those that nobody had accepted wait until inet_waiting.c; those with the outside
+ * are inet_hung_up.c's.
  */
 #include "resource/inet_socket.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -130,9 +129,8 @@ static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *fi
 		} else {
 			int size = socket_value(fd, SO_SNDBUF);
 
-			if (size > 0 && size < 1 << 28)
-				socket_force_buffer(fd, SO_SNDBUF, size);
-			grown = true;
+			if (size > 0 && size < 1 << 28 && socket_grow_buffer(fd, SO_SNDBUF, size))
+				grown = true;
 			usleep(1000);
 		}
 	}
@@ -141,7 +139,8 @@ static int send_all(int fd, const ProtobufCBinaryData *data, const Kcr__File *fi
 		socket_force_buffer(fd, SO_SNDBUF, usual / 2);
 		setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locked, sizeof(locked));
 	}
-	return at == data->len ? 0 : rebuild_error(file, -ENOBUFS, "cannot fill its queue");
+	return at == data->len ? 0 :
+	       rebuild_error(file, -ENOBUFS, "cannot fill its queue: raise net.core.wmem_max");
 }
 
 /* Had this side ended its direction of the connection? */
@@ -210,40 +209,6 @@ static int open_connected(struct rebuild *r, const Kcr__File *a, const Kcr__File
 		shut_again(r->file_fd[server->id - 1], server->inet_socket);
 	}
 	return err;
-}
-
-/*
- * The peer cannot be restored.  The program reads what the peer had sent, and then
- * the end of the stream if it would have, else "connection reset": it must not take
- * a part for the whole.
- */
-int inet_open_hung_up(struct rebuild *r, const Kcr__File *file)
-{
-	const Kcr__InetSocket *s = file->inet_socket;
-	Kcr__InetSocket nobody = inet_nobody(s->family);
-	struct linger reset = { .l_onoff = 1 };
-	int fd[2] = { -1, -1 }, unsent, err;
-
-	nobody.remote = s->remote;	/* as if by IPv4 if that was */
-	err = inet_connect_anywhere(&nobody, &nobody, fd);
-	if (err)
-		return inet_connect_error(file, err, "it cannot be created");
-	socket_options_set_joined(fd[1], s->option, s->n_option);
-	err = send_all(fd[0], &s->receive_queue, file);
-	for (int i = 0; !err && i < 1000 && !ioctl(fd[0], SIOCOUTQ, &unsent) && unsent; i++)
-		usleep(1000);	/* a reset discards what has not arrived */
-	if (!err && has_ended(s))
-		shutdown(fd[1], SHUT_WR);
-	shut_again(fd[1], s);
-	if (!err && s->state != TCP_CLOSE_WAIT && s->state != TCP_LAST_ACK &&
-	    s->state != TCP_CLOSING && s->state != TCP_TIME_WAIT)
-		setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	close(fd[0]);
-	if (err) {
-		close(fd[1]);
-		return err;
-	}
-	return rebuild_put(r, file->id, fd[1]);
 }
 
 /* All are connected and filled. */

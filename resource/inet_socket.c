@@ -335,4 +335,5 @@ const struct file_kind file_kind_inet_socket = {
 	.check = inet_socket_check,
 	.complete = inet_socket_complete,
 	.deliver = inet_socket_deliver,
+	.finish = inet_socket_finish,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The parts of internet sockets: inet_socket.c, inet_bind.c, inet_diag.c, tcp_queue.c,
- * tcp_waiting.c; for a restart inet_rebuild.c, inet_connect.c, inet_waiting.c,
+ * tcp_waiting.c; for a restart inet_rebuild.c, inet_connect.c, inet_hung_up.c, inet_waiting.c,
  * inet_address.c.
  */
 #ifndef KCR_RESOURCE_INET_SOCKET_H
@@ -64,5 +64,6 @@ void inet_end_again(int fd, const Kcr__InetSocket *s);
 int inet_connect_error(const Kcr__File *file, int err, const char *what);
 int inet_socket_complete(struct rebuild *r, const Kcr__File *file);
 int inet_socket_deliver(struct rebuild *r, const Kcr__File *file);
+void inet_socket_finish(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_INET_SOCKET_H */

@@ -292,14 +292,37 @@ int socket_options_save(struct file_table *t, const struct file_probe *probe, in
 	return err ?: socket_filter_save(t, probe, list, count);
 }
 
-void socket_force_buffer(int fd, int name, int size)
+static bool force_buffer(int fd, int name, int size)
 {
 	int force = name == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
-	bool raised = identity_raise(false);
+	bool raised = identity_raise(false), done;
 
-	if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
+	done = !setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size));
 	identity_lower(raised);
+	return done;
+}
+
+void socket_force_buffer(int fd, int name, int size)
+{
+	if (!force_buffer(fd, name, size))
+		setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
+}
+
+/* The kernel's own growth of a buffer has another limit, and ends when a size is set: another socket tries. */
+bool socket_grow_buffer(int fd, int name, int size)
+{
+	bool grows = false;
+	int other;
+
+	if (force_buffer(fd, name, size))
+		return true;
+	other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (other >= 0) {
+		setsockopt(other, SOL_SOCKET, name, &size, sizeof(size));
+		grows = socket_value(other, name) > socket_value(fd, name);
+		close(other);
+	}
+	return grows && !setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
 }
 
 /* With the program's rights or ours, as far as the machine's limit lets them. */

@@ -32,5 +32,7 @@ void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
 
 /* Sets a buffer of `size` bytes, which the kernel doubles; beyond the limit with privilege. */
 void socket_force_buffer(int fd, int name, int size);
+/* Likewise, but false, and nothing is done, if the limit would make it smaller than it is. */
+bool socket_grow_buffer(int fd, int name, int size);
 
 #endif /* KCR_RESOURCE_SOCKET_H */

@@ -291,8 +291,8 @@ static void options_device(void)
 
 /* ---- hung_up ---- */
 
-/* The argument is an interface; the peer is no process of the tree. */
-static int connect_outside(void)
+/* The peer, which is no process of the tree, has sent this. */
+static int connect_outside(const void *data, size_t size, int buffer)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
@@ -302,9 +302,10 @@ static int connect_outside(void)
 	NEED(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
 	NEED(!getsockname(listener, (struct sockaddr *)&a, &length));
 	fd = socket(AF_INET, SOCK_STREAM, 0);
+	NEED(!buffer || !setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)));
 	NEED(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
 	peer = accept(listener, NULL, NULL);
-	NEED(peer >= 0 && send(peer, "hello", 5, 0) == 5);
+	NEED(peer >= 0 && send(peer, data, size, 0) == (ssize_t)size);
 	child = fork();
 	if (!child) {
 		if (!fork()) {
@@ -319,11 +320,11 @@ static int connect_outside(void)
 
 /*
  * Options that keep packets of this machine from a socket do not keep it from being hung up,
- * and what it had received from being read.
+ * and what it had received from being read.  The argument is an interface.
  */
 static void options_hung_up(void)
 {
-	int fd = connect_outside(), hops = 255, value = 0;
+	int fd = connect_outside("hello", 5, 0), hops = 255, value = 0;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	socklen_t length = sizeof(value);
 	char text[8];
@@ -335,6 +336,31 @@ static void options_hung_up(void)
 	CHECK(poll(&p, 1, 5000) == 1 && recv(fd, text, 5, 0) == 5 && !memcmp(text, "hello", 5));
 	CHECK(poll(&p, 1, 5000) == 1 && recv(fd, text, 5, 0) < 0 && errno == ECONNRESET);
 	CHECK(!getsockopt(fd, IPPROTO_IP, IP_MINTTL, &value, &length) && value == hops);
+}
+
+/*
+ * More unread data than a new socket has room for, in a buffer that the kernel has made large: all is
+ * read, and the reset comes behind it.
+ */
+static void options_unread(void)
+{
+	static char data[3000000], got[sizeof(data)];
+	int fd, unlocked = 0;
+
+	check_fill(data, sizeof(data), 3);
+	fd = connect_outside(data, sizeof(data), sizeof(data));
+	if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked)))
+		check_skip("this kernel does not let go of a buffer");
+	NEED(recv(fd, got, sizeof(got), MSG_PEEK | MSG_WAITALL) == sizeof(got));
+	memset(got, 0, sizeof(got));
+	checkpoint_here();
+	for (size_t at = 0, n = 50000; at < sizeof(got); at += n) {
+		check_sleep_ms(2);
+		if (recv(fd, got + at, n, MSG_WAITALL) != (ssize_t)n)
+			break;
+	}
+	CHECK(check_filled(got, sizeof(got), 3));
+	CHECK(recv(fd, got, 1, 0) < 0 && errno == ECONNRESET);
 }
 
 /* ---- unsaved ---- */
@@ -441,6 +467,7 @@ static void options_values(void)
 
 static const struct check checks[] = {
 	{ "hung_up", options_hung_up },
+	{ "unread", options_unread },
 	{ "unsaved", options_unsaved },
 	{ "values", options_values },
 	{ "device", options_device },
