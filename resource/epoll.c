@@ -298,14 +298,31 @@ static const Kcr__Process *first_with_pair(const struct rebuild *r, uint32_t epo
 	return NULL;
 }
 
-/* Of a signalfd an epoll tells the signals of the process that has added it, whoever waits. */
+/*
+ * Does each process get a file of its own, of which the epoll, that they share, is to watch one?  Of a
+ * signalfd it tells the signals of the process that has added it, whoever waits.
+ */
+static bool is_own(const struct rebuild *r, const Kcr__File *file)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_SIGNALFD:
+	case KCR__FILE__KIND_PIDFD:
+		return true;
+	case KCR__FILE__KIND_REGULAR:
+		return own_proc_has(r, file->regular->path);
+	case KCR__FILE__KIND_DIRECTORY:
+		return own_proc_has(r, file->directory->path);
+	default:
+		return false;
+	}
+}
+
 static bool is_for_another(const struct rebuild *r, const Kcr__Process *process, uint32_t epoll,
 			   const Kcr__EpollEntry *entry)
 {
 	const Kcr__Process *first = first_with_pair(r, epoll, entry);
 
-	return context_file(r->context, entry->file_id)->kind_case == KCR__FILE__KIND_SIGNALFD &&
-	       first && first != process;
+	return first && first != process && is_own(r, context_file(r->context, entry->file_id));
 }
 
 static int install(struct rebuild *r, const Kcr__Process *process, int number,

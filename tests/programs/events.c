@@ -167,6 +167,40 @@ static void fd_pidfd(void)
 	      info.si_status == SIGTERM);
 }
 
+/* ---- pidfd_shared ---- */
+
+/*
+ * An epoll that a child has, too, watches a pidfd and a file of /proc, which is always ready: once, and
+ * no more when the parent ends that.
+ */
+static void fd_pidfd_shared(void)
+{
+	int epoll = epoll_create1(0), mounts = open("/proc/self/mountinfo", O_RDONLY), fd;
+	pid_t watched = fork(), worker;
+	struct epoll_event events[8];
+	struct pollfd poller;
+
+	if (!watched)
+		pause();
+	fd = syscall(SYS_pidfd_open, watched, 0);
+	NEED(watched > 0 && fd >= 0 && epoll >= 0 && mounts >= 0);
+	add(epoll, fd, EPOLLIN, 1);
+	add(epoll, mounts, EPOLLIN, 2);
+	worker = fork();
+	if (!worker)
+		pause();
+	checkpoint_here();
+	CHECK(epoll_wait(epoll, events, 8, 0) == 1 && events[0].data.u64 == 2);
+	CHECK(!kill(watched, SIGKILL));
+	poller = (struct pollfd){ fd, POLLIN, 0 };
+	CHECK(poll(&poller, 1, 5000) == 1);
+	CHECK(epoll_wait(epoll, events, 8, 0) == 2);
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL) && !close(fd));
+	CHECK(epoll_wait(epoll, events, 8, 0) == 1 && events[0].data.u64 == 2);
+	CHECK(!kill(worker, SIGKILL) && waitpid(worker, NULL, 0) == worker);
+	CHECK(waitpid(watched, NULL, 0) == watched);
+}
+
 /* ---- pidfd_outside ---- */
 
 /* A pidfd of a process that is not saved: it has ended, as far as a restarted program knows. */
@@ -257,6 +291,7 @@ static const struct check checks[] = {
 	{ "eventfd", fd_eventfd },
 	{ "inotify", fd_inotify },
 	{ "pidfd", fd_pidfd },
+	{ "pidfd_shared", fd_pidfd_shared },
 	{ "pidfd_outside", fd_pidfd_outside },
 	{ "pidfd_thread", fd_pidfd_thread },
 	{ "signalfd", fd_signalfd },
