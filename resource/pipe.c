@@ -439,7 +439,7 @@ static int share_out(struct rebuild *r, const Kcr__File *file, const int ends[2]
 
 	for (size_t i = 0; i < r->context->nr_files && !err; i++) {
 		const Kcr__File *f = r->context->file[i];
-		int flags = f->flags & (O_ACCMODE | O_NONBLOCK | O_DIRECT);
+		int flags = f->flags & (O_ACCMODE | O_NONBLOCK);	/* O_DIRECT is not for open(2) */
 		int end = (flags & O_ACCMODE) == O_WRONLY, fd;
 
 		if (!same_pipe(file, f) || r->file_fd[i] >= 0 || !f->pipe->awaits_writer == awaiting)

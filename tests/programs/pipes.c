@@ -18,7 +18,7 @@
  */
 static void fd_pipe(void)
 {
-	int plain[2], packet[2], sent[2], full[2], eof[2], broken[2], size, count = 0, again = 0;
+	int plain[2], packet[2], sent[2], full[2], eof[2], broken[2], size, count = 0, again = 0, second;
 	static char block[4096], got[4096];
 	char text[64] = "";
 
@@ -30,6 +30,9 @@ static void fd_pipe(void)
 	NEED(write(packet[1], "aaa", 3) == 3 && write(packet[1], "bbbb", 4) == 4);
 	NEED(!pipe2(sent, O_DIRECT) && write(sent[1], "aa", 2) == 2 && write(sent[1], "b", 1) == 1);
 	NEED(!fcntl(sent[0], F_SETFL, 0) && !close(sent[1]));
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", packet[1]);
+	second = open(text, O_WRONLY);
+	NEED(second >= 0 && !fcntl(second, F_SETFL, O_DIRECT));
 	check_fill(block, sizeof(block), 1);
 	while (write(full[1], block, sizeof(block)) == sizeof(block))
 		count++;
@@ -38,7 +41,7 @@ static void fd_pipe(void)
 	CHECK(fcntl(plain[1], F_GETPIPE_SZ) == 1 << 17);
 	CHECK(!ioctl(plain[0], FIONREAD, &size) && size == 7);
 	CHECK(read(plain[0], text, 64) == 7 && !memcmp(text, "one,two", 7));
-	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT);
+	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT && fcntl(second, F_GETFL) & O_DIRECT);
 	CHECK(read(packet[0], text, 64) == 3 && !memcmp(text, "aaa", 3));
 	CHECK(read(packet[0], text, 64) == 4 && !memcmp(text, "bbbb", 4));
 	CHECK(!(fcntl(sent[0], F_GETFL) & O_DIRECT));
@@ -110,14 +113,17 @@ static void fd_pipe_tree(void)
 static void fd_fifo(void)
 {
 	char path[64], text[16] = "";
-	int reader, writer;
+	int reader, writer, packets;
 
 	snprintf(path, sizeof(path), "/tmp/kcr-fifo.%d", getpid());
 	NEED(!mkfifo(path, 0600));
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	writer = open(path, O_WRONLY);
 	NEED(reader >= 0 && writer >= 0 && write(writer, "in it", 5) == 5);
+	packets = open(path, O_RDWR);
+	NEED(packets >= 0 && !fcntl(packets, F_SETFL, O_DIRECT));
 	checkpoint_here();
+	CHECK(fcntl(packets, F_GETFL) & O_DIRECT && !(fcntl(writer, F_GETFL) & O_DIRECT));
 	CHECK(read(reader, text, 16) == 5 && !memcmp(text, "in it", 5));
 	CHECK(read(reader, text, 16) < 0 && errno == EAGAIN);
 	CHECK(write(writer, "more", 4) == 4 && read(reader, text, 16) == 4);
