@@ -36,11 +36,21 @@ static bool match(const struct file_probe *probe)
 	       probe_is_deleted(probe);
 }
 
+/* A description of O_PATH does not tell them. */
+static int seals_of(const struct file_probe *probe)
+{
+	int fd = probe->flags & O_PATH ? proc_fd_reopen(probe->fd, O_RDONLY | O_CLOEXEC) : probe->fd;
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+
+	if (fd >= 0 && fd != probe->fd)
+		close(fd);
+	return seals < 0 ? 0 : seals;
+}
+
 static int save(struct file_table *t, const struct file_probe *probe, Kcr__File *file)
 {
 	Kcr__MemFd *memfd = file_new_kind(file, KCR__FILE__KIND_MEMFD, sizeof(*memfd));
 	uint32_t first = file_table_first_with_inode(t, probe, file, NULL);
-	int seals = fcntl(probe->fd, F_GET_SEALS);
 	size_t length;
 
 	if (!memfd)
@@ -51,7 +61,7 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 	length = strlen(memfd->name);
 	memfd->name[length - strlen(" (deleted)")] = '\0';
 	memfd->size = probe->st.st_size;
-	memfd->seals = seals < 0 ? 0 : seals;
+	memfd->seals = seals_of(probe);
 	memfd->has_mode = true;
 	memfd->mode = probe->st.st_mode & 07777;
 	memfd->has_same_as = true;

@@ -106,10 +106,12 @@ static void mem_memfd(void)
 {
 	static char contents[8 * PAGE];
 	const int length = sizeof(contents);
-	int open_one, sealed, status;
+	int open_one, sealed, path, other, status;
+	char link[32];
 	pid_t child;
 	char *map;
 
+	path = dup(0);
 	open_one = memfd_create("open", 0);
 	sealed = memfd_create("sealed", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	NEED(open_one >= 0 && sealed >= 0);
@@ -121,6 +123,9 @@ static void mem_memfd(void)
 	check_fill(contents, length, 41);
 	NEED(write(sealed, contents, length) == length);
 	NEED(!fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sealed);
+	other = open(link, O_PATH);	/* which is seen first */
+	NEED(other >= 0 && path < sealed && dup2(other, path) == path && !close(other));
 	checkpoint_here();
 	CHECK(check_filled(map, length, 40));
 	CHECK(lseek(open_one, 0, SEEK_CUR) == 123);
