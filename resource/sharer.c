@@ -2,7 +2,8 @@
 /*
  * Descriptors of a process that shares its memory with another one (CLONE_VM), but has a table of its
  * own: it is created like a thread (restart/process.c), with a copy of the other's table, and
- * runs none of our code in which a file could be installed.
+ * runs none of our code in which a file could be installed.  And what other processes have opened that
+ * tells of it.
  */
 #include "resource/resource.h"
 
@@ -57,14 +58,54 @@ static int check_sharer(const struct file_table *t, const Kcr__Process *owner, c
 	return 0;
 }
 
+/* Does the file tell of this process? */
+static bool tells_of(const Kcr__File *file, Kcr__Process *const *process)
+{
+	switch (file->kind_case) {
+	case KCR__FILE__KIND_PIDFD:
+		return file->pidfd->pid == process[0]->pid;
+	case KCR__FILE__KIND_REGULAR:
+		return own_proc_is_among(file->regular->path, process, 1);
+	case KCR__FILE__KIND_DIRECTORY:
+		return own_proc_is_among(file->directory->path, process, 1);
+	default:
+		return false;
+	}
+}
+
+/* When files are installed, it does not exist yet. */
+static int check_watched(const struct file_table *t, Kcr__Process *const *sharer)
+{
+	pid_t pid = sharer[0]->pid;
+
+	for (uint32_t id = 1; id <= file_table_count(t); id++) {
+		const struct file_probe *p = file_table_probe(t, id);
+		const Kcr__File *file = file_table_get(t, id);
+
+		if (tells_of(file, sharer))
+			return report_fail(-EOPNOTSUPP, "process %d, descriptor %d: %s, of process %d, which "
+					   "shares its memory with another one: it cannot be opened again",
+					   p->pid, p->number, file->description ?: "a file", pid);
+		if (file->has_owner && !file->owner_thread && file->owner == pid)
+			report_warn("process %d, descriptor %d: its signals (F_SETOWN) go to process %d, "
+				    "which shares its memory with another one: they do not come any more "
+				    "after a restart", p->pid, p->number, pid);
+	}
+	return 0;
+}
+
 int sharers_check(const struct file_table *t, Kcr__Process *const *process, size_t count)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++)
-		for (size_t k = 0; k < count && !err && process_is_sharer(process[i]); k++)
+	for (size_t i = 0; i < count && !err; i++) {
+		if (!process_is_sharer(process[i]))
+			continue;
+		err = check_watched(t, &process[i]);
+		for (size_t k = 0; k < count && !err; k++)
 			if (process[k]->mm && process[k]->mm_id == process[i]->mm_id &&
 			    process[k]->files_id != process[i]->files_id)
 				err = check_sharer(t, process[k], process[i], process, count);
+	}
 	return err;
 }

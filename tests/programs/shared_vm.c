@@ -3,7 +3,8 @@
  * Two processes, not threads, that share their memory (CLONE_VM), but not the working
  * folder, the file mode mask, a limit and the table of descriptors, of which the second one has a copy.
  * With an argument that is in a `session` or `group` of its own, or has a `child`, or is `uncle` to
- * it: a child of a third one; or has opened an `epoll` or its `memory`, itself.
+ * it: a child of a third one; or has opened an `epoll` or its `memory`, itself; or the first one has a
+ * `pidfd` of it, or has opened its `status`, or lets signals of a pipe go to it (`owner`).
  */
 #include <limits.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "check.h"
@@ -83,6 +85,7 @@ int main(int argc, char **argv)
 	char *what = argc > 3 ? argv[3] : "";
 	bool is_uncle = !strcmp(what, "uncle");
 	struct rlimit lower, own;
+	char path[32];
 	struct stat st;
 	int status;
 	pid_t pid;
@@ -98,6 +101,10 @@ int main(int argc, char **argv)
 	NEED(pid > 0);
 	while (!there)
 		check_sleep_ms(1);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	NEED(strcmp(what, "pidfd") || syscall(SYS_pidfd_open, pid, 0) >= 0);
+	NEED(strcmp(what, "status") || open(path, O_RDONLY) >= 0);
+	NEED(strcmp(what, "owner") || !fcntl(ends[0], F_SETOWN, pid));
 	lower = (struct rlimit){ limit.rlim_cur / 2, limit.rlim_max / 2 };
 	NEED(!setrlimit(RLIMIT_SIGPENDING, &lower));
 	check_ready();
