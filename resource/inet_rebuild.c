@@ -52,15 +52,36 @@ int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port)
 	return err;
 }
 
+static bool is_any(const union inet_address *a)
+{
+	if (a->any.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
+}
+
+/* It gets its port when it is connected; the program may have switched the option off since. */
+static int bind_without_port(int fd, const union inet_address *a, socklen_t length)
+{
+	int before = 0, on = 1, err;
+	socklen_t size = sizeof(before);
+
+	getsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &before, &size);
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	err = inet_bind_address(fd, a, length);
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &before, sizeof(before));
+	return err;
+}
+
 static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 {
 	union inet_address a;
 	socklen_t length = inet_address_get(&file->inet_socket->local, &a);
 	int err;
 
-	if (!length || !*inet_address_port(&a))
+	if (!length || (!*inet_address_port(&a) && is_any(&a)))
 		return 0;
-	err = inet_bind_address(fd, &a, length);
+	err = *inet_address_port(&a) ? inet_bind_address(fd, &a, length) :
+				       bind_without_port(fd, &a, length);
 	/* The address of a connected datagram socket may have come from its route. */
 	if (err == -EADDRNOTAVAIL && file->inet_socket->remote.len) {
 		if (a.any.sa_family == AF_INET)

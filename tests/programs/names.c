@@ -168,6 +168,32 @@ static void freebind(void)
 	}
 }
 
+/* ---- no_port ---- */
+
+/* Sockets that have an address, and get their port later; some have left the option since. */
+static void no_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	int fd[4], on = 1, off = 0, value = 0;
+	socklen_t length = sizeof(value);
+
+	a.sin_addr.s_addr = inet_addr("127.0.0.5");
+	for (int i = 0; i < 4; i++) {
+		fd[i] = socket(AF_INET, i < 2 ? SOCK_STREAM : SOCK_DGRAM, 0);
+		NEED(!setsockopt(fd[i], IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)));
+		NEED(!bind(fd[i], (struct sockaddr *)&a, sizeof(a)));
+		NEED(i & 1 || !setsockopt(fd[i], IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &off,
+					  sizeof(off)));
+		NEED(has_address(fd[i], "127.0.0.5", 0));
+	}
+	checkpoint_here();
+	for (int i = 0; i < 4; i++) {
+		CHECK(has_address(fd[i], "127.0.0.5", 0));
+		CHECK(!getsockopt(fd[i], IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &value, &length));
+		CHECK(value == (i & 1));
+	}
+}
+
 /* ---- reuseport ---- */
 
 static int bind_shared(int type, int port, bool listens)
@@ -311,6 +337,7 @@ static const struct check checks[] = {
 	{ "removed_folder", removed_folder },
 	{ "replaced_fifo", replaced_fifo },
 	{ "freebind", freebind },
+	{ "no_port", no_port },
 	{ "reuseport", reuseport },
 	{ }
 };
