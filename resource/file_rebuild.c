@@ -260,7 +260,7 @@ static int complete_kinds(struct rebuild *r, bool epolls)
 	return err;
 }
 
-static int deliver(struct rebuild *r)
+static int deliver(struct rebuild *r, bool concludes)
 {
 	const struct context *c = r->context;
 	int err = 0;
@@ -268,8 +268,10 @@ static int deliver(struct rebuild *r)
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		const struct file_kind *kind = file_kind_of(c->file[i]->kind_case);
 
-		if (kind && kind->deliver)
+		if (kind && !concludes && kind->deliver)
 			err = file_with_rights(r, c->file[i], kind->deliver);
+		if (kind && concludes && kind->conclude)
+			err = file_with_rights(r, c->file[i], kind->conclude);
 	}
 	return err;
 }
@@ -282,7 +284,9 @@ int files_complete(struct rebuild *r)
 	if (!err)
 		err = complete_kinds(r, true);
 	if (!err)
-		err = deliver(r);
+		err = deliver(r, false);
+	if (!err)
+		err = deliver(r, true);
 	for (size_t i = 0; i < c->nr_files && !err; i++) {
 		if (r->content_fd[i] >= 0)
 			close(r->content_fd[i]);

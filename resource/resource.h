@@ -227,6 +227,8 @@ struct file_kind {
 	int (*complete)(struct rebuild *r, const Kcr__File *file);
 	/* After all files are complete: puts descriptors on their way; optional. */
 	int (*deliver)(struct rebuild *r, const Kcr__File *file);
+	/* After all that: what would have kept others from coming; optional. */
+	int (*conclude)(struct rebuild *r, const Kcr__File *file);
 	/* In a process that has it as descriptor `number`, once its table is complete; optional. */
 	int (*install)(struct rebuild *r, const Kcr__Process *process, int number,
 		       const Kcr__File *file);

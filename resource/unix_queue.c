@@ -386,11 +386,20 @@ int unix_queue_collect(struct file_table *t, const struct file_probe *probe)
 
 /* ---- rebuild ------------------------------------------------------------------ */
 
+/* Then no buffer of the sender helps. */
+static bool receiver_is_full(int fd)
+{
+	int queued = 0;
+
+	return !ioctl(fd, SIOCOUTQ, &queued) && queued < socket_value(fd, SO_SNDBUF);
+}
+
 /* All must be sent: enlarges the buffer as long as it takes. */
 static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__File *file)
 {
 	int usual = socket_value(fd, SO_SNDBUF), size = usual;
 	ssize_t sent;
+	int err;
 
 	/* Or a part of a stream is sent, if the program has made the buffer small. */
 	if (usual > 0 && length > (size_t)usual / 4 && socket_value(fd, SO_TYPE) == SOCK_STREAM) {
@@ -398,18 +407,20 @@ static int send_all(int fd, const struct msghdr *m, size_t length, const Kcr__Fi
 		socket_force_buffer(fd, SO_SNDBUF, size);
 	}
 	sent = sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (sent < 0 && (errno == EAGAIN || errno == EMSGSIZE) && size < 1 << 28) {
+	while (sent < 0 && size < 1 << 28 &&
+	       (errno == EMSGSIZE || (errno == EAGAIN && !receiver_is_full(fd)))) {
 		size *= 2;
 		socket_force_buffer(fd, SO_SNDBUF, size);
 		sent = sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
+	err = sent == (ssize_t)length ? 0 : sent < 0 ? -errno : -EIO;
+	if (err == -EAGAIN && !receiver_is_full(fd))
+		err = -ENOBUFS;
 	if (size != usual) {
 		usual /= 2;
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &usual, sizeof(usual));
 	}
-	if (sent == (ssize_t)length)
-		return 0;
-	return rebuild_error(file, sent < 0 ? -errno : -EIO, "cannot fill its queue");
+	return err ? rebuild_error(file, err, "cannot fill its queue") : 0;
 }
 
 bool unix_queue_has_rights(const Kcr__UnixSocket *u)

@@ -313,8 +313,8 @@ static int fill_both(struct rebuild *r, const Kcr__File *a, const Kcr__File *b)
 	int err = unix_queue_fill(r, r->file_fd[b->id - 1], a) ?:
 		  unix_queue_fill(r, r->file_fd[a->id - 1], b);
 
-	if (err)
-		return err;
+	if (err || a->unix_socket->type == SOCK_DGRAM)
+		return err;		/* see unix_socket_conclude() */
 	unix_socket_shut(a, r->file_fd[a->id - 1]);
 	unix_socket_shut(b, r->file_fd[b->id - 1]);
 	return 0;
@@ -377,27 +377,19 @@ static int open_sender(const Kcr__File *file, const Kcr__UnixMessage *m)
 	return fd;
 }
 
-/* Datagrams are sent again by their senders, if these are in the tree. */
-static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
+/* By its sender, if that is in the tree. */
+static int send_again(struct rebuild *r, const Kcr__File *file, const Kcr__UnixMessage *m,
+		      const struct sockaddr_un *to, socklen_t length)
 {
-	const Kcr__UnixSocket *u = file->unix_socket;
-	struct sockaddr_un to;
-	socklen_t length;
-	int here = unix_name_enter(r, file, &to, &length), err = 0;
+	const Kcr__File *sender = find_name(r, &m->sender, SOCK_DGRAM, false);
+	int fd = sender ? r->file_fd[sender->id - 1] : -1, err;
+	bool ours = fd < 0;
 
-	for (size_t i = 0; i < u->n_message && !err; i++) {
-		const Kcr__UnixMessage *m = u->message[i];
-		const Kcr__File *sender = find_name(r, &m->sender, SOCK_DGRAM, false);
-		int fd = sender ? r->file_fd[sender->id - 1] : -1;
-		bool ours = fd < 0;
-
-		if (ours)
-			fd = open_sender(file, m);
-		err = fd < 0 ? fd : unix_queue_send(r, fd, m, &to, length, file);
-		if (ours && fd >= 0)
-			close(fd);
-	}
-	unix_name_leave(here);
+	if (ours)
+		fd = open_sender(file, m);
+	err = fd < 0 ? fd : unix_queue_send(r, fd, m, to, length, file);
+	if (ours && fd >= 0)
+		close(fd);
 	return err;
 }
 
@@ -407,32 +399,88 @@ static bool is_bound_datagram(const Kcr__File *file)
 	       file->unix_socket->type == SOCK_DGRAM && file->unix_socket->name.len;
 }
 
-static int complete_datagrams(struct rebuild *r, const Kcr__File *file)
+/* If its peer is in the tree. */
+static bool connect_early(struct rebuild *r, const Kcr__File *file)
 {
 	const Kcr__UnixSocket *u = file->unix_socket;
 	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
-	int fd = r->file_fd[file->id - 1], err = 0;
 
-	if (is_datagram_pair(r, file))
-		return 0;		/* which is complete */
-	if (u->name.len && !unix_queue_has_rights(u))
-		err = fill_datagrams(r, file);
-	if (!err && u->connected && u->peer_name.len) {
-		err = is_bound_datagram(peer) ? unix_name_connect(r, peer, fd) :
-						unix_name_connect_outside(r, file, fd);
-		if (err && u->peer_outside) {
-			report_warn("%s: it could not be connected again to %s%.*s: %s",
-				    file->description, *u->peer_name.data ? "" : "@",
-				    (int)u->peer_name.len - !*u->peer_name.data,
-				    (const char *)u->peer_name.data + !*u->peer_name.data,
-				    strerror(-err));
-			err = 0;
-		} else if (err) {
-			err = rebuild_error(file, err, "it cannot be connected");
+	return u->connected && is_bound_datagram(peer) &&
+	       !unix_name_connect(r, peer, r->file_fd[file->id - 1]);
+}
+
+/*
+ * The kernel limits the number of datagrams (-EAGAIN), except of those from the peer that a socket is
+ * connected to, which nobody else can send to then.  So it is connected once no more go in.
+ */
+static int fill_datagrams(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	struct sockaddr_un to;
+	socklen_t length;
+	int here = unix_name_enter(r, file, &to, &length), err = 0;
+	bool early = false;
+	size_t sent = 0;
+
+	while (sent < u->n_message && !err) {
+		err = send_again(r, file, u->message[sent], &to, length);
+		if (err == -EAGAIN && !early && connect_early(r, file)) {
+			early = true;
+			report_clear();
+			err = send_again(r, file, u->message[sent], &to, length);
 		}
+		if (!err)
+			sent++;
 	}
-	if (!err && !unix_queue_has_rights(u))
-		unix_socket_shut(file, fd);
+	unix_name_leave(here);
+	if (err != -EAGAIN && !(early && err == -EPERM))
+		return err;
+	report_clear();
+	report_warn("%s: there is no room for %zu datagrams that were not read: raise "
+		    "net.unix.max_dgram_qlen", file->description, u->n_message - sent);
+	return 0;
+}
+
+static bool has_peer(int fd)
+{
+	struct sockaddr_un a;
+	socklen_t length = sizeof(a);
+
+	return !getpeername(fd, (struct sockaddr *)&a, &length);
+}
+
+static int connect_datagrams(struct rebuild *r, const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	const Kcr__File *peer = context_file(r->context, u->peer_file_id);
+	int fd = r->file_fd[file->id - 1], err;
+
+	if (!u->connected || !u->peer_name.len || (u->name.len && has_peer(fd)))
+		return 0;
+	err = is_bound_datagram(peer) ? unix_name_connect(r, peer, fd) :
+					unix_name_connect_outside(r, file, fd);
+	if (err && !u->peer_outside)
+		return rebuild_error(file, err, "it cannot be connected");
+	if (err)
+		report_warn("%s: it could not be connected again to %s%.*s: %s",
+			    file->description, *u->peer_name.data ? "" : "@",
+			    (int)u->peer_name.len - !*u->peer_name.data,
+			    (const char *)u->peer_name.data + !*u->peer_name.data,
+			    strerror(-err));
+	return 0;
+}
+
+/* A datagram socket that is connected, or shut, takes or sends none that it did before. */
+int unix_socket_conclude(struct rebuild *r, const Kcr__File *file)
+{
+	int err = 0;
+
+	if (file->unix_socket->type != SOCK_DGRAM)
+		return 0;
+	if (!is_datagram_pair(r, file))
+		err = connect_datagrams(r, file);
+	if (!err)
+		unix_socket_shut(file, r->file_fd[file->id - 1]);
 	return err;
 }
 
@@ -445,18 +493,17 @@ static int deliver_rights(struct rebuild *r, const Kcr__File *file)
 
 	if (fd < 0 || !unix_queue_has_rights(u))
 		return 0;
-	if (u->type == SOCK_DGRAM && u->name.len && !is_datagram_pair(r, file)) {
-		err = fill_datagrams(r, file);
-	} else if (peer && peer != file) {
+	if (u->type == SOCK_DGRAM && u->name.len && !is_datagram_pair(r, file))
+		return fill_datagrams(r, file);
+	if (peer && peer != file) {
 		/* Once for both. */
 		if (peer->id < file->id && unix_queue_has_rights(peer->unix_socket))
 			return 0;
 		return fill_both(r, file, peer);
-	} else {
-		err = unix_queue_fill(r, r->content_fd[file->id - 1], file);
-		close(r->content_fd[file->id - 1]);
-		r->content_fd[file->id - 1] = -1;
 	}
+	err = unix_queue_fill(r, r->content_fd[file->id - 1], file);
+	close(r->content_fd[file->id - 1]);
+	r->content_fd[file->id - 1] = -1;
 	if (!err)
 		unix_socket_shut(file, fd);
 	return err;
@@ -480,7 +527,8 @@ int unix_socket_complete(struct rebuild *r, const Kcr__File *file)
 
 	unix_peer_compare(r, file);
 	if (u->type == SOCK_DGRAM)
-		return complete_datagrams(r, file);
+		return u->name.len && !unix_queue_has_rights(u) && !is_datagram_pair(r, file) ?
+		       fill_datagrams(r, file) : 0;
 	if (u->listening)
 		return unix_waiting_rebuild(r, file);
 	if (!u->pending)

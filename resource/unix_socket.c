@@ -278,4 +278,5 @@ const struct file_kind file_kind_unix_socket = {
 	.open = unix_socket_open,
 	.complete = unix_socket_complete,
 	.deliver = unix_socket_deliver,
+	.conclude = unix_socket_conclude,
 };

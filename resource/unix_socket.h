@@ -68,5 +68,6 @@ void unix_socket_shut(const Kcr__File *file, int fd);
 int unix_socket_open(struct rebuild *r, const Kcr__File *file);
 int unix_socket_complete(struct rebuild *r, const Kcr__File *file);
 int unix_socket_deliver(struct rebuild *r, const Kcr__File *file);
+int unix_socket_conclude(struct rebuild *r, const Kcr__File *file);
 
 #endif /* KCR_RESOURCE_UNIX_SOCKET_H */

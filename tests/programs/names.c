@@ -329,7 +329,100 @@ static void stream_senders(void)
 	CHECK(from.uid == 0 && from.pid == getpid() && *data == 'x');
 }
 
+/* ---- datagrams ---- */
+
+static int connect_bound(int fd, const char *path)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	return connect(fd, (struct sockaddr *)&name, sizeof(name));
+}
+
+/* With a descriptor, if it is not -1. */
+static void send_to(int fd, const char *path, char byte, int passed)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_name = &name, .msg_namelen = sizeof(name), .msg_iov = &v, .msg_iovlen = 1 };
+	struct cmsghdr *c = (struct cmsghdr *)control;
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	if (passed >= 0) {
+		*c = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(c), &passed, sizeof(passed));
+		m.msg_control = control;
+		m.msg_controllen = sizeof(control);
+	}
+	NEED(sendmsg(fd, &m, MSG_DONTWAIT) == 1);
+}
+
+static bool receives(int fd, char byte)
+{
+	char got = 0;
+
+	return recv(fd, &got, 1, MSG_DONTWAIT) == 1 && got == byte;
+}
+
+static int max_unread(void)
+{
+	char text[32];
+
+	return atoi(check_slurp("/proc/sys/net/unix/max_dgram_qlen", text, sizeof(text)));
+}
+
+/*
+ * More datagrams than an unconnected socket takes, one of which is a stranger's; those of a socket
+ * that sends no more; with a descriptor, of others than the peer that the socket has since.
+ */
+static void unread_datagrams(void)
+{
+	static const char *const names[] = { "server", "other", "shut", "many", "few", "passed" };
+	int server = bind_unix("server", SOCK_DGRAM), other = bind_unix("other", SOCK_DGRAM);
+	int shut = bind_unix("shut", SOCK_DGRAM), many = bind_unix("many", SOCK_DGRAM);
+	int few = bind_unix("few", SOCK_DGRAM), passed = bind_unix("passed", SOCK_DGRAM);
+	int room = max_unread();
+
+	send_to(other, "many", 'o', -1);
+	NEED(!connect_bound(many, "server"));
+	for (int i = 0; i < room + 10; i++)
+		send_to(server, "many", i, -1);
+	send_to(shut, "few", 's', -1);
+	send_to(shut, "passed", 's', 0);
+	send_to(other, "passed", 'o', -1);
+	NEED(!connect_bound(shut, "few") && !shutdown(shut, SHUT_WR) && !connect_bound(passed, "server"));
+	checkpoint_here();
+	CHECK(receives(many, 'o'));
+	for (int i = 0; i < room + 10; i++)
+		CHECK(receives(many, i));
+	CHECK(receives(few, 's') && receives(passed, 's') && receives(passed, 'o'));
+	CHECK(send(passed, "x", 1, 0) == 1 && receives(server, 'x'));
+	CHECK(send(shut, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+	CHECK(!connect_bound(other, "few") && send(other, "y", 1, 0) == 1 && receives(few, 'y'));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		CHECK(!unlink(names[i]));
+}
+
+/* From a peer that is no process of the tree: no more than fit into an unconnected socket. */
+static void datagrams_outside(void)
+{
+	int fd = bind_unix("client", SOCK_DGRAM);
+	char byte;
+
+	NEED(!connect_bound(fd, check_argument) && send(fd, "x", 1, 0) == 1);
+	while (access("sent", F_OK))
+		check_sleep_ms(10);
+	checkpoint_here();
+	for (int i = 0; i <= max_unread(); i++)
+		CHECK(recv(fd, &byte, 1, MSG_DONTWAIT) == 1);
+	CHECK(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	CHECK(send(fd, "x", 1, 0) == 1 && !unlink("client"));
+}
+
 static const struct check checks[] = {
+	{ "datagrams_outside", datagrams_outside },
+	{ "datagrams", unread_datagrams },
 	{ "senders", unread_senders },
 	{ "stream_senders", stream_senders },
 	{ "same_name", same_name },
