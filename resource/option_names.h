@@ -44,6 +44,9 @@
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD	76
 #endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD	0x04
+#endif
 #ifndef SO_RCVPRIORITY
 #define SO_RCVPRIORITY	82
 #endif

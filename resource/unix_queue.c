@@ -21,6 +21,7 @@
 #include "report/report.h"
 #include "resource/file.h"
 #include "resource/identity.h"
+#include "resource/option_names.h"
 #include "resource/socket.h"
 #include "resource/socket_hidden.h"
 #include "resource/unix_diag.h"
@@ -37,7 +38,7 @@ struct peeked {
 	size_t nr_fds;
 	bool truncated;			/* … and those that we could not take */
 	struct ucred from;
-	bool has_from;			/* only if the receiver has SO_PASSCRED */
+	bool has_from;			/* only if the receiver has SO_PASSCRED, see tell_senders() */
 };
 
 static void take_passed(struct msghdr *m, struct peeked *p)
@@ -48,6 +49,8 @@ static void take_passed(struct msghdr *m, struct peeked *p)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
+		if (c->cmsg_type == SCM_PIDFD)
+			close(*(const int *)CMSG_DATA(c));
 		if (c->cmsg_type == SCM_CREDENTIALS) {
 			memcpy(&p->from, CMSG_DATA(c), sizeof(p->from));
 			p->has_from = true;
@@ -324,11 +327,20 @@ static int check_queue(struct file_table *t, const struct file_probe *probe, boo
 	return err;
 }
 
+/* With SO_PASSPIDFD alone (Linux 6.5) the kernel gives a pidfd, and knows the rest.  Was it set? */
+static bool tell_senders(int fd, bool tell)
+{
+	int value = tell;
+
+	return socket_value(fd, SO_PASSPIDFD) == 1 && socket_value(fd, SO_PASSCRED) == !tell &&
+	       !setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &value, sizeof(value));
+}
+
 /* Whatever is there is read once: what collect() has read need not show again. */
 static int read_queue(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
 {
 	int before = socket_value(probe->fd, SO_PEEK_OFF), err;
-	bool packets = u->type != SOCK_STREAM, is_empty = false, moves;
+	bool packets = u->type != SOCK_STREAM, is_empty = false, moves, tells;
 
 	err = packets ? check_queue(t, probe, &is_empty) : 0;
 	if (err || file_table_is_dry(t))
@@ -337,7 +349,10 @@ static int read_queue(struct file_table *t, const struct file_probe *probe, Kcr_
 	if (packets && is_empty)
 		return 0;
 	moves = set_offset(probe->fd, 0);
+	tells = tell_senders(probe->fd, true);
 	err = peek_all(t, probe, u, moves);
+	if (tells)
+		tell_senders(probe->fd, false);
 	if (moves)
 		set_offset(probe->fd, before);
 	return err;

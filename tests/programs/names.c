@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "../../resource/option_names.h"
 #include "check.h"
 
 static int bind_unix(const char *path, int type)
@@ -266,18 +267,20 @@ static struct ucred receive(int fd, struct sockaddr_un *name, size_t *length, ch
 	return from;
 }
 
-/* Datagrams of senders that are gone: their names, and their IDs (SO_PASSCRED). */
-static void unread_senders(void)
+/* Datagrams of senders that are gone: their names, and their IDs, for which `option` asks. */
+static void check_senders(int option)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "receiver" }, name;
-	int receiver = bind_unix("receiver", SOCK_DGRAM), on = 1, status;
+	int receiver = bind_unix("receiver", SOCK_DGRAM), on = 1, set = -1, status;
+	socklen_t size = sizeof(set);
 	struct ucred from;
 	size_t length;
 	pid_t child;
 	char byte;
 
 	NEED(!chmod("receiver", 0777) && !chmod(".", 0777));
-	NEED(!setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
+	if (setsockopt(receiver, SOL_SOCKET, option, &on, sizeof(on)))
+		check_skip("this kernel tells no pidfds of senders");
 	child = fork();
 	if (!child) {
 		NEED(!setgid(1001) && !setuid(1000));
@@ -287,6 +290,9 @@ static void unread_senders(void)
 	}
 	NEED(waitpid(child, &status, 0) == child && !status);
 	checkpoint_here();
+	CHECK(!getsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &set, &size));
+	CHECK(set == (option == SO_PASSCRED));
+	CHECK(!setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
 	for (int i = 0; i < 3; i++) {
 		from = receive(receiver, &name, &length, &byte);
 		CHECK(from.pid == child && from.uid == 1000 && from.gid == 1001);
@@ -295,6 +301,16 @@ static void unread_senders(void)
 		CHECK(i < 2 || length <= offsetof(struct sockaddr_un, sun_path));
 	}
 	CHECK(access("removed", F_OK) && !unlink("receiver"));
+}
+
+static void unread_senders(void)
+{
+	check_senders(SO_PASSCRED);
+}
+
+static void pidfd_senders(void)
+{
+	check_senders(SO_PASSPIDFD);
 }
 
 /* Bytes of a stream from senders that are gone, more than are sent at once (SO_PASSCRED). */
@@ -424,6 +440,7 @@ static const struct check checks[] = {
 	{ "datagrams_outside", datagrams_outside },
 	{ "datagrams", unread_datagrams },
 	{ "senders", unread_senders },
+	{ "pidfd_senders", pidfd_senders },
 	{ "stream_senders", stream_senders },
 	{ "same_name", same_name },
 	{ "removed_name", removed_name },
