@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/apart.h"
 #include "resource/file.h"
 #include "resource/socket.h"
 
@@ -188,37 +189,52 @@ static ssize_t peek_unsent(int fd, uint8_t *data, size_t size, uint32_t *end)
 	return err ?: got;
 }
 
+struct repair {
+	int from, to;
+	uint32_t received, end;
+};
+
+/* Apart: what is left in repair mode is never sent. */
+static int look_into(void *arg, ProtobufCBinaryData *data)
+{
+	struct repair *repair = arg;
+	int total = 0, err = received_end(repair->to, &repair->received);
+	ssize_t got;
+
+	if (err)
+		return err;
+	if (ioctl(repair->from, SIOCOUTQ, &total) || total <= 0)
+		return -EAGAIN;
+	data->data = malloc(total);
+	if (!data->data)
+		return -ENOMEM;
+	got = peek_unsent(repair->from, data->data, total, &repair->end);
+	data->len = got < 0 ? 0 : got;
+	return got < 0 ? got : 0;
+}
+
 /* Appends the data of `from` that `to` has not received, by their sequence numbers. */
 static int add_undelivered(int from, int to, ProtobufCBinaryData *out)
 {
-	uint32_t received, end = 0;
-	uint8_t *data, *more;
-	int total = 0, err;
-	ssize_t got;
-	int32_t count;
+	struct repair repair = { .from = from, .to = to };
+	ProtobufCBinaryData queue;
+	uint8_t *more = NULL;
+	int err = apart_do(look_into, &repair, sizeof(repair), &queue);
+	int32_t count = repair.end - repair.received;
 
-	err = received_end(to, &received);
-	if (err)
-		return err;
-	if (ioctl(from, SIOCOUTQ, &total) || total <= 0)
-		return -EAGAIN;
-	data = malloc(total);
-	if (!data)
-		return -ENOMEM;
-	got = peek_unsent(from, data, total, &end);
-	count = end - received;
-	if (got < 0 || count <= 0 || count > got) {
-		free(data);
-		return got < 0 ? (int)got : count <= 0 ? 0 : -EAGAIN;
+	if (!err && count > 0 && (size_t)count > queue.len)
+		err = -EAGAIN;
+	if (!err && count > 0) {
+		more = realloc(out->data, out->len + count);
+		err = more ? 0 : -ENOMEM;
 	}
-	more = realloc(out->data, out->len + count);
 	if (more) {
-		memcpy(more + out->len, data + got - count, count);
+		memcpy(more + out->len, queue.data + queue.len - count, count);
 		out->data = more;
 		out->len += count;
 	}
-	free(data);
-	return more ? 0 : -ENOMEM;
+	free(queue.data);
+	return err;
 }
 
 static int add_unread(int fd, ProtobufCBinaryData *out)

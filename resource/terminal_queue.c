@@ -2,8 +2,7 @@
 /*
  * Characters in transit through a pseudo-terminal.  The only way to see
  * them is to read them; they are written back at once, from the other
- * side, with all conversions and special characters off meanwhile (file_save.c
- * blocks signals).  An incomplete line is only visible when the terminal is not
+ * side, with all conversions and special characters off meanwhile, by a process of its own.  An incomplete line is only visible when the terminal is not
  * in canonical mode; written back in that mode, lines are lines again.
  *
  * A terminal whose output is stopped, by Ctrl-S or tcflow(3), takes nothing: it is started
@@ -19,6 +18,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "resource/apart.h"
 
 #define LINE_ROOM	4096	/* bytes: of the line discipline; no line is longer */
 #define ARRIVAL_MS	500	/* for all that was written back, if the machine is busy */
@@ -279,8 +280,7 @@ static int save_slave(int master, int slave, ProtobufCBinaryData *data)
  * is it known whether the output is stopped.  In packet mode every read would begin with a
  * status byte.
  */
-int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data,
-			uint32_t *stopped)
+static int save(int master, int slave, bool of_master, ProtobufCBinaryData *data, uint32_t *stopped)
 {
 	ProtobufCBinaryData output = {}, *queue = of_master ? data : &output;
 	int packets = 0, off = 0, err, filled, halted;
@@ -308,4 +308,27 @@ int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryDa
 		ioctl(master, TIOCPKT, &packets);
 	free(output.data);
 	return err ?: filled ?: halted;
+}
+
+struct step {
+	int master, slave;
+	bool of_master;
+	uint32_t stopped;
+};
+
+static int save_apart(void *arg, ProtobufCBinaryData *data)
+{
+	struct step *step = arg;
+
+	return save(step->master, step->slave, step->of_master, data, &step->stopped);
+}
+
+int terminal_queue_save(int master, int slave, bool of_master, ProtobufCBinaryData *data,
+			uint32_t *stopped)
+{
+	struct step step = { .master = master, .slave = slave, .of_master = of_master };
+	int err = apart_do(save_apart, &step, sizeof(step), data);
+
+	*stopped = step.stopped;
+	return err;
 }
