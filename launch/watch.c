@@ -72,7 +72,9 @@ static void wait_for(int *ms, uint64_t time)
 
 static bool wants_input(struct watch *w)
 {
-	return ranks_all_started(&w->ranks) && w->ranks.takers && !w->ranks.owing && !w->feed.ended;
+	bool known = w->unable || ranks_all_started(&w->ranks);
+
+	return known && w->ranks.takers && !w->ranks.owing && !w->feed.ended;
 }
 
 static int patience(struct watch *w)

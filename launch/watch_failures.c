@@ -59,10 +59,15 @@ static bool was_given_up(const struct watch *w)
 
 /* ---- the ways on ---------------------------------------------------------------------------- */
 
+bool watch_lacks_ranks(const struct watch *w)
+{
+	return w->unable && !ranks_all_started(&w->ranks);
+}
+
 void watch_fail(struct watch *w)
 {
 	w->fails = true;
-	w->ends |= !w->recovery->most;
+	w->ends |= !w->recovery->most || watch_lacks_ranks(w);
 }
 
 void watch_end_job(struct watch *w)
@@ -151,7 +156,7 @@ void watch_leave_late(struct watch *w)
 bool watch_is_restarting(const struct watch *w)
 {
 	return w->recovery->used && (recovery_snapshot(w->recovery) ? !w->ready_ns :
-				     !ranks_all_started(&w->ranks));
+				     !w->unable && !ranks_all_started(&w->ranks));
 }
 
 bool watch_recover(struct watch *w, const char *text)
@@ -159,6 +164,11 @@ bool watch_recover(struct watch *w, const char *text)
 	if (w->ends)
 		return false;
 	w->ends = w->fails = true;
+	if (w->recovery->most && watch_lacks_ranks(w)) {
+		watch_say(w, text, ", and the job ends: ranks on a node without a daemon of KCR could run on "
+			  "beside new ones");
+		return false;
+	}
 	if (!recovery_begin(w->recovery, text)) {
 		w->told |= w->recovery->most;
 		return false;
@@ -330,7 +340,7 @@ static bool is_too_early(const struct watch *w)
 {
 	bool missing = w->ranks.started ? w->ranks.started < w->ranks.size : w->recovery->used;
 
-	return missing && !w->launcher.status && !w->alone && !w->ends && !w->fails;
+	return missing && !w->unable && !w->launcher.status && !w->alone && !w->ends && !w->fails;
 }
 
 /*

@@ -32,6 +32,7 @@ struct watch {
 	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
 	bool told;			/* why the job ends */
+	bool unable;			/* all ranks run, and those that are not known by now have no daemon */
 	char untold[160];		/* the first failure of which the launcher is to tell */
 	uint64_t untold_ns;		/* when that was; 0: there was none */
 	uint64_t allowed_ns;		/* since when ranks are ended as the launcher wants it; 0: not */
@@ -83,6 +84,8 @@ bool watch_gives_up(const struct watch *w);
 void watch_leave_late(struct watch *w);
 /* Are ranks that were there before not back yet?  If they are to begin again, only their start counts. */
 bool watch_is_restarting(const struct watch *w);
+/* Do ranks run that will never be known here, nor end when this process wants it? */
+bool watch_lacks_ranks(const struct watch *w);
 /* A failure that `text` names: is the job to go back to its newest snapshot? */
 bool watch_recover(struct watch *w, const char *text);
 /* A rank has ended with this status, not 0. */

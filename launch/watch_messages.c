@@ -193,6 +193,12 @@ static void came(struct watch *w, const struct wire_header *h)
 	watch_expect_ranks(w);
 }
 
+static void unable(struct watch *w)
+{
+	w->unable = true;
+	watch_expect_ranks(w);
+}
+
 /* A signal that comes with it ends the job on purpose, if it ends ranks. */
 static void saved(struct watch *w, const struct wire_header *h, const uint8_t *data)
 {
@@ -228,6 +234,8 @@ void watch_hear_all(struct watch *w)
 			node_gone(w, &header, data);
 		else if (header.type == WIRE_HELLO)
 			came(w, &header);
+		else if (header.type == WIRE_UNABLE)
+			unable(w);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
 		else

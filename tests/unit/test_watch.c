@@ -33,6 +33,7 @@
 /* What cr_mpirun tells the test once watch_job() has returned. */
 struct outcome {
 	bool due;
+	int status;
 	char lost[64], suspects[64], nodes[64];
 };
 
@@ -50,6 +51,7 @@ static void be_cr_mpirun(int out, char *const *launcher)
 	struct outcome outcome = { 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	assert_non_null(freopen("/dev/null", "r", stdin));
 	launcher_hold_signals(0);
 	if (root_start(&snapshot, &settings, job.address, sizeof(job.address), job.secret) ||
 	    write(out, &job, sizeof(job)) != sizeof(job))
@@ -58,7 +60,7 @@ static void be_cr_mpirun(int out, char *const *launcher)
 	recovery.silence_s = 3;
 	recovery.late_s = LATE_S;
 	recovery.loading_s = LOADING_S;
-	watch_job(launcher, messages, &recovery);
+	outcome.status = watch_job(launcher, messages, &recovery);
 	outcome.due = recovery.due;
 	snprintf(outcome.lost, sizeof(outcome.lost), "%s", recovery.lost ?: "");
 	snprintf(outcome.suspects, sizeof(outcome.suspects), "%s", recovery.suspects ?: "");
@@ -111,13 +113,18 @@ static int end(void **state)
 
 /* ---- daemons ---------------------------------------------------------------------------- */
 
-static void joins(int number, const char *name)
+static void joins_with(int number, const char *name, bool takes_input)
 {
 	const uint32_t size = NODES;
 
 	assert_int_equal(greeting_daemon(&node[number], come(), job.secret, name), 0);
-	rank_message_queue(&node[number], RANK_STARTED, number, 0, false, &size, sizeof(size));
+	rank_message_queue(&node[number], RANK_STARTED, number, 0, takes_input, &size, sizeof(size));
 	wire_flush(&node[number]);
+}
+
+static void joins(int number, const char *name)
+{
+	joins_with(number, name, false);
 }
 
 static void join(void)
@@ -397,6 +404,36 @@ static void ends_with_its_ranks(void **state)
 	assert_true(is_told(1, RANK_ALONE, 10));
 }
 
+/* A node's daemon cannot reach cr_mpirun: the ranks there run all the same, but are never known. */
+static void lacks_a_daemon(void **state)
+{
+	char *const ends[] = { "sleep", "2", NULL };
+	struct outcome outcome;
+
+	(void)state;
+	for (int fails = 0; fails < 2; fails++) {
+		begin(fails ? sleeps : ends);
+		joins_with(0, "a", true);
+		says_hello(0, false);
+		assert_false(is_told(0, RANK_INPUT, 0.5));
+		wire_send(&node[0], WIRE_UNABLE, 0, 0, NULL, 0);
+		assert_true(is_told(0, RANK_INPUT, 10));
+		says(0, RANK_ENDED, fails ? SIGKILL : 0);
+		if (fails) {
+			assert_false(returns(&outcome, 0.5));	/* mpirun would end it */
+			kill_launcher();
+			is_told_to_kill(0);
+		} else {
+			assert_true(is_told(0, RANK_SYNC, 10));
+		}
+		says(0, RANK_SYNCED, 1);
+		assert_true(returns(&outcome, 10));
+		assert_false(outcome.due);
+		assert_int_equal(!outcome.status, !fails);
+		end(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +445,7 @@ int main(void)
 		cmocka_unit_test_teardown(ends_start, end),
 		cmocka_unit_test_teardown(waits_for_output, end),
 		cmocka_unit_test_teardown(ends_with_its_ranks, end),
+		cmocka_unit_test_teardown(lacks_a_daemon, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
