@@ -185,29 +185,55 @@ static int give_name(const char *path, const char *partial, uint32_t old, char *
 	return err;
 }
 
+/* Is it what is left of a snapshot whose manifest was lost? */
+static bool is_damaged(const char *path)
+{
+	char *file = folder_path("%s/rank.0.ctx", path), *local = folder_path("%s/" LOCAL_LINK, path);
+	struct stat st;
+	bool is = folder_is_own(path) && file && local && (!lstat(file, &st) || !lstat(local, &st));
+
+	free(local);
+	free(file);
+	return is;
+}
+
+/* The interval number of what has the name; 0: nothing; or -EEXIST. */
+static int number_of(const char *path, uint32_t newest, uint32_t *number)
+{
+	struct snapshot *before = NULL;
+	int err;
+
+	*number = 0;
+	if (access(path, F_OK))
+		return 0;
+	err = snapshot_load_one(path, &before);
+	if (!err) {
+		*number = before->interval ? before->interval : 1;
+		snapshot_free(before);
+		return 0;
+	}
+	if (err == -ENOMEM || !is_damaged(path))
+		return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
+	report_clear();
+	*number = newest + 1;
+	return 0;
+}
+
 /*
  * The new one's interval number is higher than those of all that had the name before, perhaps of
  * other jobs, as the oldest go by that; *old: as for give_name().
  */
 static int number(const char *path, struct snapshot *s, uint32_t *old)
 {
-	struct snapshot *before = NULL;
 	unsigned int count;
-	uint32_t newest;
+	uint32_t newest = snapshot_find_kept(path, true, 0, &count);
+	int err = number_of(path, newest, old);
 
-	*old = 0;
-	if (!access(path, F_OK)) {
-		if (snapshot_load_one(path, &before))
-			return report_fail(-EEXIST, "%s exists and is not a snapshot of an MPI job", path);
-		*old = before->interval ? before->interval : 1;
-		snapshot_free(before);
-	}
-	newest = snapshot_find_kept(path, true, 0, &count);
 	if (newest < *old)
 		newest = *old;
 	if (s->interval <= newest)
 		s->interval = newest + 1;
-	return 0;
+	return err;
 }
 
 static void forget_oldest(const char *path, unsigned int keep, char ***gone)

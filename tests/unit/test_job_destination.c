@@ -187,6 +187,52 @@ static void kept_in_order(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+static void damage(const char *path, bool removes)
+{
+	char manifest[100];
+
+	snprintf(manifest, sizeof(manifest), "%s/manifest.json", path);
+	if (removes)
+		assert_int_equal(unlink(manifest), 0);
+	else
+		assert_int_equal(truncate(manifest, 0), 0);
+}
+
+/* A job that has gone back to an older one is saved on, beside what cannot be read. */
+static void damaged_aside(void **state)
+{
+	char parent[] = "/tmp/destination.XXXXXX", path[64], kept[80], *none[] = { NULL }, **gone = NULL;
+	struct snapshot s = { .openmpi = "4.1", .kcr = "1", .cwd = "/", .options = none, .program = none,
+			      .environment = none };
+	struct job_destination *d;
+	uint32_t interval = 1;
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/saved.kcr", parent);
+	for (uint32_t i = 1; i <= 4; i++) {
+		save(path, 3, &interval);
+		assert_int_equal(interval, i);
+		damage(path, i % 2);
+	}
+	assert_false(is_kept(path, "1"));
+	assert_true(is_kept(path, "2"));
+	assert_true(is_kept(path, "3"));
+	job_destination_remove(path, &gone);
+	for (int i = 2; i <= 3; i++) {
+		snprintf(kept, sizeof(kept), "%s.~%d~", path, i);
+		job_destination_remove(kept, &gone);
+	}
+	/* Anything else of that name is somebody's. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(job_destination_open(&d, path, NULL, 3, &gone), 0);
+	assert_int_equal(job_destination_commit(d, &s, &gone), -EEXIST);
+	job_destination_close(d, &gone);
+	assert_null(gone);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +240,7 @@ int main(void)
 		cmocka_unit_test(not_synced),
 		cmocka_unit_test(local_of_others),
 		cmocka_unit_test(kept_in_order),
+		cmocka_unit_test(damaged_aside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
