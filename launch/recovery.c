@@ -12,6 +12,7 @@
 #include "job/snapshot.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
+#include "launch/show.h"
 #include "launch/silent.h"
 #include "proc/proc.h"
 #include "proc/spawn.h"
@@ -95,7 +96,7 @@ static bool avoid_silent(struct recovery *r)
 	     name = strtok_r(NULL, ",", &rest)) {
 		if (hosts_has(r->lost, name))
 			continue;
-		fprintf(stderr, "KCR: no answer of %s\n", name);
+		show_say(r->show, "no answer of %s", name);
 		add_name(&r->lost, name);
 		any = true;
 	}
@@ -140,8 +141,8 @@ bool recovery_starts_again(struct recovery *r, const char *launcher, char *text,
 	snprintf(text, size, "%s could not start the ranks", launcher);
 	r->retries = r->unstarted < RELAUNCH_RETRIES;	/* for a reason that is not known */
 	if (!r->retries)
-		fprintf(stderr, "KCR: %s again, and the job ends%s%s\n", text,
-			snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
+		show_say(r->show, "%s again, and the job ends%s%s", text,
+			 snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
 	return r->retries;
 }
 
@@ -152,16 +153,16 @@ bool recovery_begin(struct recovery *r, const char *text)
 	if (!r->most)
 		return false;
 	if (!from && !r->from_start) {
-		fprintf(stderr, "KCR: %s, and there is no snapshot to go on from\n", text);
+		show_say(r->show, "%s, and there is no snapshot to go on from", text);
 		return false;
 	}
 	if (r->used >= r->most) {
-		fprintf(stderr, "KCR: %s: the job ends after %u of %u recoveries%s%s\n", text, r->used,
-			r->most, from ? "; its newest snapshot is " : "", from ?: "");
+		show_say(r->show, "%s: the job ends after %u of %u recoveries%s%s", text, r->used,
+			 r->most, from ? "; its newest snapshot is " : "", from ?: "");
 		return false;
 	}
-	fprintf(stderr, "KCR: %s: the job goes on from %s (recovery %u of %u)\n", text,
-		from ?: "its beginning", r->used + 1, r->most);
+	show_say(r->show, "%s: the job goes on from %s (recovery %u of %u)", text,
+		 from ?: "its beginning", r->used + 1, r->most);
 	r->due = true;
 	return true;
 }

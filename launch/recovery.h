@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct show;
+
 struct recovery {
 	unsigned int used, most;	/* failures; most 0: each ends the job */
 	bool from_start;		/* also without a snapshot */
@@ -23,6 +25,7 @@ struct recovery {
 	char *nodes;			/* that had daemons when ranks were there last (silent.h); NULL: not known */
 	unsigned int unstarted;		/* starts in a row that have failed before this one */
 	bool retries;			/* this one has failed, too, and is tried again */
+	struct show *show;		/* of what the user is told (show_say()) */
 	bool due;			/* to be done once all ranks have ended */
 };
 

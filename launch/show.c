@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define OWN	UINT32_MAX	/* in the place of a node's number */
 
 struct shown {
 	struct shown *next;
@@ -35,13 +38,19 @@ void show_init(struct show *s, void (*done)(void *, uint32_t, size_t), void *arg
 	s->argument = argument;
 }
 
+static void done(struct show *s, uint32_t node, size_t length)
+{
+	if (node != OWN)
+		s->done(s->argument, node, length);
+}
+
 void show_add(struct show *s, int fd, uint32_t node, const uint8_t *data, size_t length)
 {
 	int i = stream_of(fd);
 	struct shown *new = s->stream[i].lost ? NULL : malloc(sizeof(*new) + length);
 
 	if (!new) {
-		s->done(s->argument, node, length);
+		done(s, node, length);
 		return;
 	}
 	*new = (struct shown){ .node = node, .length = length };
@@ -68,7 +77,7 @@ static void take_first(struct show *s, int i)
 	s->stream[i].first = first->next;
 	if (!first->next)
 		s->stream[i].last = &s->stream[i].first;
-	s->done(s->argument, first->node, first->length);
+	done(s, first->node, first->length);
 	free(first);
 }
 
@@ -83,9 +92,8 @@ static bool is_writable(int fd)
 static void lose(struct show *s, int i)
 {
 	s->stream[i].lost = true;
-	if (errno != EPIPE)
-		dprintf(STDERR_FILENO, "KCR: standard %s of the job is lost from here on: %s\n",
-			i ? "error" : "output", strerror(errno));
+	if (errno != EPIPE && !i)
+		show_say(s, "standard output of the job is lost from here on: %s", strerror(errno));
 }
 
 static void take_lost(struct show *s, int i)
@@ -118,13 +126,40 @@ void show_drop(struct show *s)
 	}
 }
 
+/* While there is room. */
+static void write_all(struct show *s, int i)
+{
+	while (s->stream[i].first && is_writable(fd_of(i)))
+		write_some(s, i);
+}
+
 void show_serve(struct show *s, const struct pollfd *p)
 {
-	for (int i = 0; i < SHOW_FDS; i++) {
-		if (!p[i].revents)
-			continue;
-		do
-			write_some(s, i);
-		while (s->stream[i].first && is_writable(fd_of(i)));
+	for (int i = 0; i < SHOW_FDS; i++)
+		if (p[i].revents)
+			write_all(s, i);
+}
+
+void show_say(struct show *s, const char *format, ...)
+{
+	char *text = NULL, *line = NULL;
+	va_list arguments;
+	int length = -1;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (text)
+		length = asprintf(&line, "KCR: %s\n", text);
+	free(text);
+	if (length < 0)
+		return;
+	if (s) {
+		show_add(s, STDERR_FILENO, OWN, (const uint8_t *)line, length);
+		write_all(s, stream_of(STDERR_FILENO));
+	} else {
+		fputs(line, stderr);
 	}
+	free(line);
 }

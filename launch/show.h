@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Output of the ranks on its way to cr_mpirun's own standard output and error, in the order in
- * which it came.  Nothing here waits: what is not taken yet is kept.
+ * Output of the ranks, and what cr_mpirun itself has to say, on its way to cr_mpirun's own standard
+ * output and error, in the order in which it came.  Nothing here waits: what is not taken yet is kept.
  */
 #ifndef LAUNCH_SHOW_H
 #define LAUNCH_SHOW_H
@@ -28,6 +28,11 @@ struct show {
 void show_init(struct show *s, void (*done)(void *, uint32_t, size_t), void *argument);
 /* `fd`: STDOUT_FILENO or STDERR_FILENO. */
 void show_add(struct show *s, int fd, uint32_t node, const uint8_t *data, size_t length);
+/*
+ * A line of cr_mpirun's own on standard error, to which this adds "KCR: " and the newline.  It is
+ * written at once if there is room.  NULL: nobody shows anything, and it is printed as anywhere.
+ */
+void show_say(struct show *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool show_is_empty(const struct show *s);
 /* Fills in SHOW_FDS entries. */
 void show_watch(const struct show *s, struct pollfd *p);

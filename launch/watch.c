@@ -123,17 +123,51 @@ static void run(struct watch *w)
 }
 
 /* It gives up a checkpoint under way and removes what there is of it, then closes its end. */
-static void end_coordinator(struct wire *wire)
+static void end_coordinator(struct watch *w)
 {
-	struct pollfd p = { wire->fd, POLLIN, 0 };
+	bool open = w->wire.fd >= 0 && !shutdown(w->wire.fd, SHUT_WR);
 	uint64_t end = now_ns() + END_MS * MS;
-	uint8_t rest[4096];
-	ssize_t got = 1;
+	struct pollfd p[1 + SHOW_FDS];
 
-	if (wire->fd >= 0 && !shutdown(wire->fd, SHUT_WR))
-		while (got && ms_until(end) > 0 && poll(&p, 1, ms_until(end)) != 0)
-			got = recv(wire->fd, rest, sizeof(rest), MSG_DONTWAIT);
-	wire_close(wire);
+	while ((open || !show_is_empty(&w->show)) && ms_until(end) > 0) {
+		p[0] = (struct pollfd){ open ? w->wire.fd : -1, POLLIN, 0 };
+		show_watch(&w->show, p + 1);
+		if (poll(p, 1 + SHOW_FDS, ms_until(end)) <= 0)
+			continue;
+		show_serve(&w->show, p + 1);
+		if (p[0].revents)
+			open = watch_hear_last(w);
+		if (w->asked)
+			show_drop(&w->show);
+	}
+	wire_close(&w->wire);
+}
+
+/* What was said last waits for whoever reads it, unless a signal ends the job. */
+static void run_on(struct watch *w)
+{
+	if (w->asked)
+		show_drop(&w->show);
+	run(w);
+}
+
+static int judge(struct watch *w)
+{
+	int status = watch_judge(w);
+	bool was_due = w->recovery->due;
+
+	if (!was_due)
+		watch_tell_late(w);
+	run_on(w);			/* it may be known only now that the ranks are to begin again */
+	if (w->recovery->due) {
+		watch_leave_late(w);
+		run_on(w);
+	}
+	if (was_due && !w->recovery->due) {	/* it has been ended meanwhile */
+		status = watch_judge(w);
+		run_on(w);
+	}
+	return status;
 }
 
 int watch_job(char *const *argv, int job, struct recovery *recovery)
@@ -150,24 +184,17 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	watch_expect_ranks(&w);
 	feed_init(&w.feed);
 	show_init(&w.show, shown, &w);
+	recovery->show = &w.show;
 	run(&w);
-	status = watch_judge(&w);
-	if (!recovery->due)
-		watch_tell_late(&w);
-	if (recovery->due) {
-		run(&w);		/* it may be known only now that the ranks are to begin again */
-		if (!recovery->due)	/* it has been ended meanwhile */
-			status = watch_judge(&w);
-	}
-	if (recovery->due) {
-		watch_leave_late(&w);
+	status = judge(&w);
+	if (recovery->due)
 		recovery_has_nodes(recovery, daemons_list(&w.daemons));
-	}
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);
+	end_coordinator(&w);
+	recovery->show = NULL;
 	ranks_free(&w.ranks);
 	daemons_free(&w.daemons);
-	end_coordinator(&w.wire);
 	close(w.signals);
 	return status;
 }

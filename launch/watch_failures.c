@@ -24,7 +24,7 @@
 void watch_say(struct watch *w, const char *text, const char *end)
 {
 	if (!w->told && !w->recovery->due)
-		fprintf(stderr, "KCR: %s%s\n", text, end);
+		show_say(&w->show, "%s%s", text, end);
 	w->told = true;
 }
 
@@ -110,12 +110,12 @@ void watch_expect_end(struct watch *w)
 	w->kill_ns = w->kill_ns ?: now_ns() + late_ns(w);
 }
 
-void watch_tell_late(const struct watch *w)
+void watch_tell_late(struct watch *w)
 {
 	for (size_t i = 0; i < w->daemons.count && !w->asked && w->wire.fd >= 0; i++)
 		if (w->daemons.daemon[i].state == DAEMON_JOINED && w->daemons.daemon[i].name)
-			fprintf(stderr, "KCR: no answer of node %s at the end: the last output of its ranks "
-				"may be missing\n", w->daemons.daemon[i].name);
+			show_say(&w->show, "no answer of node %s at the end: the last output of its ranks may "
+				 "be missing", w->daemons.daemon[i].name);
 }
 
 void watch_kill_rest(struct watch *w)
@@ -148,7 +148,7 @@ void watch_leave_late(struct watch *w)
 
 		if (one->state != DAEMON_JOINED || !one->name)
 			continue;
-		fprintf(stderr, "KCR: node %s does not end its ranks: the job goes on without it\n", one->name);
+		show_say(&w->show, "node %s does not end its ranks: the job goes on without it", one->name);
 		recovery_node_gone(w->recovery, one->name, true);
 	}
 }
@@ -183,7 +183,7 @@ static void begin_alone(struct watch *w, const char *part)
 	w->alone_ns = now_ns();
 	w->kill_ns = 0;
 	watch_tell_all(w, RANK_ALONE, 0);
-	fprintf(stderr, "KCR: %s%s has died; the ranks go on without it\n", part, w->launcher.name);
+	show_say(&w->show, "%s%s has died; the ranks go on without it", part, w->launcher.name);
 }
 
 void watch_go_on_alone(struct watch *w, const char *part)

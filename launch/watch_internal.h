@@ -59,6 +59,8 @@ void watch_tell_all(struct watch *w, enum rank_message_type type, int value);
 
 /* Those that have arrived. */
 void watch_hear_all(struct watch *w);
+/* Of them only what the user is to be told, as the job is over.  False: there will be no more. */
+bool watch_hear_last(struct watch *w);
 /* What the launcher wants to be done to ranks is done, unless it may be dead. */
 void watch_allow_asked(struct watch *w, uint64_t time);
 
@@ -77,7 +79,7 @@ void watch_kill_rest(struct watch *w);
 /* Once all ranks have ended without the launcher: what they have written is still to come. */
 void watch_expect_end(struct watch *w);
 /* Names the nodes that have not said that there is nothing more. */
-void watch_tell_late(const struct watch *w);
+void watch_tell_late(struct watch *w);
 /* Has it been enough?  Where ranks still run that are to begin again, they may do so beside themselves. */
 bool watch_gives_up(const struct watch *w);
 /* The job goes on without nodes that have not answered by then. */

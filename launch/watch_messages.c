@@ -2,7 +2,6 @@
 /* What the keepers of the ranks and the coordinator tell cr_mpirun's main loop.  See watch.h. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "launch/watch_internal.h"
@@ -168,11 +167,11 @@ static void node_gone(struct watch *w, const struct wire_header *h, const uint8_
 		recovery_node_gone(w->recovery, loss.name, loss.silent);
 	if (!loses) {
 		if (loss.silent && !w->ends)
-			fprintf(stderr, "KCR: %s; it had no ranks\n", loss.text);
+			show_say(&w->show, "%s; it had no ranks", loss.text);
 		return;
 	}
 	if (w->recovery->due)
-		fprintf(stderr, "KCR: %s, too\n", loss.text);
+		show_say(&w->show, "%s, too", loss.text);
 	if (watch_recover(w, loss.text))
 		return;
 	if ((w->alone || loss.silent) && !ends) {
@@ -212,6 +211,12 @@ static void saved(struct watch *w, const struct wire_header *h, const uint8_t *d
 	w->recovery->due = false;	/* a failure that came before it is complete does not count */
 }
 
+static void say(struct watch *w, const struct wire_header *h, const uint8_t *data)
+{
+	if (h->length && !data[h->length - 1])
+		show_say(&w->show, "%s", (const char *)data);
+}
+
 /* The daemons' messages do not arrive any more.  They end their ranks when this process ends. */
 static void lose_coordinator(struct watch *w, int err)
 {
@@ -238,9 +243,23 @@ void watch_hear_all(struct watch *w)
 			unable(w);
 		else if (header.type == WIRE_SYNCED)
 			saved(w, &header, data);
+		else if (header.type == WIRE_SAY)
+			say(w, &header, data);
 		else
 			hear(w, &header, data);
 	}
 	if (err || got < 0)
 		lose_coordinator(w, err ?: got);
+}
+
+bool watch_hear_last(struct watch *w)
+{
+	struct wire_header header;
+	const uint8_t *data;
+	int err = wire_fill(&w->wire);
+
+	while (wire_next(&w->wire, &header, &data) == 1)
+		if (header.type == WIRE_SAY)
+			say(w, &header, data);
+	return !err;
 }

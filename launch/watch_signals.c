@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What signals to cr_mpirun do to the job.  See watch.h. */
 #include <signal.h>
-#include <stdio.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -62,7 +61,7 @@ static void take_child(struct watch *w)
 static void end_on_purpose(struct watch *w)
 {
 	if (w->recovery->due)
-		fprintf(stderr, "KCR: the job does not go on: a signal ends it\n");
+		show_say(&w->show, "the job does not go on: a signal ends it");
 	w->recovery->due = false;
 	w->ends = w->asked = true;
 	w->stop_ns = 0;

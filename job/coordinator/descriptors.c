@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,8 +45,8 @@ static void complain(void)
 	static bool told;
 
 	if (!told)
-		fprintf(stderr, "KCR: mpirun needs an open file for each node, more than "
-			"it may have: raise the hard limit (ulimit -Hn)\n");
+		say_line("mpirun needs an open file for each node, more than it may have: raise the "
+			 "hard limit (ulimit -Hn)");
 	told = true;
 }
 

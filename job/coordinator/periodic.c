@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Checkpoints at regular intervals, from when all ranks have been through MPI_Init. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +53,7 @@ static void tell(const char *why)
 		return;
 	free(told);
 	told = strdup(why);
-	fprintf(stderr, "KCR: not saved: %s\n", why);
+	say_line("not saved: %s", why);
 }
 
 void periodic_begin(const struct root *root)

@@ -36,7 +36,7 @@ void root_broadcast(struct root *root, uint32_t type, uint32_t rank,
  */
 static void refuse_rank(struct root_node *n, const char *why)
 {
-	fprintf(stderr, "KCR: %s\n", why);
+	say_line("%s", why);
 	shutdown(n->wire.fd, SHUT_RDWR);
 }
 
@@ -379,10 +379,12 @@ static int start(struct root *root, char *address, size_t room)
 		err = clients_open();
 	if (!err)
 		err = open_launch(root);
+	say_begin(&root->launch);
 	if (!err)
 		err = thread_start(NULL, root_thread, root);
 	if (err) {
 		close_launch(root);
+		say_begin(NULL);
 		if (root->ready >= 0)
 			close(root->ready);
 		strangers_close();

@@ -35,7 +35,8 @@ struct root_settings {
 	 * come from them; WIRE_NODE: the daemon with that number has joined, data: struct in_addr
 	 * and name of the node; WIRE_GONE, struct wire_failed and that name: it has gone;
 	 * WIRE_HELLO: a rank is restored; WIRE_ALL: all are, or have been through MPI_Init;
-	 * WIRE_UNABLE: the ranks have met, and cannot be saved, perhaps as there is no daemon for some;
+	 * WIRE_SAY: a line for the user, to be printed; WIRE_UNABLE: the ranks have met, and
+	 * cannot be saved, perhaps as there is no daemon for some;
 	 * WIRE_SYNCED: the job has been saved,
 	 * data: the snapshot's path, id: the signal that the ranks get then, 0: none.
 	 */

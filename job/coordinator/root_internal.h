@@ -3,7 +3,8 @@
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
  * other releases), phases.c (a checkpoint), bookmarks.c, result.c, warnings.c,
- * clients.c, programs.c, trigger.c and periodic.c (requests), addresses.c, descriptors.c.
+ * clients.c, programs.c, trigger.c and periodic.c (requests), addresses.c, descriptors.c,
+ * say.c.
  * One thread owns it.
  */
 #ifndef JOB_ROOT_INTERNAL_H
@@ -184,6 +185,12 @@ bool addresses_wanted(const struct root *root);
 int descriptors_keep(void);		/* 0 or -errno */
 /* A new connection (non-blocking), or -errno: -EMFILE: it was closed for lack of descriptors. */
 int descriptors_accept(struct root *root, int listener);
+
+/* ---- say.c ---- */
+/* From now on through launch/; its descriptor may be -1. */
+void say_begin(struct wire *launch);
+/* A line for the user, without "KCR: " and newline. */
+void say_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- programs.c ---- */
 /* The application in this rank asks for a checkpoint (struct wire_ask). */

@@ -195,9 +195,9 @@ static void accept_some(struct root *root, int from)
 /* The daemon itself has no standard error that the user sees. */
 static void tell_versions(const char *name, uint32_t version)
 {
-	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed: its daemon has version %" PRIu32
-		" of the greeting, mpirun has version %u: install the same release of KCR on "
-		"all nodes\n", name, version, GREETING_VERSION);
+	say_line("the ranks on %s cannot be checkpointed: its daemon has version %" PRIu32 " of the "
+		 "greeting, mpirun has version %u: install the same release of KCR on all nodes", name,
+		 version, GREETING_VERSION);
 }
 
 /* Is it one of the job? */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +59,7 @@ void trigger_serve(struct root *root)
 	}
 	if (!why && err == -EBUSY)
 		why = "a checkpoint of the job is under way";
-	fprintf(stderr, "KCR: not saved: %s\n", why ? why : strerror(-err));
+	say_line("not saved: %s", why ? why : strerror(-err));
 }
 
 void trigger_answer(const struct job_answer *answer)
@@ -69,10 +68,9 @@ void trigger_answer(const struct job_answer *answer)
 		return;
 	served = false;
 	if (answer->code)
-		fprintf(stderr, "KCR: not saved: %s\n",
-			answer->message ? answer->message : strerror(answer->code));
+		say_line("not saved: %s", answer->message ? answer->message : strerror(answer->code));
 	else
-		fprintf(stderr, "KCR: saved to %s\n", answer->path);
+		say_line("saved to %s", answer->path);
 	for (size_t i = 0; i < JOB_MAX_WARNINGS && answer->warning[i]; i++)
-		fprintf(stderr, "KCR: warning: %s\n", answer->warning[i]);
+		say_line("warning: %s", answer->warning[i]);
 }

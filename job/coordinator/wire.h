@@ -117,6 +117,7 @@ enum wire_type {
 	WIRE_BACK,		/* root → daemon: all ranks are restored */
 	WIRE_LOAD,		/* root → daemon */
 	WIRE_LOADED,		/* daemon → root */
+	WIRE_SAY,		/* root → launch/: a line for the user */
 };
 
 struct wire_header {

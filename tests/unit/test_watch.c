@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,8 @@ struct outcome {
 };
 
 static struct wire node[NODES];
+static uint64_t interval_ns;		/* from one snapshot to the next */
+static int said = -1;			/* its standard error */
 static int outcome_fd;
 
 /* ---- cr_mpirun -------------------------------------------------------------------------- */
@@ -46,12 +49,15 @@ static void be_cr_mpirun(int out, char *const *launcher)
 {
 	static struct snapshot snapshot = { .openmpi = "4.1.4", .kcr = KCR_VERSION, .cwd = "/" };
 	int messages = -1;
-	const struct root_settings settings = { .launch = &messages, .silence_s = 3 };
+	const struct root_settings settings = { .launch = &messages, .silence_s = 3,
+						.interval_ns = interval_ns, .path = "/nowhere.kcr" };
 	struct recovery recovery;
 	struct outcome outcome = { 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	assert_non_null(freopen("/dev/null", "r", stdin));
+	if (said >= 0)
+		dup2(said, STDERR_FILENO);
 	launcher_hold_signals(0);
 	if (root_start(&snapshot, &settings, job.address, sizeof(job.address), job.secret) ||
 	    write(out, &job, sizeof(job)) != sizeof(job))
@@ -434,6 +440,75 @@ static void lacks_a_daemon(void **state)
 	}
 }
 
+/* The end of a pipe that is full; *reader: the other one. */
+static int open_full(int *reader)
+{
+	char page[4096];
+	int ends[2];
+
+	memset(page, '.', sizeof(page));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], page, sizeof(page)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0);
+	*reader = ends[0];
+	return ends[1];
+}
+
+/* Until the second text comes, behind the first. */
+static void are_read(int reader, const char *first, const char *second)
+{
+	char all[1 << 17] = "";
+	size_t length = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && !strstr(all, second)) {
+		n = read(reader, all + length, sizeof(all) - 1 - length);
+		length += n > 0 ? n : 0;
+	}
+	assert_non_null(strstr(all, first));
+	assert_true(strstr(all, first) < strstr(all, second));
+}
+
+/* What the main loop and the coordinator's thread do does not wait for who reads what they say. */
+static void is_not_read(void **state)
+{
+	struct outcome outcome;
+	int reader;
+
+	(void)state;
+	for (int ends = 0; ends < 2; ends++) {
+		said = open_full(&reader);
+		interval_ns = 200000000;
+		begin(sleeps);
+		close(said);
+		said = -1;
+		interval_ns = 0;
+		join();
+		says_hello(0, false);
+		wire_send(&node[0], WIRE_UNABLE, 0, 0, NULL, 0);
+		says_hello(1, false);
+		assert_false(returns(&outcome, 0.7));	/* it is not saved by then */
+		says(0, RANK_ENDED, SIGKILL);
+		for (int i = 0; i < NODES; i++) {
+			is_told_to_kill(i);
+			says(i, RANK_ENDED, SIGKILL);
+			says(i, RANK_SYNCED, 1);
+		}
+		assert_false(returns(&outcome, 0.5));
+		if (ends) {
+			kill(mpirun, SIGTERM);
+		} else {
+			are_read(reader, "KCR: not saved: ", "the job goes on from its beginning");
+		}
+		assert_true(returns(&outcome, 10));
+		assert_int_equal(outcome.due, !ends);
+		close(reader);
+		end(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +521,7 @@ int main(void)
 		cmocka_unit_test_teardown(waits_for_output, end),
 		cmocka_unit_test_teardown(ends_with_its_ranks, end),
 		cmocka_unit_test_teardown(lacks_a_daemon, end),
+		cmocka_unit_test_teardown(is_not_read, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
