@@ -18,14 +18,14 @@ bool feed_is_open(const struct feed *f)
 	return !f->ended && (!f->terminal || tcgetpgrp(STDIN_FILENO) == getpgrp());
 }
 
-bool feed_read(struct feed *f, struct wire *w)
+size_t feed_read(struct feed *f, struct wire *w)
 {
 	uint8_t data[RANK_BYTES_MAX];
 	ssize_t got = read(STDIN_FILENO, data, sizeof(data));
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
-		return false;		/* somebody else has read it */
+		return 0;		/* somebody else has read it */
 	f->ended = got <= 0;
 	rank_message_queue(w, RANK_INPUT, WIRE_ALL, WIRE_ALL, 0, data, got > 0 ? got : 0);
-	return !f->ended;
+	return got > 0 ? got : 0;
 }

@@ -38,6 +38,7 @@ void kept_free(struct kept *k)
 	streams_close(k->process.other);
 	if (k->proxy >= 0)
 		close(k->proxy);
+	free(k->input);
 	free(k);
 }
 
@@ -203,12 +204,17 @@ static bool read_output(struct home *home, struct kept *k, int n)
 	return length;
 }
 
+/* All that there was of it, or the rank takes no more. */
 static void input_taken(struct home *home, struct kept *k)
 {
+	free(k->input);
+	k->input = NULL;
 	k->input_begin = k->input_end = 0;
-	if (k->owes)
-		tell_job(home, k, RANK_TAKEN, 0, NULL, 0);
-	k->owes = false;
+	if (k->owed)
+		tell_job(home, k, RANK_TAKEN, k->owed, NULL, 0);
+	k->owed = 0;
+	if (k->input_ends)
+		close_stream(k, STDIN_FILENO);
 }
 
 static void give_input(struct home *home, struct kept *k)
@@ -224,22 +230,39 @@ static void give_input(struct home *home, struct kept *k)
 		input_taken(home, k);
 }
 
+/* Behind what the rank has not taken yet, which cr_mpirun limits. */
+static bool keep_input(struct kept *k, const uint8_t *data, size_t length)
+{
+	size_t left = k->input_end - k->input_begin;
+	uint8_t *grown;
+
+	if (left >= RANK_BEHIND)
+		return false;
+	if (left)
+		memmove(k->input, k->input + k->input_begin, left);
+	k->input_begin = 0;
+	k->input_end = left;
+	grown = realloc(k->input, left + length);
+	if (!grown)
+		return false;
+	memcpy(grown + left, data, length);
+	k->input = grown;
+	k->input_end += length;
+	return true;
+}
+
 static void take_input(struct home *home, struct kept *k, const uint8_t *data, size_t length)
 {
 	if (!k->takes_input || k->told)
 		return;
-	if (!length) {
-		close_stream(k, STDIN_FILENO);
-		return;
-	}
-	k->owes = true;
-	if (k->process.other[STDIN_FILENO] < 0 || k->input_end) {
+	k->input_ends |= !length;
+	k->owed += length;
+	if (length && k->process.other[STDIN_FILENO] >= 0 && !keep_input(k, data, length))
+		close_stream(k, STDIN_FILENO);	/* else it would get what comes behind */
+	if (k->input_end && k->process.other[STDIN_FILENO] >= 0)
+		give_input(home, k);
+	else
 		input_taken(home, k);
-		return;
-	}
-	memcpy(k->input, data, length);
-	k->input_end = length;
-	give_input(home, k);
 }
 
 /* ---- the process ------------------------------------------------------------------------ */
@@ -258,7 +281,7 @@ static void take_end(struct home *home, struct kept *k)
 	k->status = process_take(&k->process);
 	k->ended = true;
 	close_stream(k, STDIN_FILENO);
-	if (k->owes)			/* others' input does not wait for its output's end */
+	if (k->owed)			/* others' input does not wait for its output's end */
 		input_taken(home, k);
 	if (k->status)
 		take_last_output(home, k);

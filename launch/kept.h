@@ -38,9 +38,10 @@ struct kept {
 	bool begun, ended, told;	/* was started; has ended; all were told so, perhaps before its output's end */
 	int status;			/* then: as from waitpid(2) */
 	uint8_t lacks_memory;		/* then: not all of it was loaded (cr_restart --lazy) */
-	bool takes_input, owes;		/* owes: cr_mpirun waits for RANK_TAKEN */
-	uint8_t input[RANK_BYTES_MAX];	/* not yet taken by the rank */
+	bool takes_input, input_ends;	/* input_ends: there will be no more */
+	uint8_t *input;			/* not yet taken by the rank */
 	size_t input_begin, input_end;
+	uint32_t owed;			/* bytes for which cr_mpirun waits for RANK_TAKEN */
 	struct kept_stream stream[2];	/* of output and errors */
 };
 

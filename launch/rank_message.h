@@ -15,6 +15,7 @@
 
 #define RANK_BYTES_MAX	16384u		/* of output or input, in one message */
 #define RANK_WINDOW	131072u		/* of output of a node that is not written yet */
+#define RANK_BEHIND	(1u << 20)	/* of input that a rank has not taken while others have */
 #define RANK_LEAST	512u		/* of it for a message: the memory that it takes on its way */
 
 enum rank_message_type {
@@ -26,7 +27,7 @@ enum rank_message_type {
 	RANK_ASKED,		/* the launcher sends it signal `value`, 0: has killed the proxy */
 	RANK_ORPHANED,		/* the process that has started the proxies has ended */
 	/* either way */
-	RANK_TAKEN,		/* of the rank: the last input; of cr_mpirun: `value` of the window */
+	RANK_TAKEN,		/* `value` bytes: of the rank's input; of cr_mpirun: of the window */
 	/* cr_mpirun → keeper */
 	RANK_INPUT,		/* data; none: the end */
 	RANK_SIGNAL,		/* value */

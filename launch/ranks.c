@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "launch/rank_message.h"
+
 #define RANKS_MAX	(1u << 22)
 
 static bool make_room(struct ranks *r, uint32_t number)
@@ -55,7 +57,7 @@ void ranks_end(struct ranks *r, struct rank *one, int status)
 	one->ended = true;
 	r->ended++;
 	r->takers -= one->takes_input;
-	ranks_took_input(r, one);
+	ranks_took_input(r, one, one->owed);
 	ranks_set_asking(r, one, false);
 	if (!r->status)
 		r->status = status;
@@ -76,22 +78,39 @@ bool ranks_lose_node(struct ranks *r, uint32_t node)
 	return loses;
 }
 
-void ranks_fed(struct ranks *r)
+static void set_owed(struct ranks *r, struct rank *one, uint32_t bytes)
+{
+	r->owing += (bytes > 0) - (one->owed > 0);
+	r->behind += (bytes >= RANK_BEHIND) - (one->owed >= RANK_BEHIND);
+	one->owed = bytes;
+}
+
+void ranks_fed(struct ranks *r, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct rank *one = &r->rank[i];
 
-		if (!one->takes_input || one->ended || one->owes)
-			continue;
-		one->owes = true;
-		r->owing++;
+		if (one->takes_input && !one->ended)
+			set_owed(r, one, one->owed + bytes);
 	}
 }
 
-void ranks_took_input(struct ranks *r, struct rank *one)
+void ranks_took_input(struct ranks *r, struct rank *one, uint32_t bytes)
 {
-	r->owing -= one->owes;
-	one->owes = false;
+	set_owed(r, one, bytes < one->owed ? one->owed - bytes : 0);
+}
+
+bool ranks_take_input(const struct ranks *r)
+{
+	return r->owing < r->takers && !r->behind;
+}
+
+int64_t ranks_behind(const struct ranks *r)
+{
+	for (uint32_t i = 0; i < r->count && r->owing < r->takers; i++)
+		if (r->rank[i].owed >= RANK_BEHIND)
+			return i;
+	return -1;
 }
 
 void ranks_set_asking(struct ranks *r, struct rank *one, bool asks)

@@ -10,7 +10,8 @@
 struct rank {
 	uint32_t node;
 	bool started, ended;
-	bool takes_input, owes;		/* owes: has not taken the last input */
+	bool takes_input;
+	uint32_t owed;			/* bytes of input that it has not taken yet */
 	bool allowed;			/* the launcher has ended it */
 	bool failed;			/* it has not ended well, by itself */
 	bool unloaded;			/* because not all of its memory was loaded (cr_restart --lazy) */
@@ -25,7 +26,9 @@ struct ranks {
 	uint32_t size;			/* of the job; 0: not known yet */
 	uint32_t started, ended;
 	uint32_t takers;		/* of input, that have not ended */
-	uint32_t owing, asking;
+	uint32_t owing;			/* those of them that have not taken all that there was … */
+	uint32_t behind;		/* … or RANK_BEHIND or more of it */
+	uint32_t asking;
 	int status;			/* of the first that did not end with 0; else 0 */
 };
 
@@ -38,9 +41,13 @@ struct rank *ranks_find(const struct ranks *r, uint32_t number);
 void ranks_end(struct ranks *r, struct rank *one, int status);
 /* Those of a node have ended.  Had it, or may it have got, some that had not? */
 bool ranks_lose_node(struct ranks *r, uint32_t node);
-/* Those that take input have been given some. */
-void ranks_fed(struct ranks *r);
-void ranks_took_input(struct ranks *r, struct rank *one);
+/* Those that take input have been given so many bytes. */
+void ranks_fed(struct ranks *r, uint32_t bytes);
+void ranks_took_input(struct ranks *r, struct rank *one, uint32_t bytes);
+/* Has one taken all that there was, and none too little, so that there may be more? */
+bool ranks_take_input(const struct ranks *r);
+/* Which one keeps others from getting more?  -1: none. */
+int64_t ranks_behind(const struct ranks *r);
 void ranks_set_asking(struct ranks *r, struct rank *one, bool asks);
 /* How this one, of this number, ended, for people. */
 void ranks_describe_end(char *text, size_t size, const struct rank *one, uint32_t number, int status);

@@ -2,6 +2,7 @@
 /* The main loop of cr_mpirun.  See watch.h. */
 #include "launch/watch.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 enum { SIGNALS, JOB, INPUT, SHOWN };		/* of those polled */
 #define POLLED		(SHOWN + SHOW_FDS)
 #define END_MS		5000			/* for the coordinator */
+#define BEHIND_NS	(5000 * MS)		/* for ranks that are only slower than others */
 
 void watch_tell_all(struct watch *w, enum rank_message_type type, int value)
 {
@@ -46,6 +48,22 @@ static bool is_over(const struct watch *w)
 	return ranks_all_ended(&w->ranks) && !w->daemons.owing && (!w->alone || w->flushes || w->kills);
 }
 
+/* One that reads none, usually all but rank 0, holds up those that do. */
+static void tell_behind(struct watch *w, uint64_t time)
+{
+	int64_t number = w->feed.ended || w->behind_told ? -1 : ranks_behind(&w->ranks);
+
+	if (number < 0) {
+		w->behind_ns = 0;
+	} else if (!w->behind_ns) {
+		w->behind_ns = time + BEHIND_NS;
+	} else if (time >= w->behind_ns) {
+		show_say(&w->show, "standard input waits for rank %" PRId64 ", which does not read it: "
+			 "give it to rank 0 alone by %s", number, w->launcher.by_slurm ? "--input=0" : "--stdin 0");
+		w->behind_told = true;
+	}
+}
+
 static void due(struct watch *w)
 {
 	uint64_t time = now_ns();
@@ -59,6 +77,7 @@ static void due(struct watch *w)
 		watch_stop(w);
 	if (w->start_ns && time >= w->start_ns)
 		watch_give_up_start(w);
+	tell_behind(w, time);
 }
 
 /* Until `time`, if that is sooner; 0: there is none. */
@@ -74,7 +93,7 @@ static bool wants_input(struct watch *w)
 {
 	bool known = w->unable || ranks_all_started(&w->ranks);
 
-	return known && w->ranks.takers && !w->ranks.owing && !w->feed.ended;
+	return known && ranks_take_input(&w->ranks) && !w->feed.ended;
 }
 
 static int patience(struct watch *w)
@@ -85,6 +104,7 @@ static int patience(struct watch *w)
 	wait_for(&ms, w->kill_ns);
 	wait_for(&ms, w->stop_ns);
 	wait_for(&ms, w->start_ns);
+	wait_for(&ms, w->behind_told ? 0 : w->behind_ns);
 	if (wants_input(w) && !feed_is_open(&w->feed) && (ms < 0 || ms > FEED_PAUSE_MS))
 		ms = FEED_PAUSE_MS;
 	return ms;
@@ -93,8 +113,8 @@ static int patience(struct watch *w)
 static void serve(struct watch *w, const struct pollfd *p)
 {
 	show_serve(&w->show, p + SHOWN);
-	if (p[INPUT].revents && feed_read(&w->feed, &w->wire))
-		ranks_fed(&w->ranks);
+	if (p[INPUT].revents)
+		ranks_fed(&w->ranks, feed_read(&w->feed, &w->wire));
 	if (p[JOB].revents)
 		watch_hear_all(w);
 	if (p[SIGNALS].revents)

@@ -114,8 +114,8 @@ void watch_tell_late(struct watch *w)
 {
 	for (size_t i = 0; i < w->daemons.count && !w->asked && w->wire.fd >= 0; i++)
 		if (w->daemons.daemon[i].state == DAEMON_JOINED && w->daemons.daemon[i].name)
-			show_say(&w->show, "no answer of node %s at the end: the last output of its ranks may "
-				 "be missing", w->daemons.daemon[i].name);
+			show_say(&w->show, "no answer of node %s at the end: the last output of its "
+				 "ranks may be missing", w->daemons.daemon[i].name);
 }
 
 void watch_kill_rest(struct watch *w)
@@ -148,7 +148,8 @@ void watch_leave_late(struct watch *w)
 
 		if (one->state != DAEMON_JOINED || !one->name)
 			continue;
-		show_say(&w->show, "node %s does not end its ranks: the job goes on without it", one->name);
+		show_say(&w->show, "node %s does not end its ranks: the job goes on without it",
+			 one->name);
 		recovery_node_gone(w->recovery, one->name, true);
 	}
 }
@@ -165,8 +166,8 @@ bool watch_recover(struct watch *w, const char *text)
 		return false;
 	w->ends = w->fails = true;
 	if (w->recovery->most && watch_lacks_ranks(w)) {
-		watch_say(w, text, ", and the job ends: ranks on a node without a daemon of KCR could run on "
-			  "beside new ones");
+		watch_say(w, text, ", and the job ends: ranks on a node without a daemon of KCR could "
+			  "run on beside new ones");
 		return false;
 	}
 	if (!recovery_begin(w->recovery, text)) {

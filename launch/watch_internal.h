@@ -32,7 +32,7 @@ struct watch {
 	bool fails;			/* it ends by itself: what lies behind that may not be known yet */
 	bool asked;			/* by a signal to this process */
 	bool told;			/* why the job ends */
-	bool unable;			/* all ranks run, and those that are not known by now have no daemon */
+	bool unable;			/* all ranks run, and those not known by now have no daemon */
 	char untold[160];		/* the first failure of which the launcher is to tell */
 	uint64_t untold_ns;		/* when that was; 0: there was none */
 	uint64_t allowed_ns;		/* since when ranks are ended as the launcher wants it; 0: not */
@@ -47,6 +47,8 @@ struct watch {
 	bool stops;			/* it has been told to, and waits for the launcher to stop first */
 	uint64_t stop_ns;		/* when this process stops; 0: not */
 	uint64_t start_ns;		/* when the ranks that are missing are given up; 0: not */
+	uint64_t behind_ns;		/* when a rank that does not read its input is named; 0: none */
+	bool behind_told;
 	int sent;			/* the signal that ranks got when they were saved last; 0: none */
 };
 

@@ -114,7 +114,7 @@ static void of_rank(struct watch *w, struct rank *one, const struct wire_header 
 	} else if (m->type == RANK_ASKED) {
 		asked(w, one, h->rank, m->value);
 	} else if (m->type == RANK_TAKEN) {
-		ranks_took_input(&w->ranks, one);
+		ranks_took_input(&w->ranks, one, m->value);
 	}
 }
 
