@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@
 #include "launch/reach.h"
 #include "launch/start.h"
 #include "report/report.h"
+
+#define PROXY_MS	10000		/* for the first rank of a node whose daemon cannot join */
 
 static void output_to_null(void)
 {
@@ -53,6 +56,17 @@ static void allow_many_files(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/*
+ * srun starts a daemon on each node of the allocation.  Where no ranks are, it may come when all ranks
+ * have, and cr_mpirun does not listen any more.
+ */
+static bool has_ranks(bool by_step)
+{
+	struct pollfd p = { REACH_LISTENER, POLLIN, 0 };
+
+	return !by_step || poll(&p, 1, PROXY_MS) > 0;
+}
+
 /* Connects to cr_mpirun.  A socket for messages about ranks, or -errno. */
 static int join(bool by_step, char *name)
 {
@@ -67,8 +81,9 @@ static int join(bool by_step, char *name)
 			   name, &job) : -EINVAL;
 	if (!err)
 		return job;
-	fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: %s\n", host,
-		report_error() == err ? report_message() : strerror(-err));
+	if (has_ranks(by_step))
+		fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: %s\n",
+			host, report_error() == err ? report_message() : strerror(-err));
 	return err;
 }
 
