@@ -41,7 +41,7 @@ static bool may_change(const struct options *o)
 }
 
 /* The answer may take long: what asks for the program's end meanwhile is held back as in a save. */
-static int64_t seconds_left(const struct run *r, uint64_t now, bool anew)
+static int64_t seconds_left(struct run *r, uint64_t now, bool anew)
 {
 	int64_t left;
 

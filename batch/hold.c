@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include "device/device.h"
-#include "proc/clock.h"
 #include "report/report.h"
 
 #define MOMENT_MS	2000
-#define SLACK_NS	1000000000ull	/* the module has it before we do */
 
 _Static_assert(HOLD_MAX_S * 1000 == KCR_HOLD_MAX_MS, "the module's limit");
 
@@ -52,10 +50,14 @@ int hold_begin(struct hold *h, const sigset_t *signals, unsigned int limit_s)
 	return err;
 }
 
-void hold_set(const struct hold *h, bool save)
+void hold_set(struct hold *h, bool save)
 {
-	if (h->job >= 0)
-		device_hold(h->job, h->signals, save ? h->limit_ms : MOMENT_MS, NULL);
+	uint64_t held = 0;
+
+	if (h->job < 0)
+		return;
+	device_hold(h->job, h->signals, save ? h->limit_ms : MOMENT_MS, &held);
+	h->held = save ? h->held | held : 0;
 }
 
 bool hold_covers(const struct hold *h, int signal)
@@ -63,9 +65,9 @@ bool hold_covers(const struct hold *h, int signal)
 	return h->job >= 0 && h->signals >> (signal - 1) & 1;
 }
 
-bool hold_is_over(const struct hold *h, uint64_t since)
+bool hold_was_needed(const struct hold *h, int signal)
 {
-	return h->job >= 0 && now_ns() - since + SLACK_NS >= h->limit_ms * 1000000ull;
+	return h->held >> (signal - 1) & 1;
 }
 
 bool hold_deliver(const struct hold *h, int signal)

@@ -17,6 +17,7 @@ struct hold {
 	int job;			/* -1: nothing is held */
 	uint64_t signals;		/* bit 0: signal 1 */
 	unsigned int limit_ms;		/* of a save */
+	uint64_t held;			/* those that were held back since a save was due */
 };
 
 /*
@@ -25,11 +26,11 @@ struct hold {
  */
 int hold_begin(struct hold *h, const sigset_t *signals, unsigned int limit_s);
 /* For a save: as long as it may take.  Without one: for a moment. */
-void hold_set(const struct hold *h, bool save);
+void hold_set(struct hold *h, bool save);
 /* Is this signal held back, so that the program does not hear of it before us? */
 bool hold_covers(const struct hold *h, int signal);
-/* Could what came `since` (CLOCK_MONOTONIC, in ns) be held no longer, as its time is over? */
-bool hold_is_over(const struct hold *h, uint64_t since);
+/* Was this signal held back when a save began?  By now its time may be over. */
+bool hold_was_needed(const struct hold *h, int signal);
 /* The program gets what is held.  Was this signal? */
 bool hold_deliver(const struct hold *h, int signal);
 /* As hold_deliver(), and nothing is held any more. */

@@ -31,7 +31,6 @@ struct run {
 	pid_t leader;			/* of the program */
 	pid_t child;			/* that ends as it ends: the leader, or who stands for it */
 	int warning;			/* the signal that the run leaves on; 0: none */
-	uint64_t warned_ns;		/* when the first of these came */
 	siginfo_t ending;		/* the program's end was asked for by this; si_signo 0: no */
 	int told;			/* the signal by which the program may have been told to end; 0 */
 	struct log_repeated failure;	/* of a save */

@@ -248,8 +248,6 @@ static void take_signal(struct run *r, const siginfo_t *info)
 	if (sigismember(&r->options->leave_on, info->si_signo)) {
 		log_event(LOG_ROUTINE, "SIG%s: saving, to end", sigabbrev_np(info->si_signo));
 		r->warning = info->si_signo;
-		if (!r->schedule.leave)
-			r->warned_ns = now_ns();
 		if (run_is_to_end(info->si_signo))
 			r->ending = *info;
 		r->schedule.leave = true;
@@ -319,8 +317,8 @@ static void take_rest(struct run *r)
 		if (hold_covers(&r->hold, info.si_signo) && !hold_deliver(&r->hold, info.si_signo))
 			r->told = info.si_signo;
 	}
-	/* Held for as long as it may be, and no save has worked meanwhile. */
-	if (r->schedule.leave && r->warning && hold_is_over(&r->hold, r->warned_ns) &&
+	/* It was held for as long as it may be, and no save has worked meanwhile. */
+	if (r->schedule.leave && r->warning && hold_was_needed(&r->hold, r->warning) &&
 	    !hold_deliver(&r->hold, r->warning))
 		r->told = r->warning;
 }

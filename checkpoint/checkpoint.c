@@ -295,8 +295,8 @@ static int commit(struct checkpoint *c)
 
 	if (c->options->timeout_each)
 		limit(c);
-	/* A callback may still abort the checkpoint. */
-	err = clients_finish(c);
+	/* A callback may still abort the checkpoint; but nothing is to run before `saved` lets it. */
+	err = c->options->saved ? 0 : clients_finish(c);
 	start = now_ns();
 	if (!err && c->options->ends)
 		err = stop_may_signal(c);
@@ -311,6 +311,7 @@ static int commit(struct checkpoint *c)
 		return err;
 	if (c->options->committed)
 		c->options->committed(c->options->committed_arg);
+	c->result->total_ns = now_ns() - c->start_ns;		/* so far */
 	if (c->options->saved)
 		err = c->options->saved(c->options->saved_arg, c->result);
 	if (!err)
@@ -334,8 +335,7 @@ static void clean_up(struct checkpoint *c)
 
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
 {
-	struct checkpoint c = { .options = options, .result = result };
-	uint64_t start = now_ns();
+	struct checkpoint c = { .options = options, .result = result, .start_ns = now_ns() };
 	int err;
 
 	*result = (struct checkpoint_result){};
@@ -351,7 +351,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 		err = destination_open(&c.destination, options);
 	if (!err)
 		err = increment_set_aside(&c);
-	result->check_ns = now_ns() - start;
+	result->check_ns = now_ns() - c.start_ns;
 	if (!err && options->begun)
 		err = options->begun();
 	if (!err)
@@ -361,7 +361,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 	if (c.destination)
 		err = destination_explain(c.destination, err);
 	clean_up(&c);
-	result->total_ns = now_ns() - start;
+	result->total_ns = now_ns() - c.start_ns;
 	return err;
 }
 

@@ -89,6 +89,7 @@ struct attempt {
 struct checkpoint {
 	const struct checkpoint_options *options;
 	struct checkpoint_result *result;
+	uint64_t start_ns;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC; 0: none */
 	uint64_t expected_bytes;	/* of memory: an estimate */
 	bool has_socket_memory;		/* a process has some mapped */

@@ -82,8 +82,8 @@ static int join(bool by_step, char *name)
 	if (!err)
 		return job;
 	if (has_ranks(by_step))
-		fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: %s\n",
-			host, report_error() == err ? report_message() : strerror(-err));
+		fprintf(stderr, "KCR: the ranks on %s cannot be checkpointed and get no standard input: "
+			"%s\n", host, report_error() == err ? report_message() : strerror(-err));
 	return err;
 }
 

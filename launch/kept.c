@@ -224,7 +224,7 @@ static void give_input(struct home *home, struct kept *k)
 
 	if (n > 0)
 		k->input_begin += n;
-	else if (errno != EINTR && errno != EAGAIN)
+	else if (n < 0 && errno != EINTR && errno != EAGAIN)
 		close_stream(k, STDIN_FILENO);	/* it reads no more */
 	if (k->input_begin == k->input_end || k->process.other[STDIN_FILENO] < 0)
 		input_taken(home, k);
@@ -345,7 +345,7 @@ bool kept_serve(struct home *home, struct kept *k, const struct pollfd *p)
 		read_output(home, k, STDOUT_FILENO);
 	if (p[ERRORS].revents)
 		read_output(home, k, STDERR_FILENO);
-	if (p[INPUT].revents && k->process.other[STDIN_FILENO] >= 0)
+	if (p[INPUT].revents && k->input_end && k->process.other[STDIN_FILENO] >= 0)
 		give_input(home, k);
 	if (p[PROXY].revents && k->proxy >= 0)
 		hear(home, k);

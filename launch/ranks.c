@@ -107,7 +107,9 @@ bool ranks_take_input(const struct ranks *r)
 
 int64_t ranks_behind(const struct ranks *r)
 {
-	for (uint32_t i = 0; i < r->count && r->owing < r->takers; i++)
+	bool any = r->behind && r->owing < r->takers;
+
+	for (uint32_t i = 0; any && i < r->count; i++)
 		if (r->rank[i].owed >= RANK_BEHIND)
 			return i;
 	return -1;

@@ -59,7 +59,8 @@ static void tell_behind(struct watch *w, uint64_t time)
 		w->behind_ns = time + BEHIND_NS;
 	} else if (time >= w->behind_ns) {
 		show_say(&w->show, "standard input waits for rank %" PRId64 ", which does not read it: "
-			 "give it to rank 0 alone by %s", number, w->launcher.by_slurm ? "--input=0" : "--stdin 0");
+			 "give it to rank 0 alone by %s", number,
+			 w->launcher.by_slurm ? "--input=0" : "--stdin 0");
 		w->behind_told = true;
 	}
 }
@@ -212,6 +213,8 @@ int watch_job(char *const *argv, int job, struct recovery *recovery)
 	if (w.launcher.ended && WIFSIGNALED(w.launcher.status))
 		leftovers_remove(w.launcher.pid);
 	end_coordinator(&w);
+	if (!recovery->due)
+		run_on(&w);		/* what was said last */
 	recovery->show = NULL;
 	ranks_free(&w.ranks);
 	daemons_free(&w.daemons);

@@ -44,7 +44,7 @@ enum {
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_DEDUP, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD, OPT_PARENT_FOLDER,
-	OPT_HOLD_END_FD,
+	OPT_HOLD_END_FD, OPT_ENDS,
 };
 
 static const struct option long_options[] = {
@@ -107,6 +107,7 @@ static const struct option long_options[] = {
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "parent-folder", required_argument, NULL, OPT_PARENT_FOLDER },
 	{ "hold-end-fd", required_argument, NULL, OPT_HOLD_END_FD },
+	{ "ends", no_argument, NULL, OPT_ENDS },
 	{}
 };
 
@@ -390,6 +391,9 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return status_open(value);
 	case OPT_HOLD_FD:
 		return hold_open(value);
+	case OPT_ENDS:			/* with --stop: they are killed then */
+		o->ends = true;
+		return 0;
 	case OPT_HOLD_END_FD:
 		o->saved = saved_held;
 		o->saved_arg = o;
@@ -438,7 +442,7 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 	}
 	o->target = target;
 	/* The image may be all that is left then. */
-	o->ends = o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
+	o->ends |= o->signal && o->signal != SIGSTOP && o->signal != SIGCONT;
 	o->must_reopen = o->ends;
 	if (o->keep && o->replace != CHECKPOINT_ATOMIC)
 		report_fail(-EINVAL, "--keep says what becomes of older files: leave --backup, "

@@ -107,6 +107,8 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 		add(r, "--dedup", &err);
 	if (o->skip_unsupported)
 		add(r, "--skip-unsupported", &err);
+	if (o->ends)
+		add(r, "--ends", &err);
 	for (size_t i = 0; i < sizeof(save) / sizeof(*save); i++)
 		if (o->save & save[i].flag)
 			add(r, save[i].argument, &err);

@@ -179,9 +179,8 @@ void saving_write(struct node *node)
 void saving_lost(struct member *m)
 {
 	m->wanted = m->waits = false;
-	if (m->dump.state == DUMP_SAVED)
-		dump_go_on(&m->dump);		/* its file is complete */
-	else if (m->told != DUMP_RELEASED && m->told != DUMP_SAVED)
+	/* A file that is complete is complete; the rest of the rank's tree waits for what becomes of it. */
+	if (m->told != DUMP_RELEASED && m->told != DUMP_SAVED)
 		dump_cancel(&m->dump);
 }
 

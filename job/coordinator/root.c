@@ -122,7 +122,8 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 		programs_ask(root, r, data, h->length);
 	} else if (h->type == WIRE_UNABLE) {
 		root->unable = true;
-		wire_send(&root->launch, WIRE_UNABLE, WIRE_ALL, 0, NULL, 0);
+		if (h->length)
+			wire_send(&root->launch, WIRE_UNABLE, WIRE_ALL, 0, NULL, 0);
 	} else if (h->type == WIRE_LEAVE) {
 		r->leaving = true;
 		if (root->phase == PHASE_IDLE) {

@@ -101,7 +101,7 @@ enum wire_type {
 	WIRE_ANSWER,		/* root → rank: struct wire_failed, code 0: complete */
 	WIRE_SUSPEND,		/* daemon → rank */
 	WIRE_SUSPENDED,		/* rank → daemon */
-	WIRE_UNABLE,		/* rank → root: another one cannot take part, so none does */
+	WIRE_UNABLE,		/* rank → root: none takes part; a byte: all ranks have met */
 	WIRE_CHALLENGE,		/* root → daemon: struct greeting_challenge */
 	WIRE_WELCOME,		/* root → daemon: a proof; what follows is sealed */
 	WIRE_CHECK,		/* root → daemon: as WIRE_DUMP */

@@ -57,7 +57,7 @@ static int open_component(void)
 	fprintf(stderr, "KCR: this job cannot be checkpointed: rank %u has called MPI_Session_init "
 		"before MPI_Init\n", rank);
 	if (!rank_begin(rank, size))
-		rank_give_up();
+		rank_give_up(false);
 	return OMPI_SUCCESS;
 }
 
@@ -77,7 +77,7 @@ static void init_bottom(int argc, char **argv, int requested, int *provided)
 	if (active)
 		refuse_begin();
 	else
-		rank_give_up();
+		rank_give_up(true);
 }
 
 /*

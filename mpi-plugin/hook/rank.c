@@ -527,9 +527,9 @@ int rank_begin(uint32_t rank, uint32_t size)
 	return err;
 }
 
-void rank_give_up(void)
+void rank_give_up(bool met)
 {
-	rank_send(WIRE_UNABLE, NULL, 0);
+	rank_send(WIRE_UNABLE, "", met);
 	now_left();
 }
 

@@ -20,8 +20,11 @@
  */
 int rank_begin(uint32_t rank, uint32_t size);
 
-/* After rank_begin(), if another rank has failed: no rank takes part in checkpoints. */
-void rank_give_up(void);
+/*
+ * After rank_begin(), if another rank has failed: no rank takes part in checkpoints.  `met`: all ranks
+ * have been there.
+ */
+void rank_give_up(bool met);
 
 /*
  * In MPI_Finalize, when all ranks have arrived there: waits for a checkpoint that
