@@ -342,6 +342,9 @@ int device_vmas(int job, pid_t pid, uint32_t flags, struct kcr_vma **out, const 
 		free(buffer);
 		if (err != -ENOSPC)
 			return report_errno(err, "process %d: cannot read its memory map", pid);
+		if (vmas.count > MOST)
+			return report_fail(-E2BIG, "process %d has %u mappings, of which at most %u can be "
+					   "saved", pid, vmas.count, MOST);
 		capacity = vmas.count > capacity ? vmas.count : capacity;
 		length = vmas.strings_len > length ? vmas.strings_len : length;
 	}
