@@ -265,6 +265,8 @@ static int begin_again(struct checkpoint *c, int why, bool unread)
 	if (why == -EBUSY)
 		usleep(BUSY_US);
 	err = attempt_begin(c);
+	if (c->options->timeout_each)
+		limit(c);
 	return !err && unread ? filters_read(c, true) : err;
 }
 

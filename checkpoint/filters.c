@@ -102,7 +102,7 @@ static int add_processes(struct checkpoint *c)
 
 		if (p->zombie || is_excluded(c, p->pid))
 			continue;
-		err = device_add(c->attempt.job, p->pid, p->thread);
+		err = stop_add(c, p);
 		if (err != -EEXIST && err != -ESRCH)
 			continue;
 		report_clear();

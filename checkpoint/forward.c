@@ -128,7 +128,7 @@ static int add_scope(struct checkpoint *c, const struct forward *f, const struct
 
 		if (!is_wanted(c, p))
 			continue;
-		err = device_add(c->attempt.job, p->pid, p->thread);
+		err = stop_add(c, p);
 		if (err == -EEXIST)
 			err = 0;
 		if (!err && may_add(&f->client, p) == -EPERM) {

@@ -189,6 +189,11 @@ int stop_verify(struct checkpoint *c);
 /* RELEASE, which forgives what has happened since stop_verify(): the image has it all. */
 int stop_run_on(struct checkpoint *c, int signal);
 /*
+ * Adds a process to the job, as device_add(); one that a lazy restart still loads is waited for
+ * within --time, unless the members are parked: -EBUSY.
+ */
+int stop_add(const struct checkpoint *c, const struct scope_process *p);
+/*
  * A descriptor of a process that was added to the job (proc/handle.h), for signals when
  * it runs.  -errno, reported; but silently -ESRCH: it has ended.
  */

@@ -418,7 +418,7 @@ static int check_process(struct checkpoint *c, struct file_table *files,
 	int err = pass(c, p, check_namespaces(p));
 
 	if (!err)	/* permitted, and in no other job? */
-		err = device_add(c->attempt.job, p->pid, p->thread);
+		err = stop_add(c, p);
 	if (err == -EEXIST || err == -ESRCH) {	/* exited, or in exec: left to stop.c */
 		report_clear();
 		err = 0;

@@ -26,6 +26,7 @@
 #define MAX_WAITS	5000	/* of 2 ms each, for processes to end */
 #define BUSY_TRIES	3
 #define PARK_MS		3000u	/* per try */
+#define LOADING_NS	600000000000ull	/* without --time */
 #define MARGIN_NS	50000000ull	/* kept of --time for reporting the failure */
 
 /* Milliseconds that the next PARK may take; 0: no time is left. */
@@ -37,6 +38,24 @@ static unsigned int park_time(const struct checkpoint *c)
 		return PARK_MS;
 	left = c->deadline_ns > now ? (c->deadline_ns - now) / 1000000 : 0;
 	return left < PARK_MS ? left : PARK_MS;
+}
+
+static int still_loaded(const struct checkpoint *c, pid_t pid)
+{
+	/* Stopped processes do not wait for it: this attempt is given up. */
+	if (!c->deadline_ns || c->attempt.members.count)
+		return -EBUSY;
+	report_clear();
+	return report_fail(-ETIMEDOUT, "process %d was still being loaded by cr_restart --lazy at the end of "
+			   "the time given by --time: try again when that is done", pid);
+}
+
+int stop_add(const struct checkpoint *c, const struct scope_process *p)
+{
+	uint64_t until = c->deadline_ns ? c->deadline_ns : now_ns() + LOADING_NS;
+	int err = device_add(c->attempt.job, p->pid, p->thread, c->attempt.members.count ? 0 : until);
+
+	return err == -EINPROGRESS ? still_loaded(c, p->pid) : err;
 }
 
 static bool is_member(const struct checkpoint *c, pid_t pid)
@@ -102,7 +121,7 @@ static int add_new(struct checkpoint *c, int *ending)
 			continue;
 		err = check_kind(c, p);
 		if (!err)
-			err = device_add(c->attempt.job, p->pid, p->thread);
+			err = stop_add(c, p);
 		if (err && err != -EEXIST && err != -ESRCH)
 			return err;
 		if (err)

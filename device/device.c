@@ -18,14 +18,14 @@
 
 #include "device/internal.h"
 #include "device/refused.h"
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/code.h"
 #include "report/report.h"
 
 #define BUSY_US		20000	/* between tries to resume processes … */
 #define BUSY_TRIES	1500	/* … for thirty seconds */
-#define LOADING_US	20000	/* between looks whether a lazy restart has loaded a process … */
-#define LOADING_TRIES	30000	/* … for ten minutes */
+#define LOADING_US	20000	/* between looks whether a lazy restart has loaded a process */
 #define FIRST_COUNT	64u
 #define FIRST_STRINGS	16384u
 #define MOST		(1u << 20)	/* elements: more than any call gives */
@@ -129,8 +129,9 @@ static int add_message(pid_t pid, int err)
 	case EBUSY:
 		return report_fail(err, "process %d is being checkpointed by another request", pid);
 	case EINPROGRESS:
-		return report_fail(-EBUSY, "process %d is still being loaded by cr_restart --lazy: try "
-				   "again when that is done", pid);
+		report_fail(-EBUSY, "process %d is still being loaded by cr_restart --lazy: try again when "
+			    "that is done", pid);
+		return err;
 	case EDQUOT:
 		return refused_process(pid, err);
 	case EACCES:
@@ -154,7 +155,7 @@ static bool has_memory(pid_t thread)
 	return strtoul(pages, NULL, 10);
 }
 
-int device_add(int job, pid_t pid, pid_t thread)
+int device_add(int job, pid_t pid, pid_t thread, uint64_t until_ns)
 {
 	struct kcr_add add = { .size = sizeof(add), .pid = pid };
 	int err;
@@ -168,7 +169,7 @@ int device_add(int job, pid_t pid, pid_t thread)
 			return refused_trace(pid);
 		return report_errno(err, "cannot open the memory of process %d", thread);
 	}
-	for (int i = 0; (err = device_call(job, KCR_IOC_ADD, &add)) == -EINPROGRESS && i < LOADING_TRIES; i++)
+	while ((err = device_call(job, KCR_IOC_ADD, &add)) == -EINPROGRESS && now_ns() < until_ns)
 		usleep(LOADING_US);
 	close(add.mem_fd);
 	return err ? add_message(pid, err) : 0;

@@ -24,9 +24,9 @@ int device_pin(void);
 
 /*
  * Opens /proc/THREAD/mem itself; thread: a live one, which may be the first.  Waits for a lazy
- * restart of the process to load all of its memory.
+ * restart of the process to load all of its memory until that time of now_ns(): -EINPROGRESS.
  */
-int device_add(int job, pid_t pid, pid_t thread);
+int device_add(int job, pid_t pid, pid_t thread, uint64_t until_ns);
 int device_park(int job, unsigned int timeout_ms, struct kcr_park *result);
 /* *out: malloc'ed array; returns the count. */
 int device_list(int job, struct kcr_process **out);

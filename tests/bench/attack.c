@@ -194,7 +194,7 @@ static void add_all(void)
 {
 	open_job();
 	for (int i = 0; i < members; i++)
-		if (device_add(job, member[i], member[i]) == -EDQUOT)
+		if (device_add(job, member[i], member[i], 0) == -EDQUOT)
 			break;
 	report_clear();
 }

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	int job = device_open(&info), err, n;
 	double start;
 
-	err = job < 0 ? job : device_add(job, pid, pid);
+	err = job < 0 ? job : device_add(job, pid, pid, 0);
 	if (!err)
 		err = device_park(job, 0, &park);
 	n = err ? err : device_vmas(job, pid, 0, &vmas, &strings);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Answers of the module that will not change are not waited for: more mappings than it can list.
+ * Answers of the module that will not change are not waited for: more mappings than it can list,
+ * and a process that a lazy restart loads for longer than the caller has time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,13 +10,17 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "checkpoint/internal.h"
 #include "device/device.h"
+#include "proc/clock.h"
 #include "report/report.h"
 
 #define MAPPINGS	((1u << 20) + 1)
+#define LIMIT_NS	100000000ull
 
 static unsigned int asked;
 
@@ -25,7 +30,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_list list;
 
 	(void)fd;
-	errno = EINVAL;
+	errno = EINPROGRESS;
 	if (request == KCR_IOC_VMAS) {
 		va_start(list, request);
 		va_arg(list, struct kcr_vmas *)->count = MAPPINGS;
@@ -49,10 +54,33 @@ static void too_many_mappings(void **state)
 	report_clear();
 }
 
+static void loading(void **state)
+{
+	const struct scope_process self = { .pid = getpid(), .thread = getpid() };
+	struct checkpoint c = { .attempt.job = 3 };
+	uint64_t start = now_ns();
+
+	(void)state;
+	c.deadline_ns = start + LIMIT_NS;
+	asked = 0;
+	assert_int_equal(stop_add(&c, &self), -ETIMEDOUT);
+	assert_in_range(now_ns() - start, LIMIT_NS, 20 * LIMIT_NS);
+	assert_true(asked > 1);
+	report_clear();
+
+	/* Others are parked. */
+	c.deadline_ns = now_ns() + 100 * LIMIT_NS;
+	c.attempt.members.count = 1;
+	asked = 0;
+	assert_int_equal(stop_add(&c, &self), -EBUSY);
+	assert_int_equal(asked, 1);
+	report_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(too_many_mappings),
+		cmocka_unit_test(too_many_mappings), cmocka_unit_test(loading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
