@@ -20,6 +20,7 @@
 #include <linux/wait.h>
 
 #include "job.h"
+#include "syscall.h"
 
 enum kcr_parked_state {
 	KCR_QUEUED,	/* its work has not run */
@@ -42,6 +43,8 @@ struct kcr_parked {
 	struct kcr_call *call;		/* what kcr_member_run() wants of it */
 	wait_queue_head_t wake;
 	enum kcr_parked_state state;
+	struct kcr_interruption interruption;	/* before it leaves its stop */
+	unsigned int repeated;		/* times that it had to repeat its call */
 };
 
 /* The entry of this task, or NULL.  job->list_lock held. */

@@ -2,8 +2,12 @@
 /*
  * Stopping one thread and releasing it.  A task work stops it: the
  * work runs on the way to user mode, where registers and signal state are
- * complete and an interrupted system call has not been fixed up yet.
- * The thread sleeps inside the work, killable, until it is released.
+ * complete.  The thread sleeps inside the work, killable, until it is released.
+ *
+ * An interrupted system call has its restart code then, and the kernel decides after the
+ * work whether it is made again.  But one that leaves a stop, or was about to, runs the work
+ * after that decision: it would be made again whatever comes while it rests.  So it decides
+ * once more.
  *
  * A work holds a reference to its kcr_parked, which holds its job and its
  * task.  A thread that is released before its work has run (it may be in a long
@@ -33,6 +37,7 @@
 #include "syscall.h"
 
 #define ORPHAN_HASH_BITS	8
+#define MAX_REPEATED		10
 
 /* Works that are queued and have not begun to run: kcr_parked.queued. */
 static LIST_HEAD(works);
@@ -162,6 +167,23 @@ static bool must_leave_call(struct pt_regs *regs)
 }
 
 /*
+ * A call that is about to be made again is to be interrupted again, as what has interrupted it
+ * is not known any more.  One that has returned its own number looks the same, and might do so
+ * for ever.
+ */
+static bool must_make_call(struct kcr_parked *parked)
+{
+	return kcr_syscall_is_repeated(current_pt_regs()) && parked->repeated++ < MAX_REPEATED;
+}
+
+/* The kernel may have decided on its call since that was noted. */
+static void interrupt_again(struct kcr_parked *parked)
+{
+	kcr_syscall_interrupt_again(&parked->interruption);
+	parked->interruption.result = 0;
+}
+
+/*
  * Comes to rest, if it may: true if the thread is to sleep.  One that was counted as
  * at rest must, whatever a debugger or SIGCONT did to it since: the census relies on it.
  */
@@ -172,6 +194,7 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 	bool rests = false;
 
 	spin_lock(&job->list_lock);
+	interrupt_again(parked);
 	member = parked->member;
 	if (!member)
 		goto out;
@@ -184,7 +207,7 @@ static bool arrive(struct kcr_parked *parked, bool entering)
 		set_state(parked, KCR_EXECED);
 	} else if (parked->state != KCR_STOPPED &&
 		   (entering || must_leave_call(current_pt_regs()) ||
-		    runs_for_parent(member, current))) {
+		    must_make_call(parked) || runs_for_parent(member, current))) {
 		set_state(parked, KCR_RETRY);
 	} else {
 		set_state(parked, KCR_ARRIVED);
@@ -293,6 +316,7 @@ static struct kcr_parked *new_parked(struct kcr_job *job, struct task_struct *ta
 static void enlist(struct kcr_parked *parked, struct kcr_member *member)
 {
 	parked->member = member;
+	parked->repeated = 0;
 	if (parked->task == member->leader)
 		list_add(&parked->node, &member->threads);
 	else
@@ -343,6 +367,7 @@ void kcr_parked_check_stopped(struct kcr_parked *parked)
 		parked->job->exec_seen = true;
 		set_state(parked, KCR_EXECED);
 	} else {
+		kcr_syscall_note(task, &parked->interruption);
 		set_state(parked, KCR_STOPPED);
 	}
 }
@@ -518,70 +543,4 @@ void kcr_parked_cancel_all(void)
 	spin_unlock(&works_lock);
 	/* What could not be cancelled is about to run. */
 	wait_var_event(&nr_parked, !atomic_read(&nr_parked));
-}
-
-/* ---- calls in a parked thread ----------------------------------------------------- */
-
-void kcr_call_init(struct kcr_call *call, int (*fn)(struct kcr_call *call),
-		   void (*release)(struct kref *ref))
-{
-	kref_init(&call->ref);
-	init_completion(&call->done);
-	call->fn = fn;
-	call->release = release;
-}
-
-void kcr_call_put(struct kcr_call *call)
-{
-	kref_put(&call->ref, call->release);
-}
-
-/* Gives the call to a thread, if that can take it. */
-static bool hand_over(struct kcr_parked *parked, struct kcr_call *call)
-{
-	lockdep_assert_held(&parked->job->list_lock);
-	/* A thread that has a call already got it from a caller that was killed. */
-	if (parked->state != KCR_ARRIVED || parked->call)
-		return false;
-	kref_get(&call->ref);
-	WRITE_ONCE(parked->call, call);
-	wake_up(&parked->wake);
-	return true;
-}
-
-static int await_call(struct kcr_call *call)
-{
-	return wait_for_completion_killable(&call->done) ? -EINTR : call->ret;
-}
-
-int kcr_parked_run(struct kcr_parked *parked, struct kcr_call *call)
-{
-	struct kcr_job *job = parked->job;
-	bool taken;
-
-	lockdep_assert_held(&job->lock);
-	spin_lock(&job->list_lock);
-	taken = hand_over(parked, call);
-	spin_unlock(&job->list_lock);
-	return taken ? await_call(call) : -ESRCH;
-}
-
-int kcr_member_run(struct kcr_member *member, struct kcr_call *call)
-{
-	struct kcr_job *job = member->job;
-	struct kcr_parked *parked;
-	bool stopped = false, taken = false;
-
-	lockdep_assert_held(&job->lock);
-	spin_lock(&job->list_lock);
-	list_for_each_entry(parked, &member->threads, node) {
-		taken = hand_over(parked, call);
-		if (taken)
-			break;
-		stopped |= parked->state == KCR_STOPPED;
-	}
-	spin_unlock(&job->list_lock);
-	if (taken)
-		return await_call(call);
-	return stopped ? -EOPNOTSUPP : -ESRCH;
 }

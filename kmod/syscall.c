@@ -3,7 +3,7 @@
  * Interrupted system calls: what a parked thread does when it runs on, and
  * what its image must hold so that the call restarts or goes on with the
  * time that was left.  A call that is interrupted by a task work has its restart
- * code in ax; the kernel's own fix-up comes after the work.
+ * code in ax; the kernel's own fix-up comes after the work (kmod/parked.c says when not).
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -251,6 +251,47 @@ static bool blocks_more(const struct task_struct *task)
 {
 	return test_tsk_restore_sigmask((struct task_struct *)task) &&
 	       task->blocked.sig[0] & ~task->saved_sigmask.sig[0];
+}
+
+static bool is_restarted(long result)
+{
+	switch (result) {
+	case -ERESTARTNOHAND:
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTART_RESTARTBLOCK:
+		return true;
+	}
+	return false;
+}
+
+/* With the decision signals are unblocked that the call alone blocks: they must not end it. */
+void kcr_syscall_note(struct task_struct *task, struct kcr_interruption *note)
+{
+	struct pt_regs *regs = task_pt_regs(task);
+	long result = syscall_get_return_value(task, regs);
+
+	note->ip = instruction_pointer(regs);
+	note->result = syscall_get_nr(task, regs) >= 0 && is_restarted(result) &&
+		       !blocks_more(task) ? result : 0;
+}
+
+/* After a signal's handler was set up, or a debugger has written to it, ip is another. */
+void kcr_syscall_interrupt_again(const struct kcr_interruption *note)
+{
+	struct pt_regs *regs = current_pt_regs();
+
+	if (note->result && kcr_syscall_is_repeated(regs) &&
+	    instruction_pointer(regs) == note->ip - KCR_CALL_BYTES)
+		kcr_call_undo_again(regs, note->result);
+}
+
+bool kcr_syscall_is_repeated(struct pt_regs *regs)
+{
+	int nr = syscall_get_nr(current, regs);
+	long result = syscall_get_return_value(current, regs);
+
+	return nr >= 0 && (result == nr || result == __NR_restart_syscall);
 }
 
 void kcr_syscall_restart(const struct task_struct *task, struct user_regs_struct *regs,

@@ -25,6 +25,24 @@ void kcr_hide_eintr(struct pt_regs *regs);
  */
 bool kcr_syscall_may_rest(struct pt_regs *regs);
 
+/* Where and how a call was interrupted, as long as the kernel has not decided on it. */
+struct kcr_interruption {
+	unsigned long ip;
+	long result;			/* -ERESTART…; 0: it was not */
+};
+
+/* Of a thread that is off its CPU, or the calling one. */
+void kcr_syscall_note(struct task_struct *task, struct kcr_interruption *note);
+/*
+ * If the kernel has decided since then that the calling thread makes the call again, the call
+ * is interrupted as before, and the kernel decides once more.
+ */
+void kcr_syscall_interrupt_again(const struct kcr_interruption *note);
+/*
+ * Is the calling thread about to make its call again?  (Or it has returned its own number.)
+ */
+bool kcr_syscall_is_repeated(struct pt_regs *regs);
+
 /*
  * Makes the saved registers of a resting thread ready to run: an interrupted
  * call starts again, or goes on with *saved (zeroed on entry), which says as well

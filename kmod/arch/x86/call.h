@@ -73,6 +73,13 @@ static inline void kcr_call_interrupted(struct pt_regs *regs, long result)
 	regs->ip += KCR_CALL_BYTES;
 }
 
+/* Of a thread in the kernel that was to make the call again: interrupted with `result`. */
+static inline void kcr_call_undo_again(struct pt_regs *regs, long result)
+{
+	regs->ax = result;
+	regs->ip += KCR_CALL_BYTES;
+}
+
 /* Not a call any more for the kernel, which would restart it once more. */
 static inline void kcr_call_forget(struct user_regs_struct *regs)
 {
