@@ -265,8 +265,10 @@ static void run_work(struct callback_head *head)
 	spin_unlock(&works_lock);
 
 	kcr_hide_eintr(current_pt_regs());
-	if (parked->job && arrive(parked, kcr_enter_follows(head)))
+	if (parked->job && arrive(parked, kcr_enter_follows(head))) {
 		rest(parked);
+		kcr_syscall_see_signals();
+	}
 	put_parked(parked);
 }
 

@@ -44,6 +44,12 @@ void kcr_syscall_interrupt_again(const struct kcr_interruption *note);
 bool kcr_syscall_is_repeated(struct pt_regs *regs);
 
 /*
+ * For kernels that have looked for signals before the works run: if one has come since then
+ * whose handler interrupts the call of the calling thread, the call fails now.
+ */
+void kcr_syscall_see_signals(void);
+
+/*
  * Makes the saved registers of a resting thread ready to run: an interrupted
  * call starts again, or goes on with *saved (zeroed on entry), which says as well
  * what a signal's handler does to it.

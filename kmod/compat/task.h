@@ -76,6 +76,16 @@ static inline bool kcr_task_uring_is_restricted(const struct task_struct *task)
 #define KCR_HAVE_NOTIFY_SIGNAL 0
 #endif
 
+/*
+ * Until 5.18 (8ba62d37949e "task_work: Call tracehook_notify_signal from get_signal on all
+ * architectures") such a work ran after the kernel had looked whether there are signals.
+ */
+#if KCR_HAVE_NOTIFY_SIGNAL && LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
+#define KCR_SEES_SIGNALS_BEFORE_WORKS 1
+#else
+#define KCR_SEES_SIGNALS_BEFORE_WORKS 0
+#endif
+
 static inline bool kcr_notify_signal_hide(void)
 {
 #if KCR_HAVE_NOTIFY_SIGNAL
