@@ -163,15 +163,11 @@ static int place_memory(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 	return 0;
 }
 
-/* Why a mapping can't be saved, or NULL. */
-static const char *refusal(const struct kcr_vma *v, const char *path, const Kcr__Mm *mm)
+/* Why a restart could not fill the mapping, whatever of it is left out; or NULL. */
+static const char *fatal_reason(const struct kcr_vma *v, const Kcr__Mm *mm)
 {
 	if (v->flags & KCR_VMA_IO)
-		return "memory of a device";
-	if (v->flags & KCR_VMA_UFFD && user_faults_refusal(v->flags, is_anonymous(v, path)))
-		return user_faults_refusal(v->flags, is_anonymous(v, path));
-	if (v->flags & KCR_VMA_SEALED)
-		return "sealed by mseal";
+		return NULL;	/* left out as a whole */
 	if (v->end > ARCH_USER_END)
 		return "above the addresses of 47 bits";
 	/* The kernel does not let it be filled against its protection. */
@@ -183,6 +179,36 @@ static const char *refusal(const struct kcr_vma *v, const char *path, const Kcr_
 	if (has_own_key(v) && v->pkey == mm->execute_key)
 		return "under a protection key that was freed and is the kernel's by now,";
 	return NULL;
+}
+
+/* Why a mapping can't be saved as it is, though without what this says (--skip-unsupported); or NULL. */
+static const char *refusal(const struct kcr_vma *v, const char *path)
+{
+	if (v->flags & KCR_VMA_IO)
+		return "memory of a device";
+	if (v->flags & KCR_VMA_UFFD && user_faults_refusal(v->flags, is_anonymous(v, path)))
+		return user_faults_refusal(v->flags, is_anonymous(v, path));
+	if (v->flags & KCR_VMA_SEALED)
+		return "sealed by mseal";
+	return NULL;
+}
+
+/* *why: what is left out of the mapping, on request; NULL: nothing.  Else -EOPNOTSUPP, reported. */
+static int refuse_mapping(const struct checkpoint *c, pid_t pid, const struct kcr_vma *v,
+			  const char *path, const Kcr__Mm *mm, const char **why)
+{
+	const char *fatal = fatal_reason(v, mm);
+
+	*why = refusal(v, path);
+	if (fatal || (*why && !c->options->skip_unsupported))
+		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
+				   "cannot be saved", pid, (unsigned long long)v->start,
+				   (unsigned long long)v->end, path, fatal ? fatal : *why);
+	if (*why && v->flags & KCR_VMA_SEALED)
+		report_warn("process %d: the mapping %#llx-%#llx %s is sealed by mseal, and will not be "
+			    "after a restart on a kernel before Linux 6.10", pid,
+			    (unsigned long long)v->start, (unsigned long long)v->end, path);
+	return 0;
 }
 
 /* A memfd or the like: its contents are saved with the file in any case. */
@@ -289,15 +315,16 @@ static int describe_vma(struct checkpoint *c, pid_t pid, const struct kcr_vma *v
 			struct address_space *space)
 {
 	bool is_kernels = v->flags & (KCR_VMA_VDSO | KCR_VMA_VVAR) || is_io_uring(path);
-	const char *why = is_kernels ? NULL : refusal(v, path, mm);
+	const char *why = NULL;
 	Kcr__Vma *out;
+	int err = 0;
 
 	if (v->flags & KCR_VMA_SPECIAL)
 		return 0;		/* the kernel's own, created again when needed */
-	if (why && !c->options->skip_unsupported)
-		return report_fail(-EOPNOTSUPP, "process %d: the mapping %#llx-%#llx %s is %s, which "
-				   "cannot be saved", pid, (unsigned long long)v->start,
-				   (unsigned long long)v->end, path, why);
+	if (!is_kernels)
+		err = refuse_mapping(c, pid, v, path, mm, &why);
+	if (err)
+		return err;
 	if (v->flags & KCR_VMA_IO && !is_kernels)
 		return 0;		/* skipped on request */
 	out = malloc(sizeof(*out));

@@ -242,10 +242,11 @@ survives() {
 
 # refused_memory KIND TEXT: such memory (tests/programs/memory_refused.c) is refused with
 # one line that names the process and says TEXT; no file is left, and the program
-# goes on.
+# goes on.  CHECKPOINT may hold options.
 refused_memory() {
 	start_ready memory_refused "$1"
-	status_of cr_checkpoint --file image "$pid"
+	# shellcheck disable=SC2086
+	status_of cr_checkpoint --file image ${CHECKPOINT:-} "$pid"
 	[ "$status" = 95 ] || fail "status $status: $said"
 	case $said in *"$pid"*"$2"*) ;; *) fail "message: $said" ;; esac
 	[ "$(echo "$said" | wc -l)" = 1 ] || fail "more than one line: $said"

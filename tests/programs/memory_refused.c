@@ -2,7 +2,7 @@
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
  * `device` (a page of /dev/mem), `socket`, `userfaultfd`, `hugetlb` or `mseal`.  It is there and, except
- * that of a socket, readable before and after.
+ * that of a socket, readable before and after; what was sealed still is.
  */
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
@@ -126,5 +126,7 @@ int main(int argc, char **argv)
 	check_ready();
 	check_wait();
 	CHECK(memory[0] == first);
+	if (!strcmp(kind, "mseal"))
+		CHECK(mprotect(fresh, SIZE, PROT_READ) && errno == EPERM);
 	return check_end();
 }
