@@ -194,7 +194,7 @@ static struct thread_exit thread_exit_of(const struct builder *b, const Kcr__Pro
 		.unmap = p->mm,
 		.leader = t == p->thread[0],
 		.leaderless = t == p->thread[0] && p->has_leader_exit_code,
-		.stopped = b->how->stopped,
+		.stopped = p->state == KCR__PROCESS__STATE__STOPPED && !b->how->cont,
 		.stop_signal = p->stop_seen ? 0 : p->stop_signal,
 		.nr_threads = (uint32_t)p->n_thread,
 		/* Only 0 and 1 can be set; anything else becomes 0, which is stricter. */

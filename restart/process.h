@@ -16,7 +16,7 @@ struct process_exit {
 	const Kcr__Process *process;
 	struct restorer_status *status;	/* shared by all processes */
 	bool module_clones;		/* KCR_FEATURE_CLONE, and it has no filters */
-	bool stopped;			/* it stops at once when it runs */
+	bool cont;			/* processes that were stopped run on */
 };
 
 /*

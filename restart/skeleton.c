@@ -397,12 +397,11 @@ static const Kcr__Process *files_of(const Kcr__Process *p)
 static void become(size_t i)
 {
 	const Kcr__Process *p = saved(i);
-	bool stopped = p->state == KCR__PROCESS__STATE__STOPPED;
 	struct process_exit how = {
 		.rebuild = k.rebuild, .process = p, .status = k.status,
 		/* The module creates nothing under a filter, suspended or not. */
 		.module_clones = k.module_clones && !seccomp_has(p),
-		.stopped = stopped && k.options->signal != SIGCONT,
+		.cont = k.options->signal == SIGCONT,
 	};
 	int err;
 

@@ -3,8 +3,9 @@
  * Two processes, not threads, that share their memory (CLONE_VM), but not the working
  * folder, the file mode mask, a limit and the table of descriptors, of which the second one has a copy.
  * With an argument that is in a `session` or `group` of its own, or has a `child`, or is `uncle` to
- * it: a child of a third one; or has opened an `epoll` or its `memory`, itself; or the first one has a
- * `pidfd` of it, or has opened its `status`, or lets signals of a pipe go to it (`owner`).
+ * it: a child of a third one; or has opened an `epoll` or its `memory`, itself; or is `stopped`, which
+ * wait(2) has yet to report; or the first one has a `pidfd` of it, or has opened its `status`, or lets
+ * signals of a pipe go to it (`owner`).
  */
 #include <limits.h>
 #include <sched.h>
@@ -72,6 +73,20 @@ static int child(void *argument)
 	return answer == 5 ? 6 : 7;
 }
 
+/* It stays stopped, wait(2) reports that once, and SIGCONT lets it run on. */
+static void check_stopped(pid_t pid)
+{
+	siginfo_t info = { 0 };
+	int status;
+
+	check_sleep_ms(200);
+	CHECK(!waitid(P_PID, pid, &info, WSTOPPED | WNOWAIT | WNOHANG) && info.si_pid == pid);
+	CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == pid && WIFSTOPPED(status) &&
+	      WSTOPSIG(status) == SIGSTOP);
+	CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0);
+	CHECK(!kill(pid, SIGCONT));
+}
+
 static char stack[2][1 << 16];
 
 static int uncle(void *argument)
@@ -87,6 +102,7 @@ int main(int argc, char **argv)
 	struct rlimit lower, own;
 	char path[32];
 	struct stat st;
+	siginfo_t info;
 	int status;
 	pid_t pid;
 
@@ -107,12 +123,16 @@ int main(int argc, char **argv)
 	NEED(strcmp(what, "owner") || !fcntl(ends[0], F_SETOWN, pid));
 	lower = (struct rlimit){ limit.rlim_cur / 2, limit.rlim_max / 2 };
 	NEED(!setrlimit(RLIMIT_SIGPENDING, &lower));
+	if (!strcmp(what, "stopped"))
+		NEED(!kill(pid, SIGSTOP) && !waitid(P_PID, pid, &info, WSTOPPED | WNOWAIT));
 	check_ready();
 	check_wait();
 	CHECK(epoll_wait(watch, &(struct epoll_event){}, 1, 0) == 1 && fcntl(ends[1], F_GETFD) == 0);
 	CHECK(!fstat(own_exe, &st) && S_ISLNK(st.st_mode));
 	CHECK(!getrlimit(RLIMIT_SIGPENDING, &own) && !memcmp(&own, &lower, sizeof(own)));
 	answer = 5;
+	if (!strcmp(what, "stopped"))
+		check_stopped(pid);
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == (is_uncle ? 0 : 6));
 	return check_end();
 }
