@@ -21,7 +21,6 @@
 #include "arch/thread.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
-#include "resource/family.h"
 #include "resource/seccomp.h"
 #include "resource/thread_folder.h"
 #include "restart/aio_rings.h"
@@ -53,7 +52,7 @@ struct builder {
 	struct blob blob;
 };
 
-int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble)
+int process_check(const struct context *c, const Kcr__Process *p)
 {
 	int err;
 
@@ -61,9 +60,9 @@ int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble)
 		return 0;
 	err = p->mm ? memory_check(p, p->mm) : 0;
 	if (!err && p->mm)
-		err = vdso_check(p, p->mm);
+		err = vdso_check(c, p);
 	for (size_t i = 0; i < p->n_thread && !err; i++)
-		err = thread_check(p->thread[i], preamble);
+		err = thread_check(p->thread[i], c->preamble);
 	return err;
 }
 
@@ -82,12 +81,6 @@ static int forget_rseq(void)
 	    !syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, ARCH_RSEQ_SIGNATURE))
 		return 0;
 	return report_errno(-errno, "cannot unregister the restartable sequences area");
-}
-
-/* Is q another process in the memory of p? */
-static bool shares_memory(const Kcr__Process *p, const Kcr__Process *q)
-{
-	return q != p && process_is_sharer(q) && q->mm_id == p->mm_id;
 }
 
 static uint64_t scripts_length(const struct context *c, const Kcr__Process *p)
@@ -113,7 +106,7 @@ static uint64_t blob_length(const struct builder *b)
 			  scripts_length(c, p);
 
 	for (size_t i = 0; i < c->nr_processes; i++)
-		if (shares_memory(b->how->process, c->process[i]))
+		if (process_in_memory(b->how->process, c->process[i]))
 			length += scripts_length(c, c->process[i]) +
 				  b->how->process->n_descriptor * sizeof(struct restorer_op);
 	return (length + 4095) & ~4095ull;
@@ -127,7 +120,7 @@ static int choose_places(struct builder *b)
 	int err = ranges_self(&self);
 
 	if (!err)
-		err = vdso_plan(&b->vdso, &self, b->how->process, b->mm);
+		err = vdso_plan(&b->vdso, &self, b->how->rebuild->context, b->how->process);
 	for (size_t i = 0; i < self.count && !err; i++)
 		err = ranges_add(&b->busy, self.at[i]);
 	for (size_t i = 0; i < b->mm->n_vma && !err; i++)
@@ -434,7 +427,7 @@ static int make_sharers(struct builder *b, struct script *s)
 		uint64_t flags = sharer_flags(p, q), at = 0;
 		struct script *own;
 
-		if (!shares_memory(p, q))
+		if (!process_in_memory(p, q))
 			continue;
 		if (!b->how->rebuild->restore_ids || !b->how->module_clones)
 			return report_fail(-EOPNOTSUPP, "process %d shares its memory with process "

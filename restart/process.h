@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "rebuild/restorer.h"
+#include "resource/family.h"
 #include "resource/resource.h"
 
 struct process_exit {
@@ -19,11 +20,17 @@ struct process_exit {
 	bool cont;			/* processes that were stopped run on */
 };
 
+/* Is q another process in the memory of p? */
+static inline bool process_in_memory(const Kcr__Process *p, const Kcr__Process *q)
+{
+	return q != p && process_is_sharer(q) && q->mm_id == p->mm_id;
+}
+
 /*
  * Can this process be rebuilt here at all?  Call before anything is created.
  * -errno, reported.
  */
-int process_check(const Kcr__Process *p, const Kcr__Preamble *preamble);
+int process_check(const struct context *c, const Kcr__Process *p);
 
 /*
  * Replaces the calling program.  Returns only on an error: -errno, reported;

@@ -72,7 +72,7 @@ static int check_programs(const struct context *context, const struct kcr_info *
 				   "on a machine of the same kind", p->xstate_size,
 				   info->xstate_size);
 	for (size_t i = 0; i < context->nr_processes; i++) {
-		int err = process_check(context->process[i], p);
+		int err = process_check(context, context->process[i]);
 
 		if (!err && seccomp_has(context->process[i]))
 			err = seccomp_may_restore(context->process[i]);

@@ -4,6 +4,12 @@
  * kernel's, the saved one is mapped as ordinary code, and each of its functions
  * is patched to jump to the function of the same name in the live one (or to
  * make the system call, if that has none).  See vdso.h.
+ *
+ * A thread that a signal has interrupted in such a function, and that is saved in the handler,
+ * returns into the old code.  It finds zeros where the kernel's data was: since Linux 5.10 at least,
+ * another sequence number makes it begin anew, and clock mode 0 makes it ask the kernel.  Only a
+ * coarse clock or time(2) reads 0 then, and nothing helps a thread that stands behind the first
+ * instruction, but within the bytes of the jump.
  */
 #include "restart/vdso.h"
 
@@ -18,6 +24,7 @@
 #include "arch/vdso.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
+#include "restart/process.h"
 #include "restart/vdso_symbols.h"
 
 static void span(const struct ranges *r, uint64_t *start, uint64_t *end)
@@ -92,8 +99,21 @@ static int refuse_inside(const struct range *text, const Kcr__Process *p)
 	return 0;
 }
 
-int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, const Kcr__Mm *mm)
+/* Nor may a thread of any other process in the memory of p. */
+static int refuse_all_inside(const struct range *text, const struct context *c, const Kcr__Process *p)
 {
+	int err = refuse_inside(text, p);
+
+	for (size_t i = 0; i < c->nr_processes && !err; i++)
+		if (process_in_memory(p, c->process[i]))
+			err = refuse_inside(text, c->process[i]);
+	return err;
+}
+
+int vdso_plan(struct vdso *v, const struct ranges *self, const struct context *c,
+	      const Kcr__Process *p)
+{
+	const Kcr__Mm *mm = p->mm;
 	const struct range *text;
 	int err;
 
@@ -110,17 +130,17 @@ int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, 
 				   "process %d used", p->pid);
 	if (mm->vdso_text.len != text->end - text->start)
 		return report_fail(-EINVAL, "process %d: the context file lacks its vdso", p->pid);
-	return refuse_inside(text, p);
+	return refuse_all_inside(text, c, p);
 }
 
-int vdso_check(const Kcr__Process *p, const Kcr__Mm *mm)
+int vdso_check(const struct context *c, const Kcr__Process *p)
 {
 	struct ranges self = { 0 };
 	struct vdso v = { 0 };
 	int err = ranges_self(&self);
 
 	if (!err)
-		err = vdso_plan(&v, &self, p, mm);
+		err = vdso_plan(&v, &self, c, p);
 	ranges_free(&v.live);
 	ranges_free(&v.saved);
 	ranges_free(&self);
@@ -190,6 +210,20 @@ static int patch(uint8_t *text, size_t length, uint64_t live, const struct range
 	return 0;
 }
 
+/* Zeros in the place of the data of the old code. */
+static void plant_data(const struct vdso *v, struct script *s)
+{
+	for (size_t i = 0; i < v->saved.count; i++) {
+		const struct range *data = &v->saved.at[i];
+
+		if (!data->text)
+			script_call_expect(s, "the data of the old vdso", data->start, SYS_mmap,
+					   data->start, data->end - data->start, PROT_READ,
+					   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+					   (uint64_t)-1, 0);
+	}
+}
+
 static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 {
 	const struct range *text = text_of(&v->saved), *live_text = text_of(&v->live);
@@ -208,6 +242,7 @@ static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 		    live + (live_text->start - v->live_start), live_text);
 	if (err)
 		return err;
+	plant_data(v, s);
 	script_call_expect(s, "the old vdso", text->start, SYS_mmap, text->start, length,
 			   PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);

@@ -22,14 +22,15 @@ struct vdso {
 };
 
 /*
- * Decides what to do for a process with this memory map; `self` are the
- * caller's mappings.  -EOPNOTSUPP, reported: a thread was stopped inside the
+ * Decides what to do for a process with memory of its own; `self` are the
+ * caller's mappings.  -EOPNOTSUPP, reported: a thread in that memory was stopped inside the
  * vdso of another kernel, or this kernel has none.
  */
-int vdso_plan(struct vdso *v, const struct ranges *self, const Kcr__Process *p, const Kcr__Mm *mm);
+int vdso_plan(struct vdso *v, const struct ranges *self, const struct context *c,
+	      const Kcr__Process *p);
 
 /* Could it be planned?  Makes nothing.  -errno, reported. */
-int vdso_check(const Kcr__Process *p, const Kcr__Mm *mm);
+int vdso_check(const struct context *c, const Kcr__Process *p);
 
 /* Bytes that vdso->hole needs, which the caller sets; 0: none. */
 uint64_t vdso_length(const struct vdso *v);

@@ -10,7 +10,8 @@
  *	netlink_group=N	number of a generic netlink group, and of its family
  *	netlink_family=TEXT	name of that family
  *	path:OLD=NEW	the path of a regular file	tid=N	 number of the second thread
- *	seals=N		of a memfd			vdso=	 of another kernel, all threads within
+ *	seals=N		of a memfd
+ *	vdso=PID	of another kernel, with all threads of this process (none: of all) within
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,11 +81,17 @@ static void edit_first_thread(Kcr__Process *p, const char *user)
 	p->thread[0]->credentials = c;
 }
 
-static void edit_vdso(Kcr__Process *p)
+/* A process that shares another's memory comes behind that. */
+static void edit_vdso(Kcr__Process *p, const char *within)
 {
-	p->mm->vdso_text.data[p->mm->vdso_text.len - 1] ^= 1;
-	for (size_t i = 0; i < p->n_thread; i++)
-		p->thread[i]->reg[ARCH_IP] = p->mm->vdso + 0x800;
+	static uint64_t vdso;
+
+	if (p->mm && p->mm->has_vdso_text) {
+		p->mm->vdso_text.data[p->mm->vdso_text.len - 1] ^= 1;
+		vdso = p->mm->vdso;
+	}
+	for (size_t i = 0; i < p->n_thread && (!*within || atoi(within) == p->pid); i++)
+		p->thread[i]->reg[ARCH_IP] = vdso + 0x800;
 }
 
 static void edit_process(Kcr__Process *p)
@@ -105,8 +112,8 @@ static void edit_process(Kcr__Process *p)
 	}
 	for (size_t i = 0; i < p->n_thread; i++)
 		set(&p->thread[i]->sched->policy, change("policy"));
-	if (p->mm && p->mm->has_vdso_text && change("vdso"))
-		edit_vdso(p);
+	if (change("vdso"))
+		edit_vdso(p, change("vdso"));
 	if (p->n_thread > 1 && change("tid"))
 		p->thread[1]->tid = atoi(change("tid"));
 	for (size_t i = 0; i < p->n_limit && soft; i++)

@@ -2,6 +2,7 @@
 /*
  * Private memory of all kinds, and what the kernel knows of an address space.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 #include "check.h"
 
@@ -443,11 +445,21 @@ static void mem_maps(void)
 
 /* ---- vdso ---- */
 
+static void check_vdso(void)
+{
+	struct timespec real;
+	struct timeval day;
+
+	CHECK(!clock_gettime(CLOCK_REALTIME, &real) && !gettimeofday(&day, NULL));
+	CHECK(day.tv_sec - real.tv_sec < 60 && day.tv_sec >= real.tv_sec);
+	CHECK(time(NULL) >= real.tv_sec - 1);	/* of the last tick */
+	CHECK(sched_getcpu() >= 0);
+}
+
 /* The vdso: the C library calls it for the time and the processor, before and after. */
 static void mem_vdso(void)
 {
-	struct timespec before, after, real;
-	struct timeval day;
+	struct timespec before, after;
 
 	NEED(!clock_gettime(CLOCK_MONOTONIC, &before));
 	check_ready();
@@ -457,10 +469,45 @@ static void mem_vdso(void)
 	} while (!check_gone());
 	CHECK(after.tv_sec > before.tv_sec ||
 	      (after.tv_sec == before.tv_sec && after.tv_nsec >= before.tv_nsec));
-	CHECK(!clock_gettime(CLOCK_REALTIME, &real) && !gettimeofday(&day, NULL));
-	CHECK(day.tv_sec - real.tv_sec < 60 && day.tv_sec >= real.tv_sec);
-	CHECK(time(NULL) >= real.tv_sec - 1);	/* of the last tick */
-	CHECK(sched_getcpu() >= 0);
+	check_vdso();
+}
+
+#define TRAP_FLAG	0x100
+#define JUMP_LENGTH	16	/* a restart on another kernel writes to the beginning */
+#define CODE_LENGTH	128
+
+static uintptr_t clock_code;
+static bool was_inside;
+
+/* Comes after each instruction; the program is saved within the clock's function. */
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t at = (uintptr_t)regs[REG_RIP];
+
+	(void)number, (void)info;
+	regs[REG_EFL] |= TRAP_FLAG;
+	if (at < clock_code + JUMP_LENGTH || at >= clock_code + CODE_LENGTH)
+		return;
+	regs[REG_EFL] &= ~TRAP_FLAG;
+	was_inside = true;
+	checkpoint_here();
+}
+
+/* A signal has interrupted the vdso, and its handler runs. */
+static void mem_vdso_handler(void)
+{
+	struct sigaction act = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	struct timespec before, after;
+
+	NEED(vdso && !sigaction(SIGTRAP, &act, NULL) && !clock_gettime(CLOCK_MONOTONIC, &before));
+	clock_code = (uintptr_t)dlsym(vdso, "__vdso_clock_gettime");
+	NEED(clock_code && !raise(SIGTRAP));
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &after));
+	NEED(was_inside);
+	CHECK(after.tv_sec >= before.tv_sec && after.tv_sec < before.tv_sec + 3600);
+	check_vdso();
 }
 
 /* ---- guard regions ---- */
@@ -528,6 +575,7 @@ static const struct check checks[] = {
 	{ "mlockall", mem_mlockall },
 	{ "maps", mem_maps },
 	{ "vdso", mem_vdso },
+	{ "vdso_handler", mem_vdso_handler },
 	{ }
 };
 
