@@ -46,6 +46,16 @@ static void fail(const struct restorer_script *script, const struct restorer_op 
 		arch_system_call(__NR_exit_group, 1, 0, 0, 0, 0, 0);
 }
 
+RESTORER __attribute__((noinline))
+static void note(const struct restorer_script *script, const struct restorer_op *op)
+{
+	struct restorer_status *status = (struct restorer_status *)script->status;
+	uint32_t at = __atomic_fetch_add(&status->nr_noted, 1, __ATOMIC_RELAXED);
+
+	if (at < RESTORER_NOTES)
+		__atomic_store_n(&status->noted[at], (int32_t)op->expected, __ATOMIC_RELEASE);
+}
+
 /*
  * Timer IDs can be requested since Linux 6.15; before, the kernel assigns them
  * upwards from 0, so that the wanted one is reached by creating others.
@@ -117,7 +127,9 @@ void restorer_run(const struct restorer_script *script)
 			fail(script, &op[i], result);
 		if (op[i].check == RESTORER_EQUALS && result != op[i].expected)
 			fail(script, &op[i], result);
-		if (op[i].check == RESTORER_OR_NEXT && !is_error(result))
+		if (op[i].check == RESTORER_OR_NOTED && is_error(result))
+			note(script, &op[i]);
+		else if (op[i].check >= RESTORER_OR_NEXT && !is_error(result))
 			i++;
 	}
 	fail(script, op, 0);

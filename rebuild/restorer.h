@@ -23,6 +23,7 @@ enum restorer_check {
 	RESTORER_EQUALS,	/* exactly `expected` */
 	RESTORER_IGNORED,
 	RESTORER_OR_NEXT,	/* if it succeeds, the next operation is left out */
+	RESTORER_OR_NOTED,	/* likewise; else it is noted for process `expected` */
 };
 
 struct restorer_op {
@@ -35,8 +36,9 @@ struct restorer_op {
 };
 
 #define RESTORER_LABEL	200
+#define RESTORER_NOTES	256
 
-/* Shared by all processes of a restart: the first failure. */
+/* Shared by all processes of a restart: the first failure, and what was lost without one. */
 struct restorer_status {
 	uint32_t taken;		/* claimed by a writer */
 	uint32_t written;
@@ -44,6 +46,8 @@ struct restorer_status {
 	int32_t tid;		/* saved ID of a thread that could not be created; else 0 */
 	int64_t result;		/* what the call returned */
 	char label[RESTORER_LABEL];
+	uint32_t nr_noted;	/* may be more than there is room for */
+	int32_t noted[RESTORER_NOTES];	/* saved process IDs, one for each thread */
 };
 
 /* What one thread executes. */

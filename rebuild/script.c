@@ -108,6 +108,13 @@ void script_call_or_next(struct script *s, const char *label, long nr, uint64_t 
 	add_call(s, label, RESTORER_OR_NEXT, 0, nr, (uint64_t[]){ a0, a1, a2, a3, a4, a5 });
 }
 
+void script_call_or_noted(struct script *s, const char *label, int32_t pid, long nr, uint64_t a0,
+			  uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	add_call(s, label, RESTORER_OR_NOTED, (uint64_t)pid, nr,
+		 (uint64_t[]){ a0, a1, a2, a3, a4, a5 });
+}
+
 void script_timer_create(struct script *s, const char *label, int32_t clock, uint64_t event,
 			 int32_t id)
 {

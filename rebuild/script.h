@@ -28,6 +28,9 @@ void script_call_try(struct script *s, const char *label, long nr, uint64_t a0, 
 /* If it succeeds, the next operation, which stands for it, is left out. */
 void script_call_or_next(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
 			 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+/* Likewise; else it is noted that the process with this saved ID has lost something. */
+void script_call_or_noted(struct script *s, const char *label, int32_t pid, long nr, uint64_t a0,
+			  uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 /*
  * timer_create(clock, event) until the timer's id is `id`; event is the final
  * address of a struct sigevent.

@@ -7,7 +7,6 @@
 #include "resource/attribute.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/ioprio.h>
 #include <linux/types.h>
 #include <sched.h>
@@ -164,18 +163,7 @@ static bool warn_once(const Kcr__Process *p, const char *what)
 	return true;
 }
 
-/*
- * Would the kernel do it for this process, which has the right to?  Not real time in a group
- * without a share of it, nor a class that it lacks.
- */
-static bool can_have(const struct sched_parameters *wanted, const struct sched_parameters *now)
-{
-	if (syscall(SYS_sched_setattr, 0, wanted, 0))
-		return false;
-	syscall(SYS_sched_setattr, 0, now, 0);
-	return true;
-}
-
+/* Whether the kernel admits it shows there: to try it here would take the bandwidth of a deadline. */
 static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)
 {
 	struct sched_parameters now = { .size = sizeof(now) };
@@ -184,6 +172,7 @@ static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct
 		.nice = sched->nice, .priority = sched->priority, .runtime = sched->runtime,
 		.deadline = sched->deadline, .period = sched->period,
 	};
+	struct sched_parameters usual = { .size = sizeof(usual), .nice = sched->nice };
 
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0) {
 		now.util_min = now.util_max = 0;
@@ -192,20 +181,10 @@ static void script_policy(const Kcr__Process *p, const Kcr__Sched *sched, struct
 		if (!memcmp(&now, &wanted, sizeof(now)))
 			return;
 	}
-	if (have_capability(CAP_SYS_NICE) && !can_have(&wanted, &now)) {
-		if (warn_once(p, "policy"))
-			report_warn("process %d: its scheduling policy cannot be set here: it runs "
-				    "on without", p->pid);
-		wanted = (struct sched_parameters){ .size = sizeof(wanted), .nice = sched->nice };
-	}
+	script_call_or_noted(s, "sched_setattr", p->pid, SYS_sched_setattr, 0,
+			     script_data(s, &wanted, sizeof(wanted)), 0, 0, 0, 0);
 	script_call_try(s, "sched_setattr", SYS_sched_setattr, 0,
-			script_data(s, &wanted, sizeof(wanted)), 0, 0, 0, 0);
-	if (!have_capability(CAP_SYS_NICE) &&
-	    (sched->policy != now.policy || wanted.nice < now.nice) &&
-	    sched->policy != SCHED_BATCH && sched->policy != SCHED_IDLE &&
-	    warn_once(p, "policy"))
-		report_warn("process %d: its scheduling policy or priority may need privileges: "
-			    "it runs on without if so", p->pid);
+			script_data(s, &usual, sizeof(usual)), 0, 0, 0, 0);
 }
 
 static void script_clamps(const Kcr__Process *p, const Kcr__Sched *sched, struct script *s)

@@ -489,3 +489,17 @@ int process_become(const struct process_exit *how)
 		return report_errno(err, "process %d: writing its script", how->process->pid);
 	blob_run(&b.blob, script, stack + STACK_SIZE);
 }
+
+/* Only the calls themselves show what the kernel admits: deadlines of several threads count together. */
+void process_warn(const struct restorer_status *status)
+{
+	uint32_t count = status->nr_noted < RESTORER_NOTES ? status->nr_noted : RESTORER_NOTES;
+
+	for (uint32_t i = 0, first; i < count; i++) {
+		for (first = 0; status->noted[first] != status->noted[i]; first++)
+			;
+		if (first == i)
+			report_warn("process %d: its scheduling policy or priority cannot be set here: it "
+				    "runs on without", status->noted[i]);
+	}
+}

@@ -39,4 +39,7 @@ int process_check(const struct context *c, const Kcr__Process *p);
  */
 int process_become(const struct process_exit *how);
 
+/* When all processes have been rebuilt: warns once of each that has lost its scheduling. */
+void process_warn(const struct restorer_status *status);
+
 #endif /* KCR_RESTART_PROCESS_H */

@@ -273,6 +273,8 @@ static int make_processes(struct rebuild *r, const struct restart_options *optio
 	suspend_end();
 	if (err)
 		err = explain(err, r, status);
+	else
+		process_warn(status);
 	munmap(status, sizeof(*status));
 	return err;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Scheduling class, nice value and processors, different in each of three threads; the nice
- * value of the session.
+ * value of the session.  With the argument `deadline` each of as many threads as there are
+ * processors has almost all of one (SCHED_DEADLINE), and all but one of them in the end.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -52,6 +54,52 @@ static void *realtime(void *argument)
 	return argument;
 }
 
+#define MS		1000000ull
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE	6
+#endif
+
+static atomic_int nr_deadlines;
+
+static void *deadline(void *argument)
+{
+	/* As <linux/sched/types.h>, which cannot be included beside <sched.h>. */
+	const struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} wanted = {
+		.size = sizeof(wanted), .policy = SCHED_DEADLINE, .runtime = 90 * MS,
+		.deadline = 100 * MS, .period = 100 * MS,
+	};
+
+	if (syscall(SYS_sched_setattr, 0, &wanted, 0))
+		check_skip("this machine has no room for deadlines");
+	pthread_barrier_wait(&barrier);
+	check_wait();
+	nr_deadlines += sched_getscheduler(0) == SCHED_DEADLINE;
+	return argument;
+}
+
+static int deadlines(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t thread[64];
+
+	NEED(count <= 64);
+	pthread_barrier_init(&barrier, NULL, count + 1);
+	for (int i = 0; i < count; i++)
+		NEED(!pthread_create(&thread[i], NULL, deadline, NULL));
+	pthread_barrier_wait(&barrier);
+	check_ready();
+	for (int i = 0; i < count; i++)
+		NEED(!pthread_join(thread[i], NULL));
+	CHECK(nr_deadlines == count - 1);
+	return check_end();
+}
+
 static bool session_has(const char *nice)
 {
 	char text[64];
@@ -67,6 +115,8 @@ int main(int argc, char **argv)
 	pthread_t thread[3];
 
 	check_begin(argc, argv);
+	if (argc > 3)
+		return deadlines();
 	NEED(group < 0 || (write(group, "5", 1) == 1 && session_has(" nice 5\n")));
 	pthread_barrier_init(&barrier, NULL, 4);
 	NEED(!sched_getaffinity(0, sizeof(cpus), &cpus));

@@ -80,6 +80,7 @@ static long make_call(const char *label, long nr, uint64_t a0, uint64_t a1, uint
 }
 
 bool child_script_failed;
+static bool leave_next_out;
 
 void script_call(struct script *s, const char *label, long nr, uint64_t a0, uint64_t a1,
 		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
@@ -101,7 +102,17 @@ void script_call_try(struct script *s, const char *label, long nr, uint64_t a0, 
 {
 	(void)s;
 	(void)label;
-	syscall(nr, a0, a1, a2, a3, a4, a5);
+	if (!leave_next_out)
+		syscall(nr, a0, a1, a2, a3, a4, a5);
+	leave_next_out = false;
+}
+
+void script_call_or_noted(struct script *s, const char *label, int32_t pid, long nr, uint64_t a0,
+			  uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	(void)s;
+	(void)pid;
+	leave_next_out = make_call(label, nr, a0, a1, a2, a3, a4, a5) >= 0;
 }
 
 void script_timer_create(struct script *s, const char *label, int32_t clock, uint64_t event,
