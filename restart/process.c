@@ -455,7 +455,7 @@ static int leader_script(struct builder *b, struct script *s)
 	int err = unmap_all(b, s);
 
 	if (!err)
-		err = vdso_script(&b->vdso, b->mm, s);
+		err = vdso_script(&b->vdso, b->mm, &b->kept, s);
 	if (!err)
 		err = memory_script(b->how->rebuild, p, b->mm, s);
 	if (!err)

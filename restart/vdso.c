@@ -2,14 +2,13 @@
 /*
  * If the vdso is the same, it is moved to its old address.  If it is another
  * kernel's, the saved one is mapped as ordinary code, and each of its functions
- * is patched to jump to the function of the same name in the live one (or to
+ * is patched (vdso_patch.c) to jump to the function of the same name in the live one (or to
  * make the system call, if that has none).  See vdso.h.
  *
  * A thread that a signal has interrupted in such a function, and that is saved in the handler,
  * returns into the old code.  It finds zeros where the kernel's data was: since Linux 5.10 at least,
  * another sequence number makes it begin anew, and clock mode 0 makes it ask the kernel.  Only a
- * coarse clock or time(2) reads 0 then, and nothing helps a thread that stands behind the first
- * instruction, but within the bytes of the jump.
+ * coarse clock or time(2) reads 0 then.
  */
 #include "restart/vdso.h"
 
@@ -21,11 +20,10 @@
 #include <sys/syscall.h>
 
 #include "arch/registers.h"
-#include "arch/vdso.h"
 #include "rebuild/blob.h"
 #include "report/report.h"
 #include "restart/process.h"
-#include "restart/vdso_symbols.h"
+#include "restart/vdso_patch.h"
 
 static void span(const struct ranges *r, uint64_t *start, uint64_t *end)
 {
@@ -58,7 +56,7 @@ static int collect(struct vdso *v, const struct ranges *self, const Kcr__Mm *mm)
 	return err;
 }
 
-static const struct range *text_of(const struct ranges *r)
+const struct range *vdso_text(const struct ranges *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->at[i].text)
@@ -69,7 +67,7 @@ static const struct range *text_of(const struct ranges *r)
 /* The same mappings at the same distances with the same code? */
 static bool is_same(const struct vdso *v, const Kcr__Mm *mm)
 {
-	const struct range *text = text_of(&v->live);
+	const struct range *text = vdso_text(&v->live);
 
 	if (v->live.count != v->saved.count || !text ||
 	    mm->vdso_text.len != text->end - text->start)
@@ -121,11 +119,11 @@ int vdso_plan(struct vdso *v, const struct ranges *self, const struct context *c
 	err = collect(v, self, mm);
 	if (err)
 		return err;
-	text = text_of(&v->saved);
+	text = vdso_text(&v->saved);
 	v->foreign = text && !is_same(v, mm);
 	if (!v->foreign)
 		return 0;
-	if (!text_of(&v->live))
+	if (!vdso_text(&v->live))
 		return report_fail(-EOPNOTSUPP, "this kernel runs without a vdso (vdso=0), which "
 				   "process %d used", p->pid);
 	if (mm->vdso_text.len != text->end - text->start)
@@ -184,32 +182,6 @@ static int move_home(const struct vdso *v, struct script *s)
 
 /* ---- the vdso of another kernel ---------------------------------------------- */
 
-/* Makes each function of the saved text jump to the live vdso, whose text is at `live`. */
-static int patch(uint8_t *text, size_t length, uint64_t live, const struct range *live_text)
-{
-	struct vdso_symbols saved, now;
-	int err = vdso_symbols(&saved, text, length);
-
-	if (!err)
-		err = vdso_symbols(&now, (const void *)(uintptr_t)live_text->start,
-				   live_text->end - live_text->start);
-	if (err)
-		return report_fail(-EINVAL, "the vdso saved in the context file is not readable");
-	for (size_t i = 0; i < saved.count; i++) {
-		const struct vdso_symbol *symbol = &saved.at[i];
-		const struct vdso_symbol *target = vdso_symbol(&now, symbol->name);
-		long nr = arch_vdso_call(symbol->name);
-
-		if (target && symbol->size >= ARCH_JUMP_LENGTH)
-			arch_put_jump(text + symbol->value, live + target->value);
-		else if (nr >= 0 && symbol->size >= ARCH_STUB_LENGTH)
-			arch_put_stub(text + symbol->value, (uint32_t)nr);
-		else
-			report_verbose("the vdso of this kernel has no %s", symbol->name);
-	}
-	return 0;
-}
-
 /* Zeros in the place of the data of the old code. */
 static void plant_data(const struct vdso *v, struct script *s)
 {
@@ -224,9 +196,9 @@ static void plant_data(const struct vdso *v, struct script *s)
 	}
 }
 
-static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
+static int plant(const struct vdso *v, const Kcr__Mm *mm, const struct ranges *kept, struct script *s)
 {
-	const struct range *text = text_of(&v->saved), *live_text = text_of(&v->live);
+	const struct range *text = vdso_text(&v->saved), *live_text = vdso_text(&v->live);
 	uint64_t live = v->live_start, length = text->end - text->start, bytes;
 	int err;
 
@@ -238,8 +210,8 @@ static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 	bytes = script_data(s, mm->vdso_text.data, length);
 	if (!bytes)
 		return -ENOSPC;
-	err = patch((uint8_t *)(uintptr_t)bytes, length,
-		    live + (live_text->start - v->live_start), live_text);
+	err = vdso_patch(v, mm, kept, (uint8_t *)(uintptr_t)bytes,
+			 live + (live_text->start - v->live_start), s);
 	if (err)
 		return err;
 	plant_data(v, s);
@@ -252,7 +224,7 @@ static int plant(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 	return 0;
 }
 
-int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
+int vdso_script(const struct vdso *v, const Kcr__Mm *mm, const struct ranges *kept, struct script *s)
 {
 	if (!v->live.count)
 		return 0;
@@ -261,5 +233,5 @@ int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s)
 			    v->live_end - v->live_start, 0, 0, 0, 0);
 		return 0;
 	}
-	return v->foreign ? plant(v, mm, s) : move_home(v, s);
+	return v->foreign ? plant(v, mm, kept, s) : move_home(v, s);
 }

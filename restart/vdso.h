@@ -35,7 +35,10 @@ int vdso_check(const struct context *c, const Kcr__Process *p);
 /* Bytes that vdso->hole needs, which the caller sets; 0: none. */
 uint64_t vdso_length(const struct vdso *v);
 
-/* Runs after everything except the blob and the live vdso was unmapped. */
-int vdso_script(const struct vdso *v, const Kcr__Mm *mm, struct script *s);
+/* Runs after everything but `kept`, the blob and the live vdso among it, was unmapped. */
+int vdso_script(const struct vdso *v, const Kcr__Mm *mm, const struct ranges *kept, struct script *s);
+
+/* Its code, or NULL. */
+const struct range *vdso_text(const struct ranges *r);
 
 #endif /* KCR_RESTART_VDSO_H */

@@ -43,3 +43,11 @@ void arch_put_stub(uint8_t *at, uint32_t nr)
 	at[6] = 0x05;
 	at[7] = 0xc3;
 }
+
+uint64_t arch_far_target(const uint8_t *at, uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, at + 1, sizeof(distance));
+	return address + ARCH_FAR_LENGTH + (uint64_t)(int64_t)distance;
+}

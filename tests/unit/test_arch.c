@@ -43,6 +43,8 @@ static void code(void **state)
 	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
 	assert_int_equal(((long (*)(void))(uintptr_t)page)(), getpid());
 	assert_int_equal(((long (*)(void))(uintptr_t)jump)(), 42);
+	assert_int_equal(arch_far_target((const uint8_t[]){ ARCH_FAR_OPCODE, 0xfe, 0xff, 0xff, 0xff },
+					 0x7000), 0x7003);
 	munmap(page, 4096);
 }
 
