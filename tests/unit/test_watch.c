@@ -421,8 +421,10 @@ static void lacks_a_daemon(void **state)
 		begin(fails ? sleeps : ends);
 		joins_with(0, "a", true);
 		says_hello(0, false);
-		assert_false(is_told(0, RANK_INPUT, 0.5));
-		wire_send(&node[0], WIRE_UNABLE, 0, 0, NULL, 0);
+		assert_false(is_told(0, RANK_INPUT, 0.3));
+		wire_send(&node[0], WIRE_UNABLE, 0, 0, NULL, 0);	/* others may still come */
+		assert_false(is_told(0, RANK_INPUT, 0.3));
+		wire_send(&node[0], WIRE_UNABLE, 0, 0, "", 1);
 		assert_true(is_told(0, RANK_INPUT, 10));
 		says(0, RANK_ENDED, fails ? SIGKILL : 0);
 		if (fails) {
@@ -487,7 +489,7 @@ static void is_not_read(void **state)
 		interval_ns = 0;
 		join();
 		says_hello(0, false);
-		wire_send(&node[0], WIRE_UNABLE, 0, 0, NULL, 0);
+		wire_send(&node[0], WIRE_UNABLE, 0, 0, "", 1);
 		says_hello(1, false);
 		assert_false(returns(&outcome, 0.7));	/* it is not saved by then */
 		says(0, RANK_ENDED, SIGKILL);
