@@ -295,13 +295,14 @@ bool kcr_syscall_is_repeated(struct pt_regs *regs)
 }
 
 /* The first of these signals that has a handler, or NULL. */
-static const struct sigaction *find_handler(unsigned long signals)
+static const struct sigaction *find_handler(const struct sighand_struct *sighand,
+					    unsigned long signals)
 {
 	const struct sigaction *action;
 	unsigned int bit;
 
 	for_each_set_bit(bit, &signals, BITS_PER_LONG) {
-		action = &current->sighand->action[bit].sa;
+		action = &sighand->action[bit].sa;
 		if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
 			return action;
 	}
@@ -311,17 +312,19 @@ static const struct sigaction *find_handler(unsigned long signals)
 /* What the call alone blocks, or lets through, does not count: it is made again for that. */
 static bool is_interrupted(long result)
 {
+	/* The calling thread's own, which stays. */
+	struct sighand_struct *sighand = rcu_access_pointer(current->sighand);
 	unsigned long blocked = current->blocked.sig[0];
 	const struct sigaction *action;
 	bool interrupted;
 
 	if (test_tsk_restore_sigmask(current))
 		blocked |= current->saved_sigmask.sig[0];
-	spin_lock_irq(&current->sighand->siglock);
-	action = find_handler(current->pending.signal.sig[0] & ~blocked) ?:
-		 find_handler(current->signal->shared_pending.signal.sig[0] & ~blocked);
+	spin_lock_irq(&sighand->siglock);
+	action = find_handler(sighand, current->pending.signal.sig[0] & ~blocked) ?:
+		 find_handler(sighand, current->signal->shared_pending.signal.sig[0] & ~blocked);
 	interrupted = action && !(result == -ERESTARTSYS && action->sa_flags & SA_RESTART);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(&sighand->siglock);
 	return interrupted;
 }
 
@@ -330,9 +333,9 @@ void kcr_syscall_see_signals(void)
 	struct pt_regs *regs = current_pt_regs();
 	long result = syscall_get_return_value(current, regs);
 
-	/* A debugger may take the signal away. */
+	/* A debugger may take the signal away, and one to the process is taken by one of its threads. */
 	if (!KCR_SEES_SIGNALS_BEFORE_WORKS || current->ptrace ||
-	    syscall_get_nr(current, regs) < 0)
+	    !test_thread_flag(TIF_SIGPENDING) || syscall_get_nr(current, regs) < 0)
 		return;
 	if (is_restarted(result) && result != -ERESTARTNOINTR && is_interrupted(result))
 		syscall_set_return_value(current, regs, -EINTR, 0);

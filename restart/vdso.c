@@ -6,9 +6,7 @@
  * make the system call, if that has none).  See vdso.h.
  *
  * A thread that a signal has interrupted in such a function, and that is saved in the handler,
- * returns into the old code.  It finds zeros where the kernel's data was: since Linux 5.10 at least,
- * another sequence number makes it begin anew, and clock mode 0 makes it ask the kernel.  Only a
- * coarse clock or time(2) reads 0 then.
+ * returns into the old code.  See vdso_data.c for the data that it finds.
  */
 #include "restart/vdso.h"
 
@@ -23,6 +21,7 @@
 #include "rebuild/blob.h"
 #include "report/report.h"
 #include "restart/process.h"
+#include "restart/vdso_data.h"
 #include "restart/vdso_patch.h"
 
 static void span(const struct ranges *r, uint64_t *start, uint64_t *end)
@@ -182,20 +181,6 @@ static int move_home(const struct vdso *v, struct script *s)
 
 /* ---- the vdso of another kernel ---------------------------------------------- */
 
-/* Zeros in the place of the data of the old code. */
-static void plant_data(const struct vdso *v, struct script *s)
-{
-	for (size_t i = 0; i < v->saved.count; i++) {
-		const struct range *data = &v->saved.at[i];
-
-		if (!data->text)
-			script_call_expect(s, "the data of the old vdso", data->start, SYS_mmap,
-					   data->start, data->end - data->start, PROT_READ,
-					   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-					   (uint64_t)-1, 0);
-	}
-}
-
 static int plant(const struct vdso *v, const Kcr__Mm *mm, const struct ranges *kept, struct script *s)
 {
 	const struct range *text = vdso_text(&v->saved), *live_text = vdso_text(&v->live);
@@ -214,7 +199,7 @@ static int plant(const struct vdso *v, const Kcr__Mm *mm, const struct ranges *k
 			 live + (live_text->start - v->live_start), s);
 	if (err)
 		return err;
-	plant_data(v, s);
+	vdso_data_script(v, mm, s);
 	script_call_expect(s, "the old vdso", text->start, SYS_mmap, text->start, length,
 			   PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
