@@ -142,13 +142,18 @@ static int fill(const Kcr__File *file, const int fd[2])
 	set_reset(fd[0], true);
 	done = send_ahead(fd, &s->receive_queue, &sent);
 	inet_end_again(fd[1], s);
-	if (!done) {
+	if (!done && !socket_options_drop(s->option, s->n_option)) {
 		err = send_later(file, fd[0], sent);
 		if (err)
 			close(fd[0]);
 		return err;
 	}
-	hang_up(fd[0], s);
+	if (done) {
+		hang_up(fd[0], s);
+	} else {
+		warn_missing(fd[1], s, "its options let nothing in that is sent later", "");
+		close(fd[0]);
+	}
 	if (grown)
 		shrink(fd[1], usual, locked);
 	return 0;

@@ -459,3 +459,13 @@ void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count)
 {
 	set_options(fd, list, count, 1u << LATE | 1u << BINDING);
 }
+
+/* Those of TCP change when something is sent, not where it comes from. */
+bool socket_options_drop(Kcr__SocketOption *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (socket_filter_is(list[i]) || (list[i]->level != IPPROTO_TCP &&
+						  time_of(list[i]) & (1u << LATE | 1u << BINDING)))
+			return true;
+	return false;
+}

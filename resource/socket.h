@@ -29,6 +29,8 @@ void socket_options_set_accepted(int fd, int family, int type, int protocol,
 void socket_options_set_joined(int fd, Kcr__SocketOption *const *list, size_t count);
 /* Those that would be in the way before all sockets are connected and filled. */
 void socket_options_finish(int fd, Kcr__SocketOption *const *list, size_t count);
+/* Would those, or a filter, keep out what comes from this machine later? */
+bool socket_options_drop(Kcr__SocketOption *const *list, size_t count);
 
 /* Sets a buffer of `size` bytes, which the kernel doubles; beyond the limit with privilege. */
 void socket_force_buffer(int fd, int name, int size);
