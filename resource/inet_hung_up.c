@@ -100,9 +100,11 @@ static void warn_missing(int fd, const Kcr__InetSocket *s, const char *why, cons
 static int send_later(const Kcr__File *file, int fd, size_t sent)
 {
 	struct unsent *more = realloc(unsent, (nr_unsent + 1) * sizeof(*more));
+	const uint64_t rate = INET_HELPER_RATE;
 
 	if (!more)
 		return report_errno(-ENOMEM, "restoring a socket");
+	setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 	unsent = more;
 	more[nr_unsent++] = (struct unsent){ .file_id = file->id, .fd = fd, .sent = sent };
 	return 0;

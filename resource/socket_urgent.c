@@ -42,10 +42,11 @@ static bool hides_data(struct file_table *t, const struct file_probe *probe)
 	uint8_t local[INET_END], remote[INET_END];
 	struct inet_diag_msg own;
 	uint32_t counted;
+	uint64_t rate;
 
 	if (ioctl(fd, SIOCINQ, &before) || !inet_end_get(fd, false, local) ||
 	    !inet_end_get(fd, true, remote) ||
-	    !inet_diag_end(t, local, remote, interface > 0 ? interface : 0, &own) ||
+	    !inet_diag_end(t, local, remote, interface > 0 ? interface : 0, &own, &rate) ||
 	    own.idiag_inode != (uint32_t)probe->st.st_ino || ioctl(fd, SIOCINQ, &after) || before != after)
 		return false;
 	counted = (1 << own.idiag_state & RECEIVED_END ? 1 : 0) + 1;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,15 +45,9 @@ struct queue {
 
 static uint32_t age_of(const struct nlmsghdr *head)
 {
-	const struct inet_diag_msg *m = NLMSG_DATA(head);
-	size_t left = head->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
-	struct tcp_info info = {};
+	struct tcp_info info;
 
-	for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
-	     a = RTA_NEXT(a, left))
-		if (a->rta_type == INET_DIAG_INFO)
-			memcpy(&info, RTA_DATA(a), RTA_PAYLOAD(a) < sizeof(info) ?
-			       RTA_PAYLOAD(a) : sizeof(info));
+	inet_diag_info(head, &info, sizeof(info));
 	return info.tcpi_last_data_recv;	/* nothing received: since it was made */
 }
 
@@ -263,37 +258,48 @@ bool tcp_waiting_has(struct file_table *t, const struct file_probe *client)
 {
 	uint8_t local[INET_END], remote[INET_END];
 	struct inet_diag_msg other;
+	uint64_t rate;
 
 	return inet_end_get(client->fd, false, local) && inet_end_get(client->fd, true, remote) &&
-	       inet_diag_end(t, remote, local, 0, &other) && !other.idiag_inode &&
+	       inet_diag_end(t, remote, local, 0, &other, &rate) && !other.idiag_inode &&
 	       1 << other.idiag_state & OPEN_STATES && has_listener(t, remote);
 }
 
-/* Bytes that a peer which has closed its socket has yet to send, its end not counted. */
-static uint32_t count_orphaned(struct file_table *t, const struct file_probe *probe)
+/*
+ * Has a peer that has closed its socket, or a helper of a restart (inet_hung_up.c), yet to send
+ * something?  Of a helper nobody else knows how much; it hangs up at its end.
+ */
+static bool is_unsent(struct file_table *t, const struct file_probe *probe, char *what, size_t size)
 {
 	uint8_t local[INET_END], remote[INET_END];
 	struct inet_diag_msg other;
+	uint64_t rate;
 
 	if (!inet_end_get(probe->fd, false, local) || !inet_end_get(probe->fd, true, remote) ||
-	    !inet_diag_end(t, remote, local, 0, &other) || other.idiag_inode ||
-	    !(1 << other.idiag_state & CLOSED_STATES))
-		return 0;
-	return other.idiag_wqueue > 1 ? other.idiag_wqueue - 1 : 0;
+	    !inet_diag_end(t, remote, local, 0, &other, &rate))
+		return false;
+	if (other.idiag_inode && rate == INET_HELPER_RATE) {
+		snprintf(what, size, "lost peer had sent more, which a process that cr_restart has left "
+			 "behind has yet to send");
+		return true;
+	}
+	if (other.idiag_inode || !(1 << other.idiag_state & CLOSED_STATES) || other.idiag_wqueue <= 1)
+		return false;
+	snprintf(what, size, "peer has closed it and has yet to send %u bytes", other.idiag_wqueue - 1);
+	return true;
 }
 
 int tcp_orphan_check(struct file_table *t, const struct file_probe *probe)
 {
-	uint32_t bytes;
+	char what[128];
 
-	for (int patience = 0; (bytes = count_orphaned(t, probe)); patience++) {
+	for (int patience = 0; is_unsent(t, probe, what, sizeof(what)); patience++) {
 		if (not_accepted_wait(t, patience))
 			continue;
 		if (!file_table_is_dry(t))
-			return file_save_error(probe, -EBUSY, "its peer has closed it and has yet to "
-					       "send %u bytes", bytes);
-		return file_unsupported(t, "a TCP connection whose peer has closed it and has yet to "
-					"send %u bytes, when the program reads the others", bytes);
+			return file_save_error(probe, -EBUSY, "its %s", what);
+		return file_unsupported(t, "a TCP connection whose %s, when the program reads the others",
+					what);
 	}
 	return 0;
 }

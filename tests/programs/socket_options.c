@@ -291,8 +291,8 @@ static void options_device(void)
 
 /* ---- hung_up ---- */
 
-/* The peer, which is no process of the tree, has sent this. */
-static int connect_outside(const void *data, size_t size, int buffer)
+/* The peer, which is no process of the tree, has sent this, and its end if `ends`. */
+static int connect_outside(const void *data, size_t size, int buffer, bool ends)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
@@ -306,6 +306,7 @@ static int connect_outside(const void *data, size_t size, int buffer)
 	NEED(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
 	peer = accept(listener, NULL, NULL);
 	NEED(peer >= 0 && send(peer, data, size, 0) == (ssize_t)size);
+	NEED(!ends || !shutdown(peer, SHUT_WR));
 	child = fork();
 	if (!child) {
 		if (!fork()) {
@@ -324,7 +325,7 @@ static int connect_outside(const void *data, size_t size, int buffer)
  */
 static void options_hung_up(void)
 {
-	int fd = connect_outside("hello", 5, 0), hops = 255, value = 0;
+	int fd = connect_outside("hello", 5, 0, false), hops = 255, value = 0;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	socklen_t length = sizeof(value);
 	char text[8];
@@ -338,29 +339,70 @@ static void options_hung_up(void)
 	CHECK(!getsockopt(fd, IPPROTO_IP, IP_MINTTL, &value, &length) && value == hops);
 }
 
+/* More than has room on its way: it must not wait for the peer to read it. */
+static void tell_lost_peer(int fd, const char *data, size_t size)
+{
+	struct timeval limit = { .tv_sec = 20 };
+
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
+	for (size_t at = 0; at < 4 * size; at += size)
+		CHECK(send(fd, data, size, MSG_NOSIGNAL) == (ssize_t)size);
+}
+
+/* Some, and then an error, in time. */
+static void read_part(int fd, char *got, size_t size)
+{
+	struct timeval limit = { .tv_sec = 20 };
+	size_t at = 0;
+	ssize_t n;
+	int err;
+
+	NEED(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	while ((n = recv(fd, got + at, size - at, 0)) > 0)
+		at += n;
+	err = n < 0 ? errno : 0;
+	CHECK(err == ECONNRESET);
+	CHECK(at > 0 && at < size && check_filled(got, at, 3));
+}
+
+static bool is_told(const char *what)
+{
+	return check_argument && !strcmp(check_argument, what);
+}
+
 /*
  * More unread data than a new socket has room for, in a buffer that the kernel has made large: all is
- * read, and the reset comes behind it.
+ * read, and the reset comes behind it.  The argument: "told": the program sends a lot first;
+ * "ended": so it does a little, and the end of the stream comes instead; "cut": not all comes;
+ * "hops": nor here, as the socket takes nothing that is sent later.
  */
 static void options_unread(void)
 {
 	static char data[3000000], got[sizeof(data)];
-	int fd, unlocked = 0;
+	bool ends = is_told("ended");
+	int fd, unlocked = 0, hops = 255;
 
 	check_fill(data, sizeof(data), 3);
-	fd = connect_outside(data, sizeof(data), sizeof(data));
+	fd = connect_outside(data, sizeof(data), sizeof(data), ends);
 	if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked)))
 		check_skip("this kernel does not let go of a buffer");
 	NEED(recv(fd, got, sizeof(got), MSG_PEEK | MSG_WAITALL) == sizeof(got));
+	NEED(!is_told("hops") || !setsockopt(fd, IPPROTO_IP, IP_MINTTL, &hops, sizeof(hops)));
 	memset(got, 0, sizeof(got));
 	checkpoint_here();
+	if (is_told("cut") || is_told("hops")) {
+		read_part(fd, got, sizeof(got));
+		return;
+	}
+	if (check_argument)
+		tell_lost_peer(fd, data, ends ? 10 : sizeof(data));
 	for (size_t at = 0, n = 50000; at < sizeof(got); at += n) {
 		check_sleep_ms(2);
 		if (recv(fd, got + at, n, MSG_WAITALL) != (ssize_t)n)
 			break;
 	}
 	CHECK(check_filled(got, sizeof(got), 3));
-	CHECK(recv(fd, got, 1, 0) < 0 && errno == ECONNRESET);
+	CHECK(ends ? !recv(fd, got, 1, 0) : recv(fd, got, 1, 0) < 0 && errno == ECONNRESET);
 }
 
 /* ---- unsaved ---- */
