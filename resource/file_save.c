@@ -205,49 +205,48 @@ static int save_one(struct file_table *t, uint32_t id)
 				  e->probe.number, e->probe.link) : save_common(t, e);
 }
 
-/* Those that are found come behind the others, and may lead to more. */
-static int collect(struct file_table *t)
+static int collect_one(struct file_table *t, uint32_t id)
 {
-	int err = 0;
+	struct entry *e = t->entry[id - 1];
 
-	for (size_t i = 0; i < t->count && !err; i++) {
-		struct entry *e = t->entry[i];
+	find_kind(e);
+	return e->kind && e->kind->collect ? e->kind->collect(t, &e->probe) : 0;
+}
 
-		find_kind(e);
-		if (e->kind && e->kind->collect)
-			err = e->kind->collect(t, &e->probe);
-	}
-	return err;
+static int leave_out_one(struct file_table *t, uint32_t id)
+{
+	struct entry *e = t->entry[id - 1];
+
+	return e->kind && e->kind->leave_out ? e->kind->leave_out(t, &e->probe, e->file) : 0;
 }
 
 /*
- * Some kinds take data out and put it back: a signal that ends us must wait until they
- * have done so.
+ * Some kinds take data out and put it back, or set an option for a moment: a signal that ends
+ * us must wait until they have done so.
  */
-static int save_undisturbed(struct file_table *t, uint32_t id)
+static int each_undisturbed(struct file_table *t, int (*step)(struct file_table *t, uint32_t id))
 {
 	sigset_t all, before;
-	int err;
+	int err = 0;
 
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	err = save_one(t, id);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	for (size_t i = 0; i < t->count && !err; i++) {
+		sigprocmask(SIG_SETMASK, &all, &before);
+		err = step(t, i + 1);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
 	return err;
 }
 
 int file_table_save(struct file_table *t)
 {
-	int err = collect(t);
+	/* Those that are found come behind the others, and may lead to more. */
+	int err = each_undisturbed(t, collect_one);
 
-	for (size_t i = 0; i < t->count && !err; i++)
-		err = save_undisturbed(t, i + 1);
-	for (size_t i = 0; i < t->count && !err && t->skip_unsupported; i++) {
-		struct entry *e = t->entry[i];
-
-		if (e->kind && e->kind->leave_out)
-			err = e->kind->leave_out(t, &e->probe, e->file);
-	}
+	if (!err)
+		err = each_undisturbed(t, save_one);
+	if (!err && t->skip_unsupported)
+		err = each_undisturbed(t, leave_out_one);
 	return err;
 }
 
