@@ -41,15 +41,21 @@ static int get(int fd, void *data, size_t length)
 }
 
 /* In a session of its own, neither the terminal nor a signal to the group of its parent reaches it. */
-static void act(const int ends[2], apart_step step, void *arg, size_t size)
+static void hide(void)
 {
-	ProtobufCBinaryData data = {};
-	struct answer answer;
 	sigset_t all;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
+}
+
+static void act(const int ends[2], apart_step step, void *arg, size_t size)
+{
+	ProtobufCBinaryData data = {};
+	struct answer answer;
+
+	hide();
 	close(ends[0]);
 	answer.err = step(arg, &data);
 	answer.length = answer.err ? 0 : data.len;
@@ -72,6 +78,12 @@ static int take(int fd, void *arg, size_t size, ProtobufCBinaryData *data)
 	return get(fd, data->data, data->len);
 }
 
+static void reap(pid_t pid)
+{
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 int apart_do(apart_step step, void *arg, size_t size, ProtobufCBinaryData *data)
 {
 	int ends[2], err;
@@ -88,7 +100,42 @@ int apart_do(apart_step step, void *arg, size_t size, ProtobufCBinaryData *data)
 	if (!err)
 		err = take(ends[0], arg, size, data);
 	close(ends[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	reap(pid);
 	return err;
+}
+
+/* The pipe ends with the process that has its other end, whatever ends that. */
+static void wait_to_undo(const int ends[2], void (*undo)(void *arg), void *arg)
+{
+	char none;
+
+	hide();
+	close(ends[1]);
+	if (!read(ends[0], &none, sizeof(none)))
+		undo(arg);
+	_exit(0);
+}
+
+struct apart_guard apart_guard(void (*undo)(void *arg), void *arg)
+{
+	struct apart_guard guard = { .pid = -1, .fd = -1 };
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return guard;
+	guard.pid = fork();
+	if (!guard.pid)
+		wait_to_undo(ends, undo, arg);
+	close(ends[0]);
+	guard.fd = ends[1];
+	return guard;
+}
+
+void apart_unguard(const struct apart_guard *guard)
+{
+	if (guard->pid > 0)
+		kill(guard->pid, SIGKILL);
+	reap(guard->pid);
+	if (guard->fd >= 0)
+		close(guard->fd);
 }

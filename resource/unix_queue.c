@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "report/report.h"
+#include "resource/apart.h"
 #include "resource/file.h"
 #include "resource/identity.h"
 #include "resource/option_names.h"
@@ -327,34 +328,55 @@ static int check_queue(struct file_table *t, const struct file_probe *probe, boo
 	return err;
 }
 
-/* With SO_PASSPIDFD alone (Linux 6.5) the kernel gives a pidfd, and knows the rest.  Was it set? */
-static bool tell_senders(int fd, bool tell)
+/* With SO_PASSPIDFD alone (Linux 6.5) the kernel gives a pidfd, and knows the rest. */
+static bool hides_senders(int fd)
 {
-	int value = tell;
+	return socket_value(fd, SO_PASSPIDFD) == 1 && !socket_value(fd, SO_PASSCRED);
+}
 
-	return socket_value(fd, SO_PASSPIDFD) == 1 && socket_value(fd, SO_PASSCRED) == !tell &&
-	       !setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &value, sizeof(value));
+static void tell_senders(int fd, int tell)
+{
+	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &tell, sizeof(tell));
+}
+
+/* What a look changes of a socket for a moment. */
+struct look {
+	int fd, offset;
+	bool tells;
+};
+
+static void give_back(void *arg)
+{
+	const struct look *look = arg;
+
+	if (look->tells)
+		tell_senders(look->fd, false);
+	set_offset(look->fd, look->offset);
 }
 
 /* Whatever is there is read once: what collect() has read need not show again. */
 static int read_queue(struct file_table *t, const struct file_probe *probe, Kcr__UnixSocket *u)
 {
-	int before = socket_value(probe->fd, SO_PEEK_OFF), err;
-	bool packets = u->type != SOCK_STREAM, is_empty = false, moves, tells;
+	struct look look = {
+		.fd = probe->fd, .offset = socket_value(probe->fd, SO_PEEK_OFF),
+		.tells = hides_senders(probe->fd),
+	};
+	bool packets = u->type != SOCK_STREAM, is_empty = false;
+	struct apart_guard guard;
+	int err;
 
 	err = packets ? check_queue(t, probe, &is_empty) : 0;
 	if (err || file_table_is_dry(t))
 		return err;
 	warn_error(probe, packets && !is_empty);
-	if (packets && is_empty)
+	if (packets ? is_empty : !room_for(probe, u, 0, 1))
 		return 0;
-	moves = set_offset(probe->fd, 0);
-	tells = tell_senders(probe->fd, true);
-	err = peek_all(t, probe, u, moves);
-	if (tells)
-		tell_senders(probe->fd, false);
-	if (moves)
-		set_offset(probe->fd, before);
+	guard = apart_guard(give_back, &look);
+	if (look.tells)
+		tell_senders(probe->fd, true);
+	err = peek_all(t, probe, u, set_offset(probe->fd, 0));
+	give_back(&look);
+	apart_unguard(&guard);
 	return err;
 }
 

@@ -21,10 +21,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "files.h"
 #include "report/report.h"
+#include "resource/apart.h"
 
 static void pair(int type, int a, int b)
 {
@@ -327,11 +329,39 @@ static void test_outside(void **state)
 	files_cycle(&(struct files_test){ .make = make_passing, .use = use_passed });
 }
 
+static void undo(void *arg)
+{
+	must(write(*(int *)arg, "undone", 6) == 6);
+}
+
+/* What a guarded step has changed is given back if its process ends within it, and only then. */
+static void test_guard(void **state)
+{
+	char text[8];
+	int ends[2];
+
+	(void)state;
+	for (int unguards = 0; unguards < 2; unguards++) {
+		assert_int_equal(pipe(ends), 0);
+		if (!fork()) {
+			struct apart_guard guard = apart_guard(undo, &ends[1]);
+
+			if (unguards)
+				apart_unguard(&guard);
+			kill(getpid(), SIGKILL);
+		}
+		close(ends[1]);
+		assert_int_equal(read(ends[0], text, sizeof(text)), unguards ? 0 : 6);
+		close(ends[0]);
+		wait(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs), cmocka_unit_test(test_named),
-		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_outside), cmocka_unit_test(test_guard),
 	};
 
 	return cmocka_run_group_tests(tests, files_set_up, files_tear_down);
