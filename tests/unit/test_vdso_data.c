@@ -36,6 +36,7 @@ static void of_this_kernel(void **state)
 {
 	uint64_t text[2], data[2], place, generation;
 	struct vdso_symbols symbols;
+	bool everywhere;
 
 	(void)state;
 	find_range("[vdso]", text);
@@ -43,7 +44,7 @@ static void of_this_kernel(void **state)
 	if (!getauxval(AT_SYSINFO_EHDR))
 		skip();
 	place = vdso_data_generation((const void *)(uintptr_t)text[0], text[1] - text[0], text[0],
-				     data[0], data[1]);
+				     data[0], data[1], &everywhere);
 	assert_int_equal(vdso_symbols(&symbols, (const void *)(uintptr_t)text[0], text[1] - text[0]), 0);
 	if (!vdso_symbol(&symbols, "__vdso_getrandom")) {
 		assert_int_equal(place, 0);
@@ -60,14 +61,15 @@ static void unknown(void **state)
 {
 	uint8_t nothing[4096] = "no vdso";
 	uint64_t text[2];
+	bool everywhere;
 
 	(void)state;
-	assert_true(vdso_data_generation(nothing, sizeof(nothing), 1 << 20, 0, 1 << 20) == UINT64_MAX);
+	assert_true(vdso_data_generation(nothing, sizeof(nothing), 1 << 20, 0, 1 << 20, &everywhere) == UINT64_MAX);
 	find_range("[vdso]", text);
 	if (text[1] && vdso_data_generation((const void *)(uintptr_t)text[0], text[1] - text[0], text[0],
-					    1, 2))
+					    1, 2, &everywhere))
 		assert_true(vdso_data_generation((const void *)(uintptr_t)text[0], text[1] - text[0],
-						 text[0], 1, 2) == UINT64_MAX);
+						 text[0], 1, 2, &everywhere) == UINT64_MAX);
 }
 
 int main(void)
