@@ -45,6 +45,7 @@ struct kcr_parked {
 	enum kcr_parked_state state;
 	struct kcr_interruption interruption;	/* before it leaves its stop */
 	unsigned int repeated;		/* times that it had to repeat its call */
+	unsigned long retry_at;		/* RETRY: not before, in jiffies */
 };
 
 /* The entry of this task, or NULL.  job->list_lock held. */
@@ -53,7 +54,7 @@ struct kcr_parked *kcr_parked_find(struct kcr_job *job, struct task_struct *task
 /* Starts stopping a thread of the member; 0 or -errno (-ESRCH: it exits). list_lock held. */
 int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 		     enum task_work_notify_mode notify);
-/* Queues the work of a thread in state RETRY again.  list_lock held. */
+/* Queues the work of a thread in state RETRY again, when it is time.  list_lock held. */
 void kcr_parked_retry(struct kcr_parked *parked);
 /* Checks whether the thread rests in a group stop.  list_lock held. */
 void kcr_parked_check_stopped(struct kcr_parked *parked);

@@ -19,6 +19,7 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/hashtable.h>
+#include <linux/jiffies.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -168,12 +169,16 @@ static bool must_leave_call(struct pt_regs *regs)
 
 /*
  * A call that is about to be made again is to be interrupted again, as what has interrupted it
- * is not known any more.  One that has returned its own number looks the same, and might do so
- * for ever.
+ * is not known any more.  It needs the time to make it: another work would run before that,
+ * on a busy machine again and again.  One that has returned its own number looks the same, and
+ * might do so for ever.
  */
 static bool must_make_call(struct kcr_parked *parked)
 {
-	return kcr_syscall_is_repeated(current_pt_regs()) && parked->repeated++ < MAX_REPEATED;
+	if (!kcr_syscall_is_repeated(current_pt_regs()) || parked->repeated == MAX_REPEATED)
+		return false;
+	parked->retry_at = jiffies + msecs_to_jiffies(1u << parked->repeated++);
+	return true;
 }
 
 /* The kernel may have decided on its call since that was noted. */
@@ -319,6 +324,7 @@ static void enlist(struct kcr_parked *parked, struct kcr_member *member)
 {
 	parked->member = member;
 	parked->repeated = 0;
+	parked->retry_at = jiffies;
 	if (parked->task == member->leader)
 		list_add(&parked->node, &member->threads);
 	else
@@ -349,7 +355,8 @@ int kcr_parked_start(struct kcr_member *member, struct task_struct *task,
 
 void kcr_parked_retry(struct kcr_parked *parked)
 {
-	if (!runs_for_parent(parked->member, parked->task))
+	if (!runs_for_parent(parked->member, parked->task) &&
+	    time_after_eq(jiffies, parked->retry_at))
 		queue_parked(parked, TWA_SIGNAL);
 }
 

@@ -65,19 +65,18 @@ static inline void kcr_call_again(struct user_regs_struct *regs, long nr)
 	regs->ip -= KCR_CALL_BYTES;
 }
 
-/* The inverse, in a thread in the kernel: the call was made, and interrupted with `result`. */
-static inline void kcr_call_interrupted(struct pt_regs *regs, long result)
-{
-	regs->orig_ax = regs->ax;
-	regs->ax = result;
-	regs->ip += KCR_CALL_BYTES;
-}
-
-/* Of a thread in the kernel that was to make the call again: interrupted with `result`. */
+/* Of a thread in the kernel that was to make its call again: interrupted with `result`. */
 static inline void kcr_call_undo_again(struct pt_regs *regs, long result)
 {
 	regs->ax = result;
 	regs->ip += KCR_CALL_BYTES;
+}
+
+/* The inverse of kcr_call_again(), likewise: the call was made, and interrupted. */
+static inline void kcr_call_interrupted(struct pt_regs *regs, long result)
+{
+	regs->orig_ax = regs->ax;
+	kcr_call_undo_again(regs, result);
 }
 
 /* Not a call any more for the kernel, which would restart it once more. */
