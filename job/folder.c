@@ -6,21 +6,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/format.h"
+
 char *folder_path(const char *format, ...)
 {
-	char *text = NULL;
 	va_list arguments;
+	char *text;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
+	text = format_text(format, arguments);
 	va_end(arguments);
 	return text;
 }

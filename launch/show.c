@@ -4,11 +4,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "report/format.h"
 
 #define OWN	UINT32_MAX	/* in the place of a node's number */
 
@@ -142,13 +143,12 @@ void show_serve(struct show *s, const struct pollfd *p)
 
 void show_say(struct show *s, const char *format, ...)
 {
-	char *text = NULL, *line = NULL;
+	char *text, *line = NULL;
 	va_list arguments;
 	int length = -1;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
+	text = format_text(format, arguments);
 	va_end(arguments);
 	if (text)
 		length = asprintf(&line, "KCR: %s\n", text);

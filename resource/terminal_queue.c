@@ -2,8 +2,9 @@
 /*
  * Characters in transit through a pseudo-terminal.  The only way to see
  * them is to read them; they are written back at once, from the other
- * side, with all conversions and special characters off meanwhile, by a process of its own.  An incomplete line is only visible when the terminal is not
- * in canonical mode; written back in that mode, lines are lines again.
+ * side, with all conversions and special characters off meanwhile, by a process of its own
+ * (apart.h).  An incomplete line is only visible when the terminal is not in canonical mode;
+ * written back in that mode, lines are lines again.
  *
  * A terminal whose output is stopped, by Ctrl-S or tcflow(3), takes nothing: it is started
  * meanwhile.  No write here waits for ever, as nobody could end that.

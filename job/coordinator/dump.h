@@ -64,9 +64,9 @@ void dump_go_on(struct dump *d);
 #define DUMP_WARNINGS	2048	/* bytes: more are left out */
 
 /*
- * After its end: 0 with `file`, which is the caller's then (NULL if it was taken before), `figures`, and its
- * warnings in *text, each with a newline (NULL: none); or -errno with a message in *text.  To be freed.  Frees everything else, and
- * collects the process.
+ * After its end: 0 with `file`, which is the caller's then (NULL if it was taken before), `figures`, and
+ * its warnings in *text, each with a newline (NULL: none); or -errno with a message in *text.  To be
+ * freed.  Frees everything else, and collects the process.
  */
 int dump_finish(struct dump *d, char **text);
 

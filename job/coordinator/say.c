@@ -3,12 +3,12 @@
  * What the coordinator's thread tells the user.  It never waits for whoever reads that, as all that goes
  * on in the job passes through it: where launch/ is there, that prints it.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job/coordinator/root_internal.h"
+#include "report/format.h"
 
 static struct wire *launch;
 
@@ -19,12 +19,11 @@ void say_begin(struct wire *to)
 
 void say_line(const char *format, ...)
 {
-	char *text = NULL;
 	va_list arguments;
+	char *text;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
+	text = format_text(format, arguments);
 	va_end(arguments);
 	if (text && launch && launch->fd >= 0)
 		wire_send(launch, WIRE_SAY, WIRE_ALL, 0, text, strlen(text) + 1);
