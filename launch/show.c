@@ -56,6 +56,8 @@ void show_add(struct show *s, int fd, uint32_t node, const uint8_t *data, size_t
 	}
 	*new = (struct shown){ .node = node, .length = length };
 	memcpy(new->data, data, length);
+	if (fd == STDERR_FILENO && length > 0)
+		s->in_line = data[length - 1] != '\n';
 	*s->stream[i].last = new;
 	s->stream[i].last = &new->next;
 }
@@ -151,7 +153,7 @@ void show_say(struct show *s, const char *format, ...)
 	text = format_text(format, arguments);
 	va_end(arguments);
 	if (text)
-		length = asprintf(&line, "KCR: %s\n", text);
+		length = asprintf(&line, "%sKCR: %s\n", s && s->in_line ? "\n" : "", text);
 	free(text);
 	if (length < 0)
 		return;

@@ -20,6 +20,7 @@ struct show {
 		struct shown *first, **last;
 		bool lost;		/* nobody reads it any more: the rest is dropped */
 	} stream[SHOW_FDS];
+	bool in_line;	/* what was added for standard error last did not end its line */
 	/* Called when `bytes` of a node's have been written or dropped. */
 	void (*done)(void *argument, uint32_t node, size_t bytes);
 	void *argument;
@@ -29,8 +30,9 @@ void show_init(struct show *s, void (*done)(void *, uint32_t, size_t), void *arg
 /* `fd`: STDOUT_FILENO or STDERR_FILENO. */
 void show_add(struct show *s, int fd, uint32_t node, const uint8_t *data, size_t length);
 /*
- * A line of cr_mpirun's own on standard error, to which this adds "KCR: " and the newline.  It is
- * written at once if there is room.  NULL: nobody shows anything, and it is printed as anywhere.
+ * A line of cr_mpirun's own on standard error, to which this adds "KCR: " and the newline, and one
+ * before it after a rank's unfinished line.  It is written at once if there is room.  NULL: nobody
+ * shows anything, and it is printed as anywhere.
  */
 void show_say(struct show *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool show_is_empty(const struct show *s);
