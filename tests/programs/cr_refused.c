@@ -185,7 +185,54 @@ static void restarts(void)
 	close(fd);
 }
 
-/* They abort on any error. */
+static int answer;
+
+static int callback(void *arg)
+{
+	(void)arg;
+	cr_checkpoint(answer);
+	return 0;
+}
+
+/* What fails when it is accepted leaves no file, and the program goes on. */
+static void deprecated_that_fail(void)
+{
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	cr_callback_id_t id = cr_register_callback(callback, NULL, CR_THREAD_CONTEXT);
+
+	NEED(full >= 0 && id >= 0);
+	answer = CR_CHECKPOINT_TEMP_FAILURE;
+	cr_request_file("dep3");
+	CHECK(access("dep3", F_OK));
+	cr_request();
+	NEED(cr_enter_cs(cr_init()) == 0);
+	cr_request_file("dep3");
+	CHECK(cr_leave_cs(cr_init()) == 0);
+	answer = CR_CHECKPOINT_READY;
+	cr_request_fd(full);
+	CHECK(access("dep3", F_OK));
+	NEED(!cr_replace_callback(id, NULL, NULL, CR_THREAD_CONTEXT));
+	close(full);
+}
+
+/* They happen when the section is left; the next call reaps the handle. */
+static void deprecated_in_sections(void)
+{
+	int first = -1, last = -1;
+
+	for (int i = 0; i < 3; i++) {
+		NEED(cr_enter_cs(cr_init()) == 0);
+		cr_request_file("dep4");
+		last = dup(0);
+		CHECK(cr_leave_cs(cr_init()) == 0);
+		first = i ? first : last;
+		close(last);
+	}
+	CHECK(last == first);
+	cr_request_file("dep5");
+}
+
+/* They abort if a request is not accepted. */
 static void deprecated(void)
 {
 	char name[64];
@@ -204,6 +251,8 @@ static void deprecated(void)
 	snprintf(name, sizeof(name), "context.%d", getpid());
 	CHECK(!access(name, F_OK));
 	close(fd);
+	deprecated_that_fail();
+	deprecated_in_sections();
 }
 
 int main(int argc, char **argv)
