@@ -218,13 +218,12 @@ int cri_job_start(const char *tool, const char *const *arguments, int fd, bool r
 int cri_job_accepted(unsigned long handle);
 /* For a caller in a critical section: waits until the request is pending, or over. */
 void cri_job_pending(unsigned long handle);
-/* 1: over; 0: timed out; -1 with errno.  timeout NULL: for ever. */
-int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart);
+/* 1: over; 0: timed out; -1 with errno.  timeout NULL: for ever; else it gets what is left. */
+int cri_job_wait(unsigned long handle, struct timeval *timeout, bool restart);
 int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool restart);
 /* The result is 0 or a PID; -1 with errno. */
 int cri_job_reap(unsigned long handle, bool restart);
-int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **message,
-		 bool restart);
+int cri_job_poll(unsigned long handle, struct timeval *timeout, char **message, bool restart);
 
 /* Keeps critical sections out and waits until all threads have left theirs. */
 void cri_sections_close(void);

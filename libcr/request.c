@@ -312,16 +312,12 @@ static int advance(struct cri_job *job)
 	return ret;
 }
 
-/* Waits until it is over, or (with `accepted`) accepted. */
-static int wait_for(struct cri_job *job, bool accepted, const struct timeval *timeout)
+/* Waits until it is over, or (with `accepted`) accepted; end NULL: for ever. */
+static int wait_until(struct cri_job *job, bool accepted, const struct timespec *end)
 {
 	struct pollfd poll_fd = { .fd = job->fd, .events = POLLIN };
-	struct timespec end = cri_now(), left;
+	struct timespec left;
 
-	if (timeout) {
-		end.tv_sec += timeout->tv_sec + (end.tv_nsec / 1000 + timeout->tv_usec) / 1000000;
-		end.tv_nsec = (end.tv_nsec / 1000 + timeout->tv_usec) % 1000000 * 1000;
-	}
 	for (;;) {
 		int ret;
 
@@ -329,12 +325,29 @@ static int wait_for(struct cri_job *job, bool accepted, const struct timeval *ti
 			return -1;
 		if (job->over || (accepted && job->accepted))
 			return 1;
-		if (timeout)
-			left = cri_time_left(&end);
-		ret = ppoll(&poll_fd, 1, timeout ? &left : NULL, NULL);
+		if (end)
+			left = cri_time_left(end);
+		ret = ppoll(&poll_fd, 1, end ? &left : NULL, NULL);
 		if (ret <= 0)
 			return ret;
 	}
+}
+
+/* Likewise; stores what is left of the time, as select(2) does. */
+static int wait_for(struct cri_job *job, bool accepted, struct timeval *timeout)
+{
+	struct timespec end = cri_now(), left;
+	int ret;
+
+	if (!timeout)
+		return wait_until(job, accepted, NULL);
+	end.tv_sec += timeout->tv_sec + (end.tv_nsec / 1000 + timeout->tv_usec) / 1000000;
+	end.tv_nsec = (end.tv_nsec / 1000 + timeout->tv_usec) % 1000000 * 1000;
+	ret = wait_until(job, accepted, &end);
+	left = cri_time_left(&end);
+	timeout->tv_sec = left.tv_sec;
+	timeout->tv_usec = left.tv_nsec / 1000;
+	return ret;
 }
 
 /* ---- for the public calls -------------------------------------------------------------- */
@@ -357,14 +370,16 @@ int cri_job_accepted(unsigned long handle)
 
 void cri_job_pending(unsigned long handle)
 {
-	const struct timeval pause = { .tv_usec = PENDING_US };
 	int ret = 0;
 
-	while (!cri_sections_are_closed() && (!ret || (ret < 0 && errno == EINTR)))
+	while (!cri_sections_are_closed() && (!ret || (ret < 0 && errno == EINTR))) {
+		struct timeval pause = { .tv_usec = PENDING_US };
+
 		ret = cri_job_wait(handle, &pause, false);
+	}
 }
 
-int cri_job_wait(unsigned long handle, const struct timeval *timeout, bool restart)
+int cri_job_wait(unsigned long handle, struct timeval *timeout, bool restart)
 {
 	struct cri_job *job = find(handle, restart);
 
@@ -420,8 +435,7 @@ int cri_job_reap(unsigned long handle, bool restart)
 	return -1;
 }
 
-int cri_job_poll(unsigned long handle, const struct timeval *timeout, char **message,
-		 bool restart)
+int cri_job_poll(unsigned long handle, struct timeval *timeout, char **message, bool restart)
 {
 	int ret = cri_job_wait(handle, timeout, restart), length, err = 0;
 

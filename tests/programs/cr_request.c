@@ -75,7 +75,7 @@ static void request_in_section(void)
 {
 	cr_checkpoint_handle_t handle;
 	cr_checkpoint_args_t args;
-	struct timeval soon = { .tv_usec = 300000 };
+	struct timeval soon = { .tv_usec = 300000 }, late = { .tv_sec = 1000 };
 	cr_client_id_t id = cr_init();
 	int fd = open_image(), ret, err;
 
@@ -83,11 +83,13 @@ static void request_in_section(void)
 	init(&args, CR_SCOPE_PROC, getpid(), fd);
 	CHECK(cr_request_checkpoint(&args, &handle) == 0);
 	CHECK(cr_wait_checkpoint(&handle, &soon) == 0);
+	CHECK(!soon.tv_sec && !soon.tv_usec);
 	CHECK(cr_reap_checkpoint(&handle) == -1 && errno == EAGAIN);
 	CHECK(cr_log_checkpoint(&handle, 0, NULL) == -1 && errno == EAGAIN);
 	CHECK(cr_leave_cs(id) == 0);
-	ret = cr_poll_checkpoint(&handle, NULL);
+	ret = cr_poll_checkpoint(&handle, &late);
 	err = errno;
+	CHECK(late.tv_sec > 500 && late.tv_sec < 1000);
 	CHECK(ret == 1 || (ret == CR_POLL_CHKPT_ERR_POST && err == CR_ERESTARTED));
 	close(fd);
 }
