@@ -416,7 +416,7 @@ int cri_job_log(unsigned long handle, unsigned int length, char *buffer, bool re
 			memcpy(buffer, job->text, copied);
 		buffer[copied] = '\0';
 	}
-	return job->length + 1;
+	return job->length ? job->length + 1 : 0;
 }
 
 int cri_job_reap(unsigned long handle, bool restart)
@@ -445,7 +445,7 @@ int cri_job_poll(unsigned long handle, struct timeval *timeout, char **message, 
 		return ret < 0 ? CR_POLL_CHKPT_ERR_PRE : 0;
 	if (message) {
 		length = cri_job_log(handle, 0, NULL, restart);
-		if (length > 1) {
+		if (length > 0) {
 			*message = malloc(length);
 			if (*message)
 				cri_job_log(handle, length, *message, restart);

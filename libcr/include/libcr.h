@@ -282,8 +282,8 @@ int cr_wait_checkpoint(cr_checkpoint_handle_t *handle, struct timeval *timeout);
  * Copies the messages of the request, one per line, NUL-terminated, into `buf`
  * of `len` bytes, truncated if need be.  May be called again; (handle, 0,
  * NULL) returns the size.  Before reaping.
- * Returns the bytes needed for all, with the NUL; -1 with EAGAIN (not complete)
- * or EINVAL.
+ * Returns the bytes needed for all, with the NUL; 0: there are none; -1 with
+ * EAGAIN (not complete) or EINVAL.
  */
 int cr_log_checkpoint(cr_checkpoint_handle_t *handle, unsigned int len, char *buf);
 

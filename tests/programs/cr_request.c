@@ -56,13 +56,15 @@ static void request_self(void)
 	cr_checkpoint_args_t args;
 	struct timeval soon = {};
 	int fd = open_image(), ret, err;
+	char text[] = "text";
 
 	init(&args, CR_SCOPE_PROC, 0, fd);
 	CHECK(cr_request_checkpoint(&args, &handle) == 0);
 	close(fd);
 	CHECK(fcntl((int)handle, F_GETFD) >= 0);
 	CHECK(cr_wait_checkpoint(&handle, &soon) == 1);
-	CHECK(cr_log_checkpoint(&handle, 0, NULL) == 1);
+	CHECK(cr_log_checkpoint(&handle, 0, NULL) == 0);
+	CHECK(cr_log_checkpoint(&handle, sizeof(text), text) == 0 && !text[0]);
 	ret = cr_reap_checkpoint(&handle);
 	err = ret ? errno : 0;
 	CHECK(err == 0 || err == CR_ERESTARTED);
