@@ -64,6 +64,22 @@ static int add_relocations(struct command *command, const struct cr_rstrt_reloca
 	return 0;
 }
 
+static bool is_absolute(const char *path)
+{
+	return path && *path == '/';
+}
+
+static bool can_relocate(const struct cr_rstrt_relocate *relocate)
+{
+	if (relocate->count > CR_MAX_RSTRT_RELOC)
+		return false;
+	for (unsigned int i = 0; i < relocate->count; i++)
+		if (!is_absolute(relocate->path[i].oldpath) ||
+		    !is_absolute(relocate->path[i].newpath))
+			return false;
+	return true;
+}
+
 static int check(const cr_restart_args_t *args)
 {
 	struct stat st;
@@ -71,7 +87,7 @@ static int check(const cr_restart_args_t *args)
 
 	if (args->cr_version != CR_RESTART_ARGS_VERSION || args->cr_flags & ~KNOWN_FLAGS ||
 	    args->cr_signal < 0 || args->cr_signal > 64 ||
-	    (args->cr_relocate && args->cr_relocate->count > CR_MAX_RSTRT_RELOC))
+	    (args->cr_relocate && !can_relocate(args->cr_relocate)))
 		return EINVAL;
 	if (cri_is_busy())
 		return EBUSY;

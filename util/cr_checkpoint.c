@@ -165,6 +165,7 @@ static int bad_usage(void)
 	if (report_message())
 		report_print(-EINVAL);
 	fputs("Try 'cr_checkpoint --help'.\n", stderr);
+	status_done(EINVAL, 0);
 	return EXIT_USAGE;
 }
 
@@ -451,6 +452,7 @@ static int parse_target(int argc, char **argv, struct arguments *a)
 		report_fail(-EINVAL, "choose one of --cwd, --file and --fd");
 	if (report_message() || check_output(a)) {
 		report_print(-EINVAL);
+		status_done(EINVAL, 0);
 		return EINVAL;
 	}
 	if (check_increment(a))

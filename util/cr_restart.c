@@ -165,6 +165,7 @@ static int fail(enum hook class, int err)
 static int bad_usage(void)
 {
 	fputs("Try 'cr_restart --help'.\n", stderr);
+	status_done(EINVAL, 0);
 	return EXIT_USAGE;
 }
 

@@ -157,6 +157,7 @@ static void restarts(void)
 	int fd = open("other", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct cr_rstrt_relocate *many = calloc(1, CR_RSTRT_RELOCATE_SIZE(17));
+	char absolute[] = "/a", relative[] = "a";
 	cr_restart_args_t args;
 
 	NEED(fd >= 0 && here >= 0 && many);
@@ -179,6 +180,14 @@ static void restarts(void)
 	args.cr_flags = CR_RSTRT_RESTORE_PID;
 	args.cr_relocate = many;
 	many->count = 17;
+	CHECK(restart_of(&args, fd) == EINVAL);
+	many->count = 1;
+	many->path[0].oldpath = many->path[0].newpath = absolute;
+	NEED(!lseek(fd, 0, SEEK_SET));
+	CHECK(restart_of(&args, fd) == EBUSY);
+	many->path[0].oldpath = relative;
+	CHECK(restart_of(&args, fd) == EINVAL);
+	many->path[0] = (struct cr_rstrt_relocate_pair){ absolute, relative };
 	CHECK(restart_of(&args, fd) == EINVAL);
 	free(many);
 	close(here);
