@@ -330,6 +330,7 @@ static void clean_up(struct checkpoint *c)
 	destination_close(c->destination);
 	opened_free(c);
 	free(c->excluded.pid);
+	free(c->skipped.pid);
 	free(c->forward);
 	clients_forget_stopped(c);
 	free(c->woken.pid);

@@ -101,6 +101,7 @@ struct checkpoint {
 	struct increment *increment;	/* NULL: not wanted */
 
 	struct pid_list excluded;
+	struct pid_list skipped;	/* those of a tree that are excluded with their descendants */
 	bool omission;			/* a callback has excluded its process */
 	struct pid_list woken;		/* stopped, but continued to run their callbacks */
 	int *woken_handle;		/* of each */
@@ -166,6 +167,16 @@ bool is_excluded(const struct checkpoint *c, pid_t pid);
 int pid_list_add(struct pid_list *list, pid_t pid);
 bool pid_list_has(const struct pid_list *list, pid_t pid);
 
+/* ---- debuggers.c ---- */
+
+/*
+ * Refuses or excludes processes of the scope that are debugged or debug others, as the options
+ * say, and adds up what memory they have.
+ */
+int check_debuggers(struct checkpoint *c);
+/* Does it descend from a process that is excluded with its descendants? */
+bool is_below_skipped(const struct checkpoint *c, pid_t pid);
+
 /* ---- launcher.c ---- */
 
 /*
@@ -179,6 +190,8 @@ int refuse_launcher(const struct checkpoint *c, pid_t pid, pid_t thread);
 
 /* Adds and stops every process of the scope, until no new one shows up. */
 int stop_processes(struct checkpoint *c);
+/* 1: it is excluded, now or earlier; 0: it belongs to the checkpoint; -errno. */
+int leave_out(struct checkpoint *c, pid_t pid);
 /* Reports that all processes of the scope were excluded or have exited: -ESRCH. */
 int stop_nobody(const struct checkpoint *c);
 /*

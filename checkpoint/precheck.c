@@ -25,7 +25,6 @@
 #include "proc/namespace.h"
 #include "proc/proc.h"
 #include "proc/status.h"
-#include "report/code.h"
 #include "report/report.h"
 #include "resource/aio_context.h"
 #include "resource/namespace.h"
@@ -166,45 +165,6 @@ int check_kind(const struct checkpoint *c, const struct scope_process *p)
 		return report_fail(-EPERM, "process %d (%s) is a kernel thread, which cannot be "
 				   "checkpointed", p->pid, p->name);
 	return 0;
-}
-
-/* ---- debuggers ----------------------------------------------------------------- */
-
-/* Applies the policy to a tracee or tracer. */
-static int apply_policy(struct checkpoint *c, enum checkpoint_ptrace policy, pid_t pid, int err,
-			const char *why)
-{
-	if (is_excluded(c, pid) || policy == CHECKPOINT_PTRACE_ALLOW)
-		return 0;
-	if (policy == CHECKPOINT_PTRACE_SKIP)
-		return exclude(c, pid, "it is being debugged, or debugs another");
-	return report_fail(err, "process %d %s", pid, why);
-}
-
-static int check_ptrace(void *arg, const struct scope_process *p)
-{
-	struct checkpoint *c = arg;
-	bool inside = scope_find(&c->attempt.scope, p->pid);
-	char status[2048];
-	pid_t tracer;
-	int err = 0;
-
-	if (p->kernel_thread || p->zombie ||
-	    proc_read(p->thread, "status", status, sizeof(status)) <= 0)
-		return 0;
-	if (inside)
-		c->expected_bytes += (status_number(status, "RssAnon", 10, 0) +
-				      status_number(status, "VmSwap", 10, 0)) << 10;
-	tracer = status_number(status, "TracerPid", 10, 0);
-	if (!tracer)
-		return 0;
-	if (inside)
-		err = apply_policy(c, c->options->traced, p->pid, -CR_EPTRACED,
-				   "is being debugged: detach the debugger, or see --ptraced-skip");
-	if (!err && scope_find(&c->attempt.scope, tracer))
-		err = apply_policy(c, c->options->tracer, tracer, -CR_EPTRACER,
-				   "debugs another process: end that, or see --ptracer-skip");
-	return err;
 }
 
 /* ---- one process ---------------------------------------------------------------- */
@@ -502,26 +462,6 @@ static bool somebody_left(const struct checkpoint *c)
 		if (!c->attempt.scope.process[i].zombie && has_left(&c->attempt.scope.process[i]))
 			return true;
 	return false;
-}
-
-/*
- * Finding members that debug processes outside the scope takes a scan of all of
- * /proc.  That is needed to exclude them, or to refuse the request of a program at
- * once; otherwise it is enough that the module reports them when they are stopped.
- */
-static int check_debuggers(struct checkpoint *c)
-{
-	bool left = false;
-	int err = 0;
-
-	if (c->options->tracer == CHECKPOINT_PTRACE_SKIP || c->options->requester)
-		err = scope_each(check_ptrace, c);
-	else
-		for (size_t i = 0; !err && i < c->attempt.scope.count; i++)
-			err = check_ptrace(c, &c->attempt.scope.process[i]);
-	for (size_t i = 0; i < c->attempt.scope.count; i++)
-		left |= !is_excluded(c, c->attempt.scope.process[i].pid);
-	return err || left ? err : stop_nobody(c);
 }
 
 static int precheck_once(struct checkpoint *c)

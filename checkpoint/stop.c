@@ -86,16 +86,18 @@ static int collect(struct checkpoint *c)
 	return err;
 }
 
-/* 1: excluded, now or earlier; 0: it belongs to the checkpoint; -errno. */
-static int leave_out(struct checkpoint *c, pid_t pid)
+int leave_out(struct checkpoint *c, pid_t pid)
 {
 	int err;
 
 	if (is_excluded(c, pid))
 		return 1;
-	if (!omit_is_inherited(c, pid))
+	if (is_below_skipped(c, pid))
+		err = exclude(c, pid, "so is a process that it descends from");
+	else if (omit_is_inherited(c, pid))
+		err = exclude(c, pid, "so is the process that made it");
+	else
 		return 0;
-	err = exclude(c, pid, "so is the process that made it");
 	return err ? err : 1;
 }
 
