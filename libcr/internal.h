@@ -188,6 +188,8 @@ void cri_callbacks_run(struct cri_run *run);
 /* When the library is loaded, and when it is unloaded. */
 void cri_record_begin(void);
 void cri_record_end(void);
+/* The program that has asked for the last restart; 0: none has. */
+pid_t cri_record_requester(void);
 /* In a forked child: leaves it out of checkpoints if its parent is left out. */
 void cri_omit_child(void);
 

@@ -356,6 +356,11 @@ int kcr_restarted(struct timespec *when, char *source, size_t size)
 	return end(err) ? -1 : count;
 }
 
+pid_t cri_record_requester(void)
+{
+	return record ? record->restart.requester : 0;
+}
+
 static int omit(void *unused)
 {
 	(void)unused;

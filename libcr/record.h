@@ -39,6 +39,7 @@ struct cri_record_restart {
 	uint32_t nsec;
 	int64_t sec;			/* CLOCK_REALTIME of the last restart */
 	char source[KCR_PATH_MAX];	/* absolute; "": it has no name */
+	int32_t requester;		/* a program's PID; 0: cr_restart's own, the module says */
 } __attribute__((aligned(CRI_RECORD_PAGE)));
 
 /* Not to be saved: whole pages, sorted, not adjacent. */

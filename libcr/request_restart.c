@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define KNOWN_FLAGS	(CR_RSTRT_ASYNC_ERR | CR_RSTRT_RESTORE_PID | CR_RSTRT_RESTORE_PGID | \
 			 CR_RSTRT_RESTORE_SID)
@@ -20,7 +21,7 @@
 struct command {
 	const char *option[MAX_OPTIONS];
 	int count;
-	char signal[16];
+	char signal[16], self[32];
 	char *relocate[CR_MAX_RSTRT_RELOC];
 	int nr_relocate;
 };
@@ -100,6 +101,8 @@ static int check(const cr_restart_args_t *args)
 static int fill(struct command *command, const cr_restart_args_t *args)
 {
 	add(command, "--fd=4");			/* CRI_TOOL_FD */
+	sprintf(command->self, "--requester=%d", getpid());
+	add(command, command->self);
 	if (args->cr_signal) {
 		sprintf(command->signal, "-S%d", args->cr_signal);
 		add(command, command->signal);

@@ -90,7 +90,7 @@ static int result_of(const struct kcr_client_answer *answer)
 	case KCR_OUTCOME_CONTINUED:
 		return 0;
 	case KCR_OUTCOME_RESTARTED:
-		return answer->result;
+		return cri_record_requester() ?: answer->result;
 	case KCR_OUTCOME_OMITTED:
 		return -CR_EOMITTED;
 	default:

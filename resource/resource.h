@@ -186,6 +186,7 @@ struct rebuild {
 	uint64_t *aio_ring;		/* in a process: where the ring of each context waits */
 	int32_t *new_pid;		/* by index in context->process; = old if restore_ids */
 	const char *source;		/* the context file, absolute; "": no path */
+	pid_t requester;		/* the program that has asked for it; 0: none */
 	const char *(*relocate)(const char *path);	/* --relocate; returns path itself or a new string */
 	/* Set by files_open(), which also makes file_fd and content_fd: */
 	int high_fd;			/* saved descriptors are below this, ours from it on */

@@ -35,7 +35,9 @@ int record_restart(struct rebuild *r)
 	if (!restart)
 		return report_errno(-ENOMEM, "restart");
 	clock_gettime(CLOCK_REALTIME, &now);
-	*restart = (struct cri_record_restart){ .sec = now.tv_sec, .nsec = now.tv_nsec };
+	*restart = (struct cri_record_restart) {
+		.sec = now.tv_sec, .nsec = now.tv_nsec, .requester = r->requester,
+	};
 	snprintf(restart->source, sizeof(restart->source), "%s", r->source);
 	for (size_t i = 0; !err && i < r->context->nr_processes; i++) {
 		const Kcr__Mm *mm = r->context->process[i]->mm;

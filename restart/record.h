@@ -8,7 +8,7 @@
 #include "resource/resource.h"
 
 /*
- * Writes count, time and file of this restart into the memory of every process
+ * Writes count, time, file and requester of this restart into the memory of every process
  * that keeps a record (libcr/record.h), after all threads have entered and their
  * memory was filled.  0 or -errno, reported.
  */

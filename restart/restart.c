@@ -111,6 +111,7 @@ static int prepare(struct rebuild *r, const struct context *c,
 	r->nr_redirects = options->nr_redirects;
 	r->leader = c->nr_processes ? c->process[leader_index(c)]->pid : 0;
 	r->source = options->source ?: "";
+	r->requester = options->requester;
 	r->lazy_socket = -1;
 	r->relocate = options->relocate;
 	r->file_fd = malloc((c->nr_files + 1) * sizeof(int));

@@ -46,6 +46,7 @@ struct restart_options {
 	const struct chain *chain;	/* the older files of an increment; NULL: it is none */
 	int signal;		/* sent to every process before it runs; 0: none */
 	const char *source;	/* the context file, for callbacks: absolute, or NULL */
+	pid_t requester;	/* likewise, who has asked for it; 0: the caller */
 	const char *(*relocate)(const char *path);	/* or NULL */
 	/*
 	 * Called when it is known whose word the image is, before anything else of this machine

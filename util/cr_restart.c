@@ -53,7 +53,7 @@ enum {
 	OPT_RELOCATE, OPT_REDIRECT, OPT_STRICT, OPT_CHAIN_PATH, OPT_TRUST, OPT_CHECK, OPT_LAZY, OPT_NO_LAZY,
 	OPT_INSIDE, OPT_PID_NAMESPACE,
 	OPT_KEEP, OPT_KMSG, OPT_JSON,
-	OPT_VERSION, OPT_STATUS_FD, OPT_HOLD_FD, OPT_PAGES_FD,
+	OPT_VERSION, OPT_STATUS_FD, OPT_REQUESTER, OPT_HOLD_FD, OPT_PAGES_FD,
 	OPT_PID, OPT_NO_PID, OPT_PGID, OPT_NO_PGID, OPT_SID, OPT_NO_SID,
 	OPT_HOOK,			/* + enum hook; last */
 };
@@ -97,6 +97,7 @@ static const struct option long_options[] = {
 	{ "kmsg-warning", no_argument, NULL, OPT_KMSG },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "status-fd", required_argument, NULL, OPT_STATUS_FD },
+	{ "requester", required_argument, NULL, OPT_REQUESTER },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "pages-fd", required_argument, NULL, OPT_PAGES_FD },
 	{ "run-on-success", required_argument, NULL, OPT_HOOK + HOOK_SUCCESS },
@@ -305,6 +306,10 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_STATUS_FD:
 		return status_open(value);
+	case OPT_REQUESTER:
+		a->restart.requester = choice_number(value, 1);
+		return a->restart.requester > 0 ? 0 : report_fail(-EINVAL, "--requester needs a process ID, "
+								  "not \"%s\"", value);
 	case OPT_HOLD_FD:
 		return restart_hold_open(value);
 	case OPT_PAGES_FD:
