@@ -8,6 +8,7 @@
 #include <libcr.h>
 
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -144,6 +145,36 @@ static void messages(void)
 	CHECK(cr_poll_checkpoint(&handle, NULL) == CR_POLL_CHKPT_ERR_PRE && errno == EINVAL);
 }
 
+void *__libc_malloc(size_t size);
+static bool no_memory;
+
+/* Instead of the C library's, for libcr, too. */
+void *malloc(size_t size)
+{
+	return no_memory ? NULL : __libc_malloc(size);
+}
+
+/* The request is complete; a message is in its log, but there is no room for it. */
+static void lost_message(int null)
+{
+	int events = inotify_init1(IN_CLOEXEC), ret;
+	char *message = NULL;
+
+	/* Its event will not have been read: that is worth a warning. */
+	NEED(events >= 0 && inotify_add_watch(events, ".", IN_CREATE) >= 0);
+	close(open("created", O_CREAT | O_WRONLY, 0600));
+	for (int turn = 0; turn < 2; turn++) {
+		CHECK(request_of(CR_SCOPE_PROC, 0, null, 0, 0) == 0);
+		no_memory = turn == 0;
+		ret = cr_poll_checkpoint_msg(&handle, NULL, &message);
+		no_memory = false;
+		CHECK(ret == (turn ? 1 : CR_POLL_CHKPT_ERR_LOG) && !message == !turn);
+		CHECK(cr_reap_checkpoint(&handle) == -1 && errno == EINVAL);
+		free(message);
+	}
+	close(events);
+}
+
 static int restart_of(cr_restart_args_t *args, int fd)
 {
 	cr_restart_handle_t restart;
@@ -276,6 +307,7 @@ int main(int argc, char **argv)
 	pending(null);
 	tool_killed(null);
 	messages();
+	lost_message(null);
 	restarts();
 	deprecated();
 	check_ready();

@@ -8,6 +8,7 @@
  *	unsupported PID	one that cannot be saved
  *	restarts	restarts `image1` and `image2`, one while the other is under way
  *	restart		restarts `image`, whose processes become its children
+ *	ways		restarts a child with all flags, with its file in another folder
  */
 #include <libcr.h>
 
@@ -17,6 +18,9 @@
 #include <sys/wait.h>
 
 #include "tests/programs/check.h"
+
+#define CHILD_FILE	9		/* its descriptor */
+#define MOVED		"/c=\\/file"
 
 static int log_fd;
 static volatile int sigchlds;
@@ -270,6 +274,115 @@ static void request_restart(void)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* A process in the group of another one, with a file open. */
+static pid_t start_child(pid_t group, const char *file)
+{
+	pid_t pid = fork();
+
+	NEED(pid >= 0);
+	if (!pid) {
+		if (file && dup2(open(file, O_RDWR | O_CREAT, 0600), CHILD_FILE) != CHILD_FILE)
+			_exit(2);
+		if (setpgid(0, group))
+			_exit(2);
+		for (;;)
+			pause();
+	}
+	while (getpgid(pid) != (group ? group : pid))
+		check_sleep_ms(1);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	CHECK(!kill(pid, SIGKILL));
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void save_child(pid_t pid)
+{
+	cr_checkpoint_handle_t handle;
+	cr_checkpoint_args_t args;
+	int fd = open_image();
+
+	init(&args, CR_SCOPE_PROC, pid, fd);
+	CHECK(cr_request_checkpoint(&args, &handle) == 0);
+	CHECK(cr_poll_checkpoint(&handle, NULL) == 1);
+	close(fd);
+}
+
+/* Each call is made in some of the turns.  The PID of what was restored. */
+static pid_t outcome_of(cr_restart_handle_t *handle, bool poll)
+{
+	struct timeval late = { .tv_sec = 1000 };
+	char text[100], *message = text;
+	pid_t pid;
+
+	if (poll) {
+		pid = cr_poll_restart_msg(handle, &late, &message);
+		CHECK(!message);
+	} else {
+		CHECK(cr_wait_restart(handle, &late) == 1);
+		CHECK(cr_log_restart(handle, sizeof(text), text) == 0 && !*text);
+		pid = cr_reap_restart(handle);
+		CHECK(cr_reap_restart(handle) == -1 && errno == EINVAL);
+	}
+	CHECK(late.tv_sec > 500 && late.tv_sec < 1000);
+	return pid;
+}
+
+static void check_child(pid_t pid, pid_t old, pid_t group, unsigned int flags)
+{
+	char link[64], file[200], expected[200];
+	ssize_t length;
+
+	CHECK((pid == old) == !!(flags & CR_RSTRT_RESTORE_PID));
+	CHECK(getpgid(pid) == (flags & CR_RSTRT_RESTORE_PGID ? group : getpgrp()));
+	CHECK(getsid(pid) == getsid(0));
+	sprintf(link, "/proc/%d/fd/%d", pid, CHILD_FILE);
+	length = readlink(link, file, sizeof(file) - 1);
+	CHECK(length > 0);
+	file[length > 0 ? length : 0] = '\0';
+	NEED(getcwd(expected, sizeof(expected) - sizeof(MOVED)));
+	strcat(expected, MOVED);
+	CHECK(!strcmp(file, expected));
+}
+
+static void restart_in_all_ways(void)
+{
+	struct cr_rstrt_relocate *moved = malloc(CR_RSTRT_RELOCATE_SIZE(2));
+	char absent[] = "/a=b\\", before[200], after[200], file[200];
+	pid_t group = start_child(0, NULL), child, pid;
+	cr_restart_handle_t handle;
+	cr_restart_args_t args;
+
+	NEED(moved && getcwd(before, 150) && strcpy(after, before));
+	NEED(!mkdir(strcat(before, "/a=b"), 0700));
+	child = start_child(group, strcat(strcpy(file, before), "/file"));
+	save_child(child);
+	end_child(child);
+	NEED(!rename(before, strcat(after, "/c=\\")));
+	NEED(!cr_initialize_restart_args_t(&args));
+	args.cr_fd = open("image", O_RDONLY | O_CLOEXEC);
+	CHECK(cr_request_restart(&args, &handle) == -1 && errno == ENOENT);
+	moved->count = 2;
+	moved->path[0] = (struct cr_rstrt_relocate_pair){ absent, absent };
+	moved->path[1] = (struct cr_rstrt_relocate_pair){ before, after };
+	args.cr_relocate = moved;
+	for (unsigned int flags = 0; flags < 16; flags += CR_RSTRT_RESTORE_PID) {
+		NEED(!lseek(args.cr_fd, 0, SEEK_SET));
+		args.cr_flags = flags;
+		CHECK(cr_request_restart(&args, &handle) == 0);
+		pid = outcome_of(&handle, flags & CR_RSTRT_RESTORE_PID);
+		NEED(pid > 0);
+		check_child(pid, child, group, flags);
+		end_child(pid);
+	}
+	end_child(group);
+	close(args.cr_fd);
+	free(moved);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART };
@@ -294,6 +407,8 @@ int main(int argc, char **argv)
 		request_two_restarts();
 	else if (!strcmp(what, "restart"))
 		request_restart();
+	else if (!strcmp(what, "ways"))
+		restart_in_all_ways();
 	check_ready();
 	check_wait();
 	return check_end();
