@@ -7,6 +7,9 @@
 #ifndef BLCR_COMMON_H
 #define BLCR_COMMON_H
 
+/* BLCR brought all of these along, and programs count on it. */
+#include <features.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 /* ---- version ---------------------------------------------------------------- */
@@ -16,6 +19,12 @@
 #define CR_RELEASE_MINOR	8
 #define CR_RELEASE_PATCH	5
 #define CR_RELEASE_VERSION	"0.8.5"
+
+/* The library's own version there; LIBCR_MAJOR is in the name: libcr.so.0. */
+#define LIBCR_MAJOR		0
+#define LIBCR_MINOR		5
+#define LIBCR_PATCH		5
+#define LIBCR_VERSION		"0.5.5"
 
 /* ---- errors ---------------------------------------------------------------- */
 
@@ -77,8 +86,8 @@ typedef enum {
 
 /* Absolute paths; whole components are compared, the first pair that matches wins. */
 struct cr_rstrt_relocate_pair {
-	char *oldpath;
-	char *newpath;
+	const char *oldpath;
+	const char *newpath;
 };
 
 struct cr_rstrt_relocate {
