@@ -38,13 +38,13 @@ void cri_hook_run(cr_hook_event_t kind, const struct cri_request *request)
 	cr_hook_event_t event = request->result > 0 ? kind + RESTART_OFFSET : kind;
 	cr_hook_fn_t fn = __atomic_load_n(&cri.hook[event], __ATOMIC_ACQUIRE);
 
-	if (fn)
+	if (fn && request->result >= 0)
 		fn(event);
 }
 
 bool cri_hook_for_all(void)
 {
-	return cri.hook[CR_HOOK_CONT_NO_CALLBACKS] || cri.hook[CR_HOOK_RSTRT_NO_CALLBACKS];
+	return cri.hook[CR_HOOK_CONT_SIGNAL_CONTEXT] || cri.hook[CR_HOOK_RSTRT_SIGNAL_CONTEXT];
 }
 
 /* ---- hold ----------------------------------------------------------------------------- */

@@ -168,9 +168,9 @@ uint32_t cri_signal_exceptions(const struct kcr_answer_thread **threads, uint32_
 
 /* ---- hook.c ------------------------------------------------------------------------- */
 
-/* Runs the hook for threads of this kind (CR_HOOK_CONT_…). */
+/* Runs the hook for threads of this kind (CR_HOOK_CONT_…), unless there was no checkpoint. */
 void cri_hook_run(cr_hook_event_t kind, const struct cri_request *request);
-/* Is there a hook for threads that only called cr_init()? */
+/* Is there a hook for all threads that called cr_init(), with callbacks or not? */
 bool cri_hook_for_all(void);
 
 /* Frees a list. */

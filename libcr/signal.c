@@ -58,13 +58,6 @@ static bool claim(struct cri_thread *thread)
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void run_hook(struct cri_thread *thread)
-{
-	cri_hook_run(thread->part_run.callbacks.count ? CR_HOOK_CONT_SIGNAL_CONTEXT :
-							CR_HOOK_CONT_NO_CALLBACKS,
-		     thread->part_run.request);
-}
-
 /* The innermost cr_checkpoint() of a thread's own callbacks. */
 static void reach_in_thread(struct cri_run *run)
 {
@@ -103,7 +96,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (cri_self.generation == cri.generation && claim(&cri_self)) {
 		cri_self.part_run.reach = reach_in_thread;
 		cri_callbacks_run(&cri_self.part_run);
-		run_hook(&cri_self);
+		cri_hook_run(CR_HOOK_CONT_SIGNAL_CONTEXT, cri_self.part_run.request);
 		set_part(&cri_self, CRI_PART_FINISHED);
 		hold();
 	}
@@ -300,7 +293,7 @@ static void take_over(void)
 			continue;
 		thread->part_run.reach = reach_in_service;
 		cri_callbacks_run(&thread->part_run);
-		run_hook(thread);
+		cri_hook_run(CR_HOOK_CONT_SIGNAL_CONTEXT, thread->part_run.request);
 		set_part(thread, CRI_PART_FINISHED);
 		return;
 	}

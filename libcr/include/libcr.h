@@ -75,10 +75,10 @@ enum {
 
 /* Events of cr_register_hook(). */
 typedef enum {
-	/* The program goes on after a checkpoint (or a cancelled one) … */
-	CR_HOOK_CONT_SIGNAL_CONTEXT = 0,	/* in threads with signal-context callbacks */
+	/* The program goes on after a checkpoint … */
+	CR_HOOK_CONT_SIGNAL_CONTEXT = 0,	/* in threads that have called cr_init() */
 	CR_HOOK_CONT_THREAD_CONTEXT = 1,	/* in the thread of thread-context callbacks */
-	CR_HOOK_CONT_NO_CALLBACKS = 2,		/* in threads that called only cr_init() */
+	CR_HOOK_CONT_NO_CALLBACKS = 2,		/* in all others; see cr_register_hook() */
 	/* … or after a restart. */
 	CR_HOOK_RSTRT_SIGNAL_CONTEXT = 3,
 	CR_HOOK_RSTRT_THREAD_CONTEXT = 4,
@@ -340,10 +340,11 @@ int cr_poll_restart_msg(cr_restart_handle_t *handle, struct timeval *timeout, ch
  * Registers a function for an event, in place of any other; fn NULL: none.
  * Hooks belong to the process; one runs in every thread that the event concerns
  * after its callbacks and before the program goes on; it may run in a signal
- * handler and should call async-signal-safe functions only.
+ * handler and should call async-signal-safe functions only.  No hook runs if there
+ * was no checkpoint of the process (cr_checkpoint() returned < 0).
  * Returns the previous function, or CR_HOOK_FN_ERROR with CR_ENOINIT or
  * EINVAL (event, or fn is CR_HOOK_FN_ERROR).
- * Threads that never called cr_init() run no hook.
+ * Threads that never called cr_init() run no hook, so those of NO_CALLBACKS never run.
  */
 cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn);
 

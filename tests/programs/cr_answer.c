@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A callback that answers as the third argument says.  It writes to the file
- * `log` that it was called, and then what cr_checkpoint() returned.
+ * `log` that it was called, and then what cr_checkpoint() returned; a hook for
+ * programs that go on is noted there, too.
  */
 #include <libcr.h>
 
@@ -60,6 +61,11 @@ static int callback(void *arg)
 	return ret > 0 && !strcmp(what, "restart") ? 81 : 0;
 }
 
+static void hook(cr_hook_event_t event)
+{
+	say("hook", event);
+}
+
 int main(int argc, char **argv)
 {
 	check_begin(argc, argv);
@@ -68,6 +74,7 @@ int main(int argc, char **argv)
 	NEED(cr_init() == 0);
 	NEED(cr_register_callback(inner, NULL, CR_THREAD_CONTEXT) >= 0);
 	NEED(cr_register_callback(callback, NULL, CR_THREAD_CONTEXT) >= 0);
+	CHECK(!cr_register_hook(CR_HOOK_CONT_THREAD_CONTEXT, hook));
 	check_ready();
 	check_wait();
 	return check_end();
