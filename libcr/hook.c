@@ -74,21 +74,20 @@ int cr_hold_ctrl(int scope, int flags)
 
 static int change_persist(int by)
 {
-	int old;
+	int old = cri_self.persist;
 
 	if (!cri_is_init())
 		return -1;
-	cri_lock();
-	old = cri.persist;
 	if (by > 0 ? old == INT_MAX : !old) {
 		errno = ERANGE;
-		old = -1;
-	} else {
-		cri.persist += by;
-		if (!old)
-			cri_stay_loaded();
+		return -1;
 	}
-	cri_unlock();
+	cri_self.persist = old + by;
+	if (!old) {
+		cri_lock();
+		cri_stay_loaded();	/* what the thread's state needs when it ends */
+		cri_unlock();
+	}
 	return old;
 }
 

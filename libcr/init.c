@@ -8,6 +8,7 @@
 #include "libcr/internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -85,16 +86,24 @@ static void in_child(void)
 	for (int i = 0; i < CR_NUM_HOOKS; i++)
 		cri.hook[i] = NULL;
 	cri.hold_init = cri.hold_uninit = CR_HOLD_BOTH;
-	cri.persist = 0;
 	pthread_mutex_init(&cri.forwarding, NULL);	/* its owner is not here */
 	cri_unlock();
 	cri_omit_child();
 }
 
-/* A thread that ends inside a critical section leaves it. */
-static void on_thread_exit(void *id)
+/*
+ * A thread that ends inside a critical section leaves it.  One that persists stays for the
+ * destructors of other keys, but for the last of the rounds that these have: what it leaves in
+ * cri.threads ends with it.
+ */
+static void on_thread_exit(void *value)
 {
-	(void)id;
+	cri_self.exits++;
+	if (cri_self.generation == cri.generation && cri_self.persist &&
+	    cri_self.exits < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(exit_key, value);
+		return;
+	}
 	if (cri_self.generation == cri.generation && cri_self.depth) {
 		cri_self.depth = 1;
 		cr_leave_cs(cri_self.id);
@@ -178,6 +187,7 @@ cr_client_id_t cr_init(void)
 		cri_self = (struct cri_thread) {
 			.generation = cri.generation, .id = cri.next_id++, .tid = gettid(),
 			.hold = CR_HOLD_DFLT, .next = cri.threads, .mask = cri_self.mask,
+			.exits = cri_self.exits,	/* called again by a destructor */
 		};
 		cri.threads = &cri_self;
 	}

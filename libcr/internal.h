@@ -79,6 +79,8 @@ struct cri_thread {
 	unsigned int generation;	/* of cri, at cr_init(); 0: never called */
 	cr_client_id_t id;
 	unsigned int depth;		/* of critical sections */
+	int persist;			/* cr_inc_persist() */
+	unsigned int exits;		/* calls of on_thread_exit() */
 	struct cri_run *run;		/* in a callback: the innermost group; or NULL */
 	struct cri_thread *next;	/* cri.threads */
 	pid_t tid;
@@ -99,7 +101,6 @@ struct cri {
 	struct cri_thread *threads;	/* that called cr_init() */
 	cr_hook_fn_t hook[CR_NUM_HOOKS];
 	int hold_init, hold_uninit;	/* CR_HOLD_* */
-	int persist;
 	pthread_mutex_t forwarding;	/* a client has one FORWARD at a time */
 };
 

@@ -358,9 +358,12 @@ cr_hook_fn_t cr_register_hook(cr_hook_event_t event, cr_hook_fn_t fn);
 int cr_hold_ctrl(int scope, int flags);
 
 /*
- * Count reasons to keep libcr loaded: while the count is not 0, dlclose(3)
- * does not unload it.  Return the count before; -1 with CR_ENOINIT or ERANGE
- * (the count would become negative or overflow).
+ * Count reasons to keep the calling thread's state while it ends: as long as its
+ * count is not 0, destructors of thread-specific data (pthread_key_create(3)) may
+ * use libcr, and critical sections are not left; not beyond the last round of
+ * destructors.  From the first call on dlclose(3) does not unload libcr.
+ * Return the count before; -1 with CR_ENOINIT or ERANGE (the count would become
+ * negative or overflow).
  */
 int cr_inc_persist(void);
 int cr_dec_persist(void);

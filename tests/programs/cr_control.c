@@ -50,6 +50,49 @@ static void persist(void)
 	CHECK(cr_dec_persist() == -1 && errno == ERANGE);
 }
 
+static pthread_key_t key;
+static int rounds;
+
+/* In a thread that persists libcr is there for destructors until it has no reason any more. */
+static void on_end(void *id)
+{
+	if (++rounds < 3) {
+		CHECK(cr_enter_cs(*(cr_client_id_t *)id) == 0);
+		CHECK(rounds == 1 ? cr_inc_persist() == 1 :
+				    cr_dec_persist() == 2 && cr_dec_persist() == 1);
+		pthread_setspecific(key, id);
+	} else {
+		CHECK(cr_leave_cs(*(cr_client_id_t *)id) == -1 && errno == CR_ENOINIT);
+	}
+}
+
+static void *persist_in_thread(void *for_good)
+{
+	static cr_client_id_t id;
+
+	id = cr_init();
+	CHECK(cr_dec_persist() == -1 && errno == ERANGE);
+	CHECK(cr_inc_persist() == 0);
+	if (!for_good)
+		NEED(!pthread_setspecific(key, &id));
+	return NULL;
+}
+
+/* The count is each thread's own; one that ends with it leaves nothing behind. */
+static void persist_in_threads(void)
+{
+	pthread_t thread;
+
+	NEED(!pthread_key_create(&key, on_end));
+	CHECK(cr_inc_persist() == 0);
+	for (long i = 0; i < 2; i++) {
+		NEED(!pthread_create(&thread, NULL, persist_in_thread, (void *)i));
+		NEED(!pthread_join(thread, NULL));
+	}
+	CHECK(rounds == 3);
+	CHECK(cr_dec_persist() == 1);
+}
+
 static void *add(void *arg)
 {
 	for (int i = 0; i < 20000; i++) {
@@ -117,7 +160,7 @@ static void *load_only(void *path)
 	return NULL;
 }
 
-/* The count of reasons keeps the library where it is. */
+/* A reason keeps the library where it is. */
 static void *load_persistent(void *path)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -154,6 +197,7 @@ int main(int argc, char **argv)
 		NEED(cr_init() == 0);
 		hold();
 		persist();
+		persist_in_threads();
 	}
 	check_ready();
 	check_wait();
