@@ -124,18 +124,59 @@ static int need_service(void)
 	return ret;
 }
 
+/*
+ * A signal handler may call us at any instruction, and finds `moving` set where the thread's
+ * depth does not tell whether it is counted in cri.sections.  Returns the value before.
+ */
+static bool set_moving(bool moving)
+{
+	bool before = cri_self.moving;
+
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	cri_self.moving = moving;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return before;
+}
+
+/*
+ * In a handler that has interrupted such a move (`nested`) waiting for the end of a checkpoint
+ * that is pending would be waiting for this thread.  While anybody is inside the checkpoint has
+ * not begun, and one more does no harm; while nobody is, this thread is not either.
+ */
+static bool may_enter(unsigned int now, bool nested)
+{
+	return nested ? now != CRI_PENDING : !(now & CRI_PENDING);
+}
+
 /* Enters, or returns 1. */
 static int try_to_enter(void)
 {
 	unsigned int now = __atomic_load_n(&cri.sections, __ATOMIC_RELAXED);
+	bool nested = set_moving(true);
+	int ret = 1;
 
-	while (!(now & CRI_PENDING))
+	while (ret && may_enter(now, nested))
 		if (__atomic_compare_exchange_n(&cri.sections, &now, now + 1, true,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 			cri_self.depth = 1;
-			return 0;
+			ret = 0;
 		}
-	return 1;
+	set_moving(nested);
+	return ret;
+}
+
+/* Leaves the outermost section. */
+static void leave(void)
+{
+	bool nested = set_moving(true), is_last;
+
+	cri_self.depth = 0;
+	is_last = __atomic_sub_fetch(&cri.sections, 1, __ATOMIC_RELEASE) == CRI_PENDING;
+	if (is_last)
+		wake_all();
+	set_moving(nested);
+	if (is_last)
+		wait_until_open();
 }
 
 /* Nothing to do in a callback or a nested section: 0.  -1: an outermost section. */
@@ -171,15 +212,16 @@ int cr_enter_cs(cr_client_id_t id)
 		return 0;
 	if (need_service())
 		return -1;
-	while (try_to_enter())
+	while (try_to_enter()) {
+		if (cri_self.moving)
+			wake_all();	/* who was interrupted may not have done it yet */
 		wait_until_open();
+	}
 	return 0;
 }
 
 int cr_leave_cs(cr_client_id_t id)
 {
-	unsigned int now;
-
 	(void)id;
 	if (!cri_is_init())
 		return -1;
@@ -189,13 +231,10 @@ int cr_leave_cs(cr_client_id_t id)
 		errno = EINVAL;
 		return -1;
 	}
-	if (--cri_self.depth)
-		return 0;
-	now = __atomic_sub_fetch(&cri.sections, 1, __ATOMIC_RELEASE);
-	if (now == CRI_PENDING) {
-		wake_all();
-		wait_until_open();
-	}
+	if (cri_self.depth > 1)
+		cri_self.depth--;
+	else
+		leave();
 	return 0;
 }
 

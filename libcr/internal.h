@@ -79,6 +79,7 @@ struct cri_thread {
 	unsigned int generation;	/* of cri, at cr_init(); 0: never called */
 	cr_client_id_t id;
 	unsigned int depth;		/* of critical sections */
+	bool moving;			/* into an outermost one, or out of it */
 	int persist;			/* cr_inc_persist() */
 	unsigned int exits;		/* calls of on_thread_exit() */
 	struct cri_run *run;		/* in a callback: the innermost group; or NULL */

@@ -235,7 +235,9 @@ int cr_forward_checkpoint(cr_scope_t scope, pid_t target);
  * way (not if this thread is inside already); tryenter returns 1 instead.
  * Leaving the last one lets a pending checkpoint happen before it returns.
  * `id`: of the calling thread, from cr_init().  In a callback they do nothing.
- * Some 10 ns, and no system call while no checkpoint is pending.
+ * Some 10 ns, and no system call while no checkpoint is pending.  Handlers of
+ * signals may call them, and cr_status(), once a section was entered or a callback
+ * registered, and leave what they enter.
  * 0; -1 with CR_ENOINIT or EINVAL (leave: not inside).
  */
 int cr_enter_cs(cr_client_id_t id);

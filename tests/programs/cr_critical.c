@@ -3,10 +3,12 @@
  * Critical sections.  One thread is inside until there is a file `leave`;
  * another one then finds that it may not enter.  Threads that come and go all
  * the time make two numbers differ only inside; the callback finds them equal.
+ * A signal handler enters and leaves between any two instructions of a leave.
  */
 #include <libcr.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "tests/programs/check.h"
@@ -72,6 +74,31 @@ static void *try(void *arg)
 	return arg;
 }
 
+static cr_client_id_t main_id;
+static volatile int steps;
+
+static void on_step(int number)
+{
+	(void)number;
+	steps++;
+	CHECK(cr_enter_cs(main_id) == 0 && cr_leave_cs(main_id) == 0);
+}
+
+/* Leaves with a handler between any two instructions: the processor's single steps. */
+static int leave_in_steps(void)
+{
+	struct sigaction action = { .sa_handler = on_step };
+	int ret;
+
+	main_id = cr_init();
+	NEED(!sigaction(SIGTRAP, &action, NULL));
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | 0x100);
+	ret = cr_leave_cs(main_id);
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~0x100ull);
+	CHECK(steps > 5);
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[6];
@@ -98,7 +125,7 @@ int main(int argc, char **argv)
 		while (!at_door[i])
 			check_sleep_ms(10);
 	/* The pending checkpoint happens before this returns. */
-	CHECK(cr_leave_cs(id) == 0);
+	CHECK(leave_in_steps() == 0);
 	CHECK(called >= 1);
 	check_wait();
 	stop = true;
