@@ -252,25 +252,17 @@ static int check_table(const struct checkpoint *c, const struct scope_process *p
 
 /*
  * PID namespaces: what the module and system calls return depends on them.  A process may be
- * in one and create its children in another, likewise with time namespaces (clocks.c).
+ * in one and create its children in another, likewise with time namespaces (clocks.c); its other
+ * threads, which may do so alone, are checked with their other namespaces.
  */
 static int check_namespaces(const struct scope_process *p)
 {
-	for (int children = 0; children < 2; children++) {
-		const char *name = children ? "ns/pid_for_children" : "ns/pid";
-		char ours[64], theirs[64];
+	char ours[64], theirs[64];
 
-		if (proc_link(PROC_SELF, name, ours, sizeof(ours)) < 0 ||
-		    proc_link(p->thread, name, theirs, sizeof(theirs)) < 0 || !strcmp(ours, theirs))
-			continue;
-		return namespace_refuse(p->pid, p->thread, children ?
-					"makes its children in another pid namespace" :
-					"is in another pid namespace");
-	}
-	if (!time_namespace_is_left(p->thread))
-		return 0;
-	return report_fail(-EOPNOTSUPP, "process %d makes its children in another time namespace, "
-			   "which cannot be saved: save these without it", p->pid);
+	if (proc_link(PROC_SELF, "ns/pid", ours, sizeof(ours)) >= 0 &&
+	    proc_link(p->thread, "ns/pid", theirs, sizeof(theirs)) >= 0 && strcmp(ours, theirs))
+		return namespace_refuse(p->pid, p->thread, "is in another pid namespace");
+	return namespace_check_children(p->pid, p->thread, false);
 }
 
 int refuse_own_spaces(const struct scope_process *p)

@@ -12,8 +12,11 @@
 
 #include "proc/container.h"
 #include "proc/proc.h"
+#include "proc/time_namespace.h"
 #include "report/report.h"
 #include "resource/attribute.h"
+
+#define CHILDREN	"ns/pid_for_children"
 
 static const char *const kinds[] = { "mnt", "net", "ipc", "uts", "user", "cgroup" };
 
@@ -46,6 +49,35 @@ static int refuse_other(const struct process_probe *probe, pid_t tid, const char
 	return namespace_refuse(probe->pid, probe->thread, what);
 }
 
+/* /proc has no name of a namespace that has no process yet, nor of that of a thread that has ended. */
+static bool leaves_pid_namespace(pid_t tid)
+{
+	static char ours[64];
+	char theirs[64];
+	ssize_t err;
+
+	if (!ours[0] && proc_link(PROC_SELF, CHILDREN, ours, sizeof(ours)) < 0)
+		return false;
+	err = proc_link(tid, CHILDREN, theirs, sizeof(theirs));
+	if (err == -ENOENT)
+		return proc_link(tid, "ns/mnt", theirs, sizeof(theirs)) >= 0;
+	return err >= 0 && strcmp(ours, theirs);
+}
+
+int namespace_check_children(pid_t pid, pid_t tid, bool is_thread)
+{
+	const char *kind = leaves_pid_namespace(tid) ? "pid" :
+			   time_namespace_is_left(tid) ? "time" : NULL;
+	char thread[32] = "";
+
+	if (!kind)
+		return 0;
+	if (is_thread)
+		snprintf(thread, sizeof(thread), ": thread %d", tid);
+	return report_fail(-EOPNOTSUPP, "process %d%s makes its children in another %s namespace, which "
+			   "cannot be saved: save these without it", pid, thread, kind);
+}
+
 static int check_thread(const struct process_probe *probe, pid_t tid)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -66,7 +98,7 @@ static int check_thread(const struct process_probe *probe, pid_t tid)
 		if (strcmp(own_name[i], theirs))
 			return refuse_other(probe, tid, kinds[i]);
 	}
-	return 0;
+	return tid == probe->thread ? 0 : namespace_check_children(probe->pid, tid, true);
 }
 
 static int namespace_check(const struct process_probe *probe)
