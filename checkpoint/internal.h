@@ -160,6 +160,7 @@ int refuse_shared_table(pid_t pid, pid_t other);
 int refuse_shared_folder(pid_t pid, pid_t other);
 /* Threads with descriptors of their own; a PID namespace of its own, or for its children. */
 int refuse_own_spaces(const struct scope_process *p);
+
 /* Excludes a process and warns; `why` ends the message. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);
@@ -176,6 +177,14 @@ bool pid_list_has(const struct pid_list *list, pid_t pid);
 int check_debuggers(struct checkpoint *c);
 /* Does it descend from a process that is excluded with its descendants? */
 bool is_below_skipped(const struct checkpoint *c, pid_t pid);
+
+/* ---- mapped_object.c ---- */
+
+/*
+ * Refuses, -EOPNOTSUPP, memory of a kernel object that a restart could not map, such as of
+ * memfd_secret(2), perf events or BPF maps, by a line of /proc/PID/maps.
+ */
+int mapped_object_check(const struct checkpoint *c, const struct scope_process *p, const char *line);
 
 /* ---- launcher.c ---- */
 

@@ -281,8 +281,8 @@ static int check_device(pid_t pid, const char *path)
 }
 
 /*
- * Refuses devices, and contexts of io_setup(2) where they cannot be saved; notes memory of
- * sockets; opens files that will be needed during the stop.
+ * Refuses devices and other objects of the kernel, and contexts of io_setup(2) where they cannot
+ * be saved; notes memory of sockets; opens files that will be needed during the stop.
  */
 static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 {
@@ -292,19 +292,21 @@ static int check_mappings(struct checkpoint *c, const struct scope_process *p)
 	int err = 0;
 
 	while (maps && !err && getline(&line, &size, maps) > 0) {
-		char *path = strchr(line, '/');
+		const char *path = strchr(line, '/');
 
+		line[strcspn(line, "\n")] = '\0';
 		if (!path) {
 			if (strstr(line, " socket:["))
 				c->has_socket_memory = true;
+			err = mapped_object_check(c, p, line);
 			continue;
 		}
-		path[strcspn(path, "\n")] = '\0';
 		if (!strncmp(path, "/dev/", 5)) {
 			err = c->options->skip_unsupported ? 0 : check_device(p->pid, path);
 		} else if (aio_context_is_ring(path)) {
 			err = aio_context_check(c->attempt.job, p->pid);
 		} else if (strcmp(path, last)) {
+			err = mapped_object_check(c, p, line);
 			opened_prepare(c, path);
 			snprintf(last, sizeof(last), "%s", path);
 		}

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Has memory of a kind that cannot be saved, which the third argument names:
- * `device` (a page of /dev/mem), `socket`, `userfaultfd`, `hugetlb` or `mseal`.  It is there and, except
+ * `device` (a page of /dev/mem), `secret`, `perf` or `bpf` (of a closed descriptor), `socket`,
+ * `userfaultfd`, `hugetlb` or `mseal`.  It is there and, except
  * that of a socket, readable before and after; what was sealed still is.
  */
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -17,6 +20,9 @@
 #define SIZE	(4 << 12)
 #define BIOS	0xf0000		/* what every kernel lets root map */
 
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret 447
+#endif
 #ifndef SYS_mseal
 #define SYS_mseal 462
 #endif
@@ -32,6 +38,39 @@ static char *device(void)
 	if (memory == MAP_FAILED)
 		check_skip("this kernel maps nothing of /dev/mem");
 	close(fd);
+	return memory;
+}
+
+static int open_object(const char *kind)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock), .config = PERF_COUNT_SW_CPU_CLOCK,
+	};
+	union bpf_attr array = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 4096,
+		.map_flags = BPF_F_MMAPABLE,
+	};
+	int fd;
+
+	if (!strcmp(kind, "perf"))
+		return syscall(SYS_perf_event_open, &clock, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (!strcmp(kind, "bpf"))
+		return syscall(SYS_bpf, BPF_MAP_CREATE, &array, sizeof(array));
+	fd = syscall(SYS_memfd_secret, 0);
+	NEED(fd < 0 || !ftruncate(fd, SIZE));
+	return fd;
+}
+
+static char *map_object(const char *kind)
+{
+	const size_t size = strcmp(kind, "perf") ? SIZE : 2 << 12;	/* its head and 2^n pages */
+	int fd = open_object(kind);
+	char *memory;
+
+	if (fd < 0)
+		check_skip("this kernel has no such object, or not switched on");
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	NEED(memory != MAP_FAILED && !close(fd));
 	return memory;
 }
 
@@ -109,6 +148,8 @@ int main(int argc, char **argv)
 		fresh = device();
 	} else if (!strcmp(kind, "hugetlb")) {
 		fresh = huge();
+	} else if (!strcmp(kind, "secret") || !strcmp(kind, "perf") || !strcmp(kind, "bpf")) {
+		fresh = map_object(kind);
 	} else {
 		fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
