@@ -113,6 +113,13 @@ static int save_busy_poll(const struct file_probe *probe, Kcr__Epoll *epoll)
 	return 0;
 }
 
+static void warn_of_outside(const struct file_probe *probe, int tfd)
+{
+	report_warn("process %d, descriptor %d: the epoll watches a file (once descriptor %d) that only "
+		    "processes have which are not saved: no events of it come any more after a restart",
+		    probe->pid, probe->number, tfd);
+}
+
 static int save_entries(struct file_table *t, const struct file_probe *probe, Kcr__Epoll *epoll)
 {
 	size_t lines = 0, count = 0;
@@ -143,9 +150,8 @@ static int save_entries(struct file_table *t, const struct file_probe *probe, Kc
 			/* A file that no process of the tree has any more is not restored. */
 			if (entry.file_id)
 				err = add_entry(epoll, &entry);
-			else
-				report_verbose("process %d, epoll %d: descriptor %d, which it watches, "
-					       "is open nowhere", probe->pid, probe->number, tfd);
+			else if (!file_table_is_dry(t))
+				warn_of_outside(probe, tfd);
 		}
 		line++;
 	}
