@@ -140,15 +140,20 @@ static int save(struct file_table *t, const struct file_probe *probe, Kcr__File 
 /* ---- rebuild ---------------------------------------------------------------- */
 
 /* The old port ID, or any other if that is in use: few programs care. */
-static int bind_port(int fd, uint32_t port)
+static int bind_port(const Kcr__File *file, int fd)
 {
-	struct sockaddr_nl local = { .nl_family = AF_NETLINK, .nl_pid = port };
+	struct sockaddr_nl local = { .nl_family = AF_NETLINK, .nl_pid = file->netlink_socket->port };
 
 	if (!bind(fd, (struct sockaddr *)&local, sizeof(local)))
 		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
 	local.nl_pid = 0;
-	return errno == EADDRINUSE && !bind(fd, (struct sockaddr *)&local, sizeof(local)) ?
-	       0 : -errno;
+	if (bind(fd, (struct sockaddr *)&local, sizeof(local)))
+		return -errno;
+	report_warn("%s: its port %u is in use, and it has got another: the program may go on using that",
+		    file->description ?: "a netlink socket", file->netlink_socket->port);
+	return 0;
 }
 
 /* What a group is called here; a generic one that is not known by name keeps its number. */
@@ -189,7 +194,7 @@ static int join(const Kcr__File *file, int fd, uint32_t group)
 static int set_up(const Kcr__File *file, int fd)
 {
 	const Kcr__NetlinkSocket *s = file->netlink_socket;
-	int err = s->port ? bind_port(fd, s->port) : 0;
+	int err = s->port ? bind_port(file, fd) : 0;
 
 	if (err)
 		return rebuild_error(file, err, "bind");
