@@ -28,6 +28,7 @@
 #define SEND_LOCKED	1
 #define RECEIVE_LOCKED	2
 #define OPTION_MAX	64
+#define MIN_SEGMENT	88		/* TCP_MIN_MSS */
 
 #define HIDDEN		(-2)	/* as family: getsockopt(2) does not tell it (socket_hidden.c) */
 
@@ -264,6 +265,15 @@ static bool follows_tos(const struct option *o, Kcr__SocketOption *const *list, 
 	return false;
 }
 
+/* Has the program set it?  With IP_OPTIONS the kernel reports a segment smaller than can be set. */
+static bool is_settable(const struct option *o, const char *now)
+{
+	int value;
+
+	memcpy(&value, now, sizeof(value));
+	return o->level != IPPROTO_TCP || o->name != TCP_MAXSEG || value >= MIN_SEGMENT;
+}
+
 int socket_options_save(struct file_table *t, const struct file_probe *probe, int family, int type,
 			int protocol, Kcr__SocketOption ***list, size_t *count)
 {
@@ -274,12 +284,13 @@ int socket_options_save(struct file_table *t, const struct file_probe *probe, in
 
 	learn_usual(family, type, protocol);
 	for (size_t i = 0; i < NR_OPTIONS && !err; i++) {
-		char now[OPTION_MAX];
+		char now[OPTION_MAX] = "";
 		socklen_t length = sizeof(now);
 
 		if (!applies(&options[i], family, type, protocol, locked) ||
 		    (connected && options[i].when == SINGLE) ||
-		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length))
+		    getsockopt(probe->fd, options[i].level, options[i].name, now, &length) ||
+		    !is_settable(&options[i], now))
 			continue;
 		if (length == sizeof(now))
 			err = file_unsupported(t, "a socket with a long value of %s",
