@@ -33,12 +33,12 @@ static void add(int epoll, int fd, uint32_t events, uint64_t data)
 }
 
 /*
- * epoll: level and edge triggered, one-shot that is spent, nested, an entry whose
+ * epoll: level and edge triggered, one-shot that is spent, nested, exclusive, an entry whose
  * descriptor number has been closed while a duplicate lives; data of every entry.
  */
 static void fd_epoll(void)
 {
-	int outer, inner, edges, a[2], b[2], c[2];
+	int outer, inner, edges, exclusive = epoll_create1(0), a[2], b[2], c[2];
 	struct epoll_event rearm = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = 31 };
 	uint64_t data;
 	char byte;
@@ -49,6 +49,7 @@ static void fd_epoll(void)
 	NEED(outer >= 0 && inner >= 0 && edges >= 0 && !pipe(a) && !pipe(b) && !pipe(c));
 	add(inner, a[0], EPOLLIN, 0x1122334455667788ull);
 	add(outer, inner, EPOLLIN, 2);
+	add(exclusive, a[0], EPOLLIN | EPOLLEXCLUSIVE, 3);
 	add(edges, b[0], EPOLLIN | EPOLLET, 20);
 	add(edges, c[0], EPOLLIN | EPOLLONESHOT, 30);
 	NEED(write(b[1], "x", 1) == 1 && write(c[1], "x", 1) == 1);
@@ -61,8 +62,9 @@ static void fd_epoll(void)
 	CHECK(write(b[1], "y", 1) == 1 && wait_one(edges, &data) == 1 && data == 20);
 	CHECK(!epoll_ctl(edges, EPOLL_CTL_MOD, c[0], &rearm));
 	CHECK(wait_one(edges, &data) == 1 && data == 31);
+	CHECK(epoll_ctl(exclusive, EPOLL_CTL_MOD, a[0], &rearm) < 0 && errno == EINVAL);
 	CHECK(wait_one(outer, &data) == 0);
-	CHECK(write(a[1], "x", 1) == 1);
+	CHECK(write(a[1], "x", 1) == 1 && wait_one(exclusive, &data) == 1 && data == 3);
 	CHECK(wait_one(outer, &data) == 1 && data == 2);
 	CHECK(wait_one(inner, &data) == 1 && data == 0x1122334455667788ull);
 	CHECK(read(a[0], &byte, 1) == 1 && wait_one(outer, &data) == 0);
@@ -134,12 +136,25 @@ static void fd_eventfd(void)
 
 /* ---- inotify ---- */
 
+/* Is that a watch that ends with its first event?  Since Linux 5.18 the kernel tells. */
+static bool is_once(int fd)
+{
+	char name[64], text[512] = "";
+	int info;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	info = open(name, O_RDONLY);
+	NEED(info >= 0 && read(info, text, sizeof(text) - 1) > 0 && !close(info));
+	return strstr(text, "mask:84000100");
+}
+
 /* inotify: its watches and their numbers.  The argument is the folder to work in. */
 static void fd_inotify(void)
 {
 	char folder[64], name[128];
 	struct { struct inotify_event event; char name[64]; } got;
-	int fd, first, second;
+	int fd, first, second, once = inotify_init1(IN_NONBLOCK);
+	bool tells;
 
 	snprintf(folder, sizeof(folder), "%s/kcr-inotify.XXXXXX",
 		 check_argument ? check_argument : "/tmp");
@@ -149,7 +164,10 @@ static void fd_inotify(void)
 	second = inotify_add_watch(fd, folder, IN_CREATE | IN_DELETE);
 	NEED(fd >= 0 && first > 0 && second > 0 && !inotify_rm_watch(fd, first));
 	NEED(read(fd, &got, sizeof(got)) > 0);
+	NEED(inotify_add_watch(once, folder, IN_CREATE | IN_ONESHOT | IN_EXCL_UNLINK) > 0);
+	tells = is_once(once);
 	checkpoint_here();
+	CHECK(!tells || is_once(once));
 	CHECK(read(fd, &got, sizeof(got)) < 0 && errno == EAGAIN);
 	snprintf(name, sizeof(name), "%s/new", folder);
 	CHECK(close(open(name, O_CREAT | O_WRONLY, 0600)) == 0);

@@ -106,15 +106,19 @@ static void mem_memfd(void)
 {
 	static char contents[8 * PAGE];
 	const int length = sizeof(contents);
-	int open_one, sealed, path, other, status;
+	int open_one, sealed, future, path, other, status;
+	char *map, *later;
 	char link[32];
 	pid_t child;
-	char *map;
 
 	path = dup(0);
 	open_one = memfd_create("open", 0);
 	sealed = memfd_create("sealed", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	NEED(open_one >= 0 && sealed >= 0);
+	future = memfd_create("future", MFD_ALLOW_SEALING);
+	NEED(open_one >= 0 && sealed >= 0 && future >= 0 && !ftruncate(future, PAGE));
+	later = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, future, 0);
+	NEED(later != MAP_FAILED && !fcntl(future, F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+	later[0] = 1;
 	NEED(!ftruncate(open_one, length));
 	map = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, open_one, 0);
 	NEED(map != MAP_FAILED);
@@ -142,6 +146,8 @@ static void mem_memfd(void)
 	CHECK(lseek(sealed, 0, SEEK_CUR) == length);
 	CHECK(pwrite(sealed, "x", 1, 0) < 0 && errno == EPERM);
 	CHECK(ftruncate(sealed, 1) < 0 && errno == EPERM);
+	CHECK(fcntl(future, F_GET_SEALS) == F_SEAL_FUTURE_WRITE && later[0]++ == 1);
+	CHECK(pwrite(future, "x", 1, 0) < 0 && errno == EPERM && later[0] == 2);
 }
 
 /* ---- memfd_noexec ---- */

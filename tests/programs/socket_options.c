@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -63,6 +64,13 @@ static void check_options(const struct option *list, size_t count)
 	}
 }
 
+static void keep_options(struct option *list, size_t count, int family, int type, size_t least)
+{
+	set_options(list, count, family, type, least);
+	checkpoint_here();
+	check_options(list, count);
+}
+
 #define COUNT(list)	(sizeof(list) / sizeof(*(list)))
 
 /* ---- dual ---- */
@@ -77,9 +85,7 @@ static void options_dual(void)
 		O(IPPROTO_IP, IP_RECVTTL, 1),
 	};
 
-	set_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, COUNT(list));
-	checkpoint_here();
-	check_options(list, COUNT(list));
+	keep_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, COUNT(list));
 }
 
 /* ---- tcp, udp, unix ---- */
@@ -93,12 +99,68 @@ static void options_tcp(void)
 		O(SOL_SOCKET, SO_INCOMING_CPU, 0), O(SOL_SOCKET, SO_PREFER_BUSY_POLL, 1),
 		O(SOL_SOCKET, SO_BUSY_POLL_BUDGET, 5), O(SOL_SOCKET, SO_TXREHASH, 0),
 		O(IPPROTO_IP, IP_LOCAL_PORT_RANGE, 50000 << 16 | 40000),
-		O(IPPROTO_IP, IP_OPTIONS, 0x01010101),
+		O(IPPROTO_IP, IP_OPTIONS, 0x01010101), O(SOL_SOCKET, SO_BROADCAST, 1),
+		O(SOL_SOCKET, SO_DONTROUTE, 1), O(SOL_SOCKET, SO_RCVLOWAT, 100),
+		O(SOL_SOCKET, SO_TIMESTAMP, 1), O(SOL_SOCKET, SO_BUSY_POLL, 50),
+		O(SOL_SOCKET, SO_REUSEPORT, 1), O(SOL_SOCKET, SO_RXQ_OVFL, 1),
+		O(SOL_SOCKET, SO_NO_CHECK, 1), O(SOL_SOCKET, SO_SELECT_ERR_QUEUE, 1),
+		O(SOL_SOCKET, SO_NOFCS, 1), O(IPPROTO_TCP, TCP_CORK, 1),
+		O(IPPROTO_TCP, TCP_KEEPIDLE, 100), O(IPPROTO_TCP, TCP_KEEPINTVL, 20),
+		O(IPPROTO_TCP, TCP_KEEPCNT, 4), O(IPPROTO_TCP, TCP_SYNCNT, 3),
+		O(IPPROTO_TCP, TCP_DEFER_ACCEPT, 5), O(IPPROTO_TCP, TCP_USER_TIMEOUT, 5000),
+		O(IPPROTO_TCP, TCP_FASTOPEN, 5), O(IPPROTO_TCP, TCP_QUICKACK, 0),
+		O(IPPROTO_TCP, TCP_LINGER2, 7), O(IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1),
+		O(IPPROTO_TCP, TCP_SAVE_SYN, 1), O(IPPROTO_TCP, TCP_INQ, 1),
 	};
 
-	set_options(list, COUNT(list), AF_INET, SOCK_STREAM, 6);
-	checkpoint_here();
-	check_options(list, COUNT(list));
+	keep_options(list, COUNT(list), AF_INET, SOCK_STREAM, 24);
+}
+
+static void options_inet(void)
+{
+	struct option list[] = {
+		O(IPPROTO_IP, IP_FREEBIND, 1), O(IPPROTO_IP, IP_TRANSPARENT, 1),
+		O(IPPROTO_IP, IP_MULTICAST_TTL, 7), O(IPPROTO_IP, IP_MULTICAST_LOOP, 0),
+		O(IPPROTO_IP, IP_MULTICAST_ALL, 0), O(IPPROTO_IP, IP_UNICAST_IF, htonl(1)),
+		O(IPPROTO_IP, IP_RECVOPTS, 1), O(IPPROTO_IP, IP_RETOPTS, 1),
+		O(IPPROTO_IP, IP_RECVORIGDSTADDR, 1), O(IPPROTO_IP, IP_MINTTL, 3),
+		O(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1), O(IPPROTO_IP, IP_RECVFRAGSIZE, 1),
+		O(SOL_SOCKET, SO_PEEK_OFF, 3), O(IPPROTO_UDP, UDP_CORK, 1),
+		O(IPPROTO_UDP, UDP_SEGMENT, 1000), O(IPPROTO_UDP, UDP_GRO, 1),
+	};
+
+	keep_options(list, COUNT(list), AF_INET, SOCK_DGRAM, 14);
+}
+
+static void options_inet6(void)
+{
+	struct option list[] = {
+		O(IPPROTO_IPV6, IPV6_V6ONLY, 1), O(IPPROTO_IPV6, IPV6_UNICAST_HOPS, 9),
+		O(IPPROTO_IPV6, IPV6_TCLASS, 32), O(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1),
+		O(IPPROTO_IPV6, IPV6_RECVERR, 1), O(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 5),
+		O(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0), O(IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0),
+		O(IPPROTO_IPV6, IPV6_MULTICAST_IF, 1), O(IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1),
+		O(IPPROTO_IPV6, IPV6_RECVTCLASS, 1), O(IPPROTO_IPV6, IPV6_RECVPATHMTU, 1),
+		O(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO), O(IPPROTO_IPV6, IPV6_DONTFRAG, 1),
+		O(IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0), O(IPPROTO_IPV6, IPV6_FREEBIND, 1),
+		O(IPPROTO_IPV6, IPV6_TRANSPARENT, 1), O(IPPROTO_IPV6, IPV6_MINHOPCOUNT, 3),
+		O(IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, 1), O(IPPROTO_IPV6, IPV6_UNICAST_IF, htonl(1)),
+		O(IPPROTO_UDP, UDP_NO_CHECK6_TX, 1), O(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1),
+	};
+
+	keep_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, 20);
+}
+
+static void options_netlink(void)
+{
+	struct option list[] = {
+		O(SOL_NETLINK, NETLINK_PKTINFO, 1), O(SOL_NETLINK, NETLINK_BROADCAST_ERROR, 1),
+		O(SOL_NETLINK, NETLINK_NO_ENOBUFS, 1), O(SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, 1),
+		O(SOL_NETLINK, NETLINK_CAP_ACK, 1), O(SOL_NETLINK, NETLINK_EXT_ACK, 1),
+		O(SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1),
+	};
+
+	keep_options(list, COUNT(list), AF_NETLINK, SOCK_RAW, 5);
 }
 
 static void options_udp(void)
@@ -117,9 +179,7 @@ static void options_udp(void)
 		O(SOL_SOCKET, SO_RESERVE_MEM, 8192), O(SOL_SOCKET, SO_TIMESTAMPING_NEW, 8),
 	};
 
-	set_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, 8);
-	checkpoint_here();
-	check_options(list, COUNT(list));
+	keep_options(list, COUNT(list), AF_INET6, SOCK_DGRAM, 8);
 }
 
 /* ---- accepted ---- */
@@ -254,18 +314,14 @@ static void options_packet(void)
 		O(SOL_SOCKET, SO_RCVBUF, 50000), O(SOL_SOCKET, SO_SNDBUF, 60000),
 	};
 
-	set_options(list, COUNT(list), AF_PACKET, SOCK_RAW, 12);
-	checkpoint_here();
-	check_options(list, COUNT(list));
+	keep_options(list, COUNT(list), AF_PACKET, SOCK_RAW, 12);
 }
 
 static void options_unix(void)
 {
 	struct option list[] = { O(SOL_SOCKET, SO_PASSRIGHTS, 0), O(SOL_SOCKET, SO_INQ, 1) };
 
-	set_options(list, COUNT(list), AF_UNIX, SOCK_STREAM, 0);
-	checkpoint_here();
-	check_options(list, COUNT(list));
+	keep_options(list, COUNT(list), AF_UNIX, SOCK_STREAM, 0);
 }
 
 /* ---- device ---- */
@@ -472,6 +528,8 @@ static void options_values(void)
 		V(AF_INET, SOCK_DGRAM, SOL_SOCKET, SO_WIFI_STATUS, 4, "\1\0\0"),
 		V(AF_INET, SOCK_STREAM, IPPROTO_TCP, TCP_FASTOPEN_KEY, 16, "a key, 16 bytes"),
 		V(AF_INET, SOCK_STREAM, IPPROTO_TCP, TCP_RTO_MAX_MS, 4, "\0\100\0"),
+		V(AF_INET, SOCK_STREAM, IPPROTO_TCP, TCP_CONGESTION, 16, "reno"),
+		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_RTHDR, 24, "\0\2\4\0\0\0\0\0\x20\1\xd\xb8"),
 		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292PKTINFO, 4, "\1\0\0"),
 		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292HOPLIMIT, 4, "\1\0\0"),
 		V(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_2292RTHDR, 4, "\1\0\0"),
@@ -521,6 +579,9 @@ static const struct check checks[] = {
 	{ "buffer", options_buffer },
 	{ "packet", options_packet },
 	{ "unix", options_unix },
+	{ "inet", options_inet },
+	{ "inet6", options_inet6 },
+	{ "netlink", options_netlink },
 	{ "dual", options_dual },
 	{ }
 };

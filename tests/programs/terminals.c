@@ -264,16 +264,19 @@ static bool is_exclusive(int fd)
 	return !ioctl(fd, TIOCGEXCL, &value) && value == 1;
 }
 
-/* TIOCEXCL, of a slave that is open twice. */
+/* TIOCEXCL, of a slave that is open twice; and a slave that is still locked. */
 static void fd_pty_exclusive(void)
 {
-	int slave, other, master = open_pair(&slave);
+	int slave, other, master = open_pair(&slave), locked = open("/dev/ptmx", O_RDWR | O_NOCTTY);
 
+	NEED(locked >= 0 && open(ptsname(locked), O_RDWR | O_NOCTTY) < 0);
 	other = ioctl(master, TIOCGPTPEER, O_RDONLY | O_NOCTTY);
 	NEED(other >= 0 && !ioctl(slave, TIOCEXCL) && is_exclusive(other) && !is_exclusive(master));
 	checkpoint_here();
 	CHECK(is_exclusive(slave) && is_exclusive(other) && !is_exclusive(master));
 	CHECK(!ioctl(other, TIOCNXCL) && !is_exclusive(slave));
+	CHECK(open(ptsname(locked), O_RDWR | O_NOCTTY) < 0 && errno == EIO && !unlockpt(locked));
+	CHECK(open(ptsname(locked), O_RDWR | O_NOCTTY) >= 0);
 }
 
 /* ---- discipline ---- */

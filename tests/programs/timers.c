@@ -79,10 +79,28 @@ static void time_itimers(void)
 
 /* ---- timerfd ---- */
 
-/* timerfd: armed, interval, expirations not yet read, an absolute one, a disarmed one. */
+#define ALARM		"clockid: 9"
+#define CANCELED	"settime flags: 03"
+
+/* Is this in what the kernel tells of the descriptor? */
+static bool has_mark(int fd, const char *mark)
+{
+	char name[64], text[512] = "";
+	int info;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	info = open(name, O_RDONLY);
+	return info >= 0 && read(info, text, sizeof(text) - 1) > 0 && !close(info) && strstr(text, mark);
+}
+
+/*
+ * timerfd: armed, interval, expirations not yet read, an absolute one that a change of the clock
+ * cancels, a disarmed one, an alarm clock.
+ */
 static void time_timerfd(void)
 {
 	struct itimerspec set = { { 7, 500 }, { 5000, 0 } }, now;
+	int alarm = timerfd_create(CLOCK_BOOTTIME_ALARM, 0);	/* takes a privilege */
 	int far, due, absolute, idle;
 	struct pollfd poller;
 	uint64_t count;
@@ -93,13 +111,15 @@ static void time_timerfd(void)
 	idle = timerfd_create(CLOCK_BOOTTIME, 0);
 	NEED(far >= 0 && due >= 0 && absolute >= 0 && idle >= 0);
 	NEED(!timerfd_settime(far, 0, &set, NULL));
+	NEED(alarm < 0 || (!timerfd_settime(alarm, 0, &set, NULL) && has_mark(alarm, ALARM)));
 	set.it_value.tv_sec = 0;
 	set.it_value.tv_nsec = set.it_interval.tv_nsec = 20000000;
 	set.it_interval.tv_sec = 0;
 	NEED(!timerfd_settime(due, 0, &set, NULL));
 	set.it_value.tv_sec = time(NULL) + 6000;
 	set.it_value.tv_nsec = 0;
-	NEED(!timerfd_settime(absolute, TFD_TIMER_ABSTIME, &set, NULL));
+	NEED(!timerfd_settime(absolute, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &set, NULL));
+	NEED(has_mark(absolute, CANCELED));
 	check_sleep_ms(200);
 	checkpoint_here();
 	CHECK(!timerfd_gettime(far, &now) && now.it_interval.tv_sec == 7 &&
@@ -110,7 +130,9 @@ static void time_timerfd(void)
 	poller = (struct pollfd){ due, POLLIN, 0 };
 	CHECK(poll(&poller, 1, 5000) == 1 && read(due, &count, 8) == 8 && count >= 1);
 	CHECK(!timerfd_gettime(absolute, &now) && now.it_value.tv_sec > 5800 &&
-	      now.it_value.tv_sec <= 6000);
+	      now.it_value.tv_sec <= 6000 && has_mark(absolute, CANCELED));
+	CHECK(alarm < 0 || (!timerfd_gettime(alarm, &now) && now.it_value.tv_sec > 4800 &&
+			    has_mark(alarm, ALARM)));
 	CHECK(!timerfd_gettime(idle, &now) && !now.it_value.tv_sec && !now.it_value.tv_nsec);
 }
 
@@ -183,7 +205,7 @@ static void *leave_timer(void *id)
 static void time_posix(void)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	int monotonic, gap, real, idle, thread_timer, silent, cpu, left;
+	int monotonic, gap, real, idle, thread_timer, silent, cpu, left, tai;
 	pthread_t thread, ended;
 
 	NEED(!sigaction(SIGRTMIN + 2, &action, NULL));
@@ -195,6 +217,7 @@ static void time_posix(void)
 	real = make(CLOCK_REALTIME, SIGEV_SIGNAL, 13, 0);
 	idle = make(CLOCK_BOOTTIME, SIGEV_SIGNAL, 14, 0);
 	silent = make(CLOCK_MONOTONIC, SIGEV_NONE, 15, 0);
+	tai = make(CLOCK_TAI, SIGEV_SIGNAL, 20, 0);
 	thread_timer = make(CLOCK_MONOTONIC, SIGEV_THREAD_ID, 77, waiting_tid);
 	cpu = make(CLOCK_PROCESS_CPUTIME_ID, SIGEV_SIGNAL, 16, 0);
 	NEED(!pthread_create(&ended, NULL, leave_timer, &left) && !pthread_join(ended, NULL));
@@ -205,6 +228,7 @@ static void time_posix(void)
 	arm(silent, FAR + 2, 3000);
 	arm(thread_timer, FAR + 3, 0);
 	arm(cpu, FAR + 4, 0);
+	arm(tai, FAR + 6, 0);
 	checkpoint_here();
 	expect(monotonic, FAR, 1000);
 	expect(real, FAR + 1, 0);
@@ -212,6 +236,7 @@ static void time_posix(void)
 	expect(thread_timer, FAR + 3, 0);
 	expect(cpu, FAR + 4, 0);
 	expect(left, FAR + 5, 2000);
+	expect(tai, FAR + 6, 0);
 	expect(idle, 0, 0);
 	CHECK(syscall(SYS_timer_getoverrun, gap) < 0 && errno == EINVAL);
 	/* From here on signals come: none may end the other thread's check_wait(). */
