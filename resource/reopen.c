@@ -92,20 +92,67 @@ static int check_fifo(const Kcr__Pipe *pipe)
 	return filled ? check_access(pipe->fifo_path, W_OK) : 0;
 }
 
-/* The folder in which a Unix socket gets its name. */
-static int check_name(const Kcr__File *file)
+static bool is_unix_socket(const Kcr__File *file)
 {
-	const ProtobufCBinaryData *name = &file->unix_socket->name;
-	char folder[PATH_MAX] = "";
-	char *slash;
+	return file && file->kind_case == KCR__FILE__KIND_UNIX_SOCKET;
+}
 
-	if (!name->len || name->len >= sizeof(folder) || name->data[0] != '/' ||
-	    file->unix_socket->unlinked || file->unix_socket->pending)
+/* Does a socket that listens have this name? */
+static bool is_listened_at(const struct file_table *t, const ProtobufCBinaryData *name)
+{
+	for (size_t id = 1; id <= file_table_count(t) && name->len; id++) {
+		const Kcr__File *f = file_table_get(t, id);
+
+		if (is_unix_socket(f) && f->unix_socket->listening &&
+		    f->unix_socket->name.len == name->len &&
+		    !memcmp(f->unix_socket->name.data, name->data, name->len))
+			return true;
+	}
+	return false;
+}
+
+/* Of a stream: it is only made with its name if it connects to a socket that is saved, too. */
+static bool is_bound_again(const struct file_table *t, const Kcr__UnixSocket *u)
+{
+	const Kcr__File *peer = u->peer_file_id ? file_table_get(t, u->peer_file_id) : NULL;
+
+	if (u->listening || u->type == SOCK_DGRAM || !u->connected)
+		return true;
+	return is_unix_socket(peer) && is_listened_at(t, &peer->unix_socket->name);
+}
+
+/* Cuts off the last part of an absolute path; false: it has none. */
+static bool cut(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!path[1])
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+/*
+ * The folder in which a Unix socket gets its name; if that does not exist, and its node was removed, the
+ * one in which it is made again for a moment.
+ */
+static int check_name(const struct file_table *t, const struct file_probe *probe,
+		      const Kcr__File *file)
+{
+	const Kcr__UnixSocket *u = file->unix_socket;
+	char path[PATH_MAX + 128], cwd[PROC_PATH];
+	const char *folder = u->folder ?: proc_path(cwd, probe->thread, "cwd");
+	int err;
+
+	if (!u->name.len || !u->name.data[0] || u->pending || !is_bound_again(t, u))
 		return 0;
-	memcpy(folder, name->data, name->len);
-	slash = strrchr(folder, '/');
-	slash[slash == folder] = '\0';
-	return check_access(folder, W_OK | X_OK);
+	if (u->name.data[0] == '/')
+		folder = "";
+	snprintf(path, sizeof(path), "%s/%.*s", folder, (int)u->name.len, (const char *)u->name.data);
+	do
+		err = cut(path) ? check_access(path, W_OK | X_OK) : 0;
+	while (err == -ENOENT && u->unlinked);
+	return err;
 }
 
 static unsigned int first_free_port(void)
@@ -185,7 +232,8 @@ static int check_capacity(const Kcr__Pipe *pipe)
 	return pipe->capacity > strtoul(text, NULL, 10) ? -EPERM : 0;
 }
 
-static int check_file(const struct file_probe *probe, const Kcr__File *file)
+static int check_file(const struct file_table *t, const struct file_probe *probe,
+		      const Kcr__File *file)
 {
 	const char *path = path_of(file);
 
@@ -195,7 +243,7 @@ static int check_file(const struct file_probe *probe, const Kcr__File *file)
 		return check_path(probe, path);
 	switch (file->kind_case) {
 	case KCR__FILE__KIND_UNIX_SOCKET:
-		return check_name(file);
+		return check_name(t, probe, file);
 	case KCR__FILE__KIND_INET_SOCKET:
 		return check_inet(file->inet_socket);
 	case KCR__FILE__KIND_REGULAR:
@@ -262,7 +310,7 @@ int reopen_files(const struct file_table *t, enum reopen_rule rule)
 		const struct file_probe *probe = file_table_probe(t, id);
 		const Kcr__File *file = file_table_get(t, id);
 
-		err = check_file(probe, file);
+		err = check_file(t, probe, file);
 		if (!err)
 			continue;
 		describe(probe, file, what, sizeof(what));

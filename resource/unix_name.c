@@ -49,24 +49,27 @@ static socklen_t make_address(const struct rebuild *r, const ProtobufCBinaryData
 }
 
 /*
- * A relative path counts from the working folder of the program.  Returns a
- * file descriptor to return by, -1: not moved.
+ * A relative path counts from this folder, or, if that is NULL, from the working folder of the
+ * program.  *here: a file descriptor to return by, -1: not moved.  0 or -errno, without a message.
  */
-static int enter_folder(const struct rebuild *r, const Kcr__File *file,
-			const struct sockaddr_un *a)
+static int enter_folder(const struct rebuild *r, const Kcr__File *file, const struct sockaddr_un *a,
+			const char *folder, int *here)
 {
 	const Kcr__Process *p = rebuild_first_owner(r, file->id);
-	int here, there;
+	int there, err;
 
-	if (!a->sun_path[0] || a->sun_path[0] == '/' || !p || !p->cwd || !*p->cwd)
-		return -1;
-	here = open(".", O_PATH | O_CLOEXEC);
-	there = rebuild_open_path(r, p->cwd, O_PATH | O_DIRECTORY, 0);
-	if (there < 0 || fchdir(there))
-		report_verbose("cannot enter %s to name a socket", p->cwd);
-	if (there >= 0)
-		close(there);
-	return here;
+	*here = -1;
+	if (!folder && p)
+		folder = p->cwd;
+	if (!a->sun_path[0] || a->sun_path[0] == '/' || !folder || !*folder)
+		return 0;
+	there = rebuild_open_path(r, folder, O_PATH | O_DIRECTORY, 0);
+	if (there < 0)
+		return there;
+	*here = open(".", O_PATH | O_CLOEXEC);
+	err = fchdir(there) ? -errno : 0;
+	close(there);
+	return err;
 }
 
 void unix_name_leave(int here)
@@ -206,10 +209,10 @@ int unix_name_bind(struct rebuild *r, const Kcr__File *file, int fd)
 	if (!u->name.len)
 		return 0;
 	length = make_address(r, &u->name, &a);
-	here = enter_folder(r, file, &a);
+	err = enter_folder(r, file, &a, u->folder, &here);
 	if (u->unlinked && a.sun_path[0])
 		err = bind_unlinked(r, file, fd, &a, length);
-	else
+	else if (!err)
 		err = bind_linked(r, u, fd, &a, length);
 	unix_name_leave(here);
 	return err ? rebuild_error(file, err, "its name cannot be bound") : 0;
@@ -233,12 +236,13 @@ int unix_name_borrow(const ProtobufCBinaryData *name, int fd)
 int unix_name_enter(const struct rebuild *r, const Kcr__File *file, struct sockaddr_un *a,
 		    socklen_t *length)
 {
-	int node = r->content_fd[file->id - 1];
+	int node = r->content_fd[file->id - 1], here;
 	char link[PROC_PATH];
 
 	if (node < 0) {
 		*length = make_address(r, &file->unix_socket->name, a);
-		return enter_folder(r, file, a);
+		enter_folder(r, file, a, file->unix_socket->folder, &here);
+		return here;
 	}
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
@@ -262,9 +266,10 @@ int unix_name_connect_outside(const struct rebuild *r, const Kcr__File *file, in
 {
 	struct sockaddr_un a;
 	socklen_t length = make_address(r, &file->unix_socket->peer_name, &a);
-	int here = enter_folder(r, file, &a);
-	int err = connect(fd, (struct sockaddr *)&a, length) ? -errno : 0;
+	int here, err = enter_folder(r, file, &a, NULL, &here);
 
+	if (!err && connect(fd, (struct sockaddr *)&a, length))
+		err = -errno;
 	unix_name_leave(here);
 	return err;
 }

@@ -59,40 +59,117 @@ static bool may_be_own_node(const struct file_probe *probe, const struct unix_st
 				fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* The name that it was bound to, as a path of the caller; false: it has none that is a path. */
-static bool node_path(const struct file_probe *probe, char path[PROC_PATH])
+/* The name that it was bound to; false: it has none that is a path. */
+static bool get_name(const struct file_probe *probe, struct sockaddr_un *a)
 {
-	struct sockaddr_un a = {};
-	socklen_t length = sizeof(a) - 1;
-	char below[PROC_PATH];
+	socklen_t length = sizeof(*a) - 1;
 
-	if (getsockname(probe->fd, (struct sockaddr *)&a, &length) || !a.sun_path[0])
-		return false;
-	if (a.sun_path[0] != '/') {
-		snprintf(below, sizeof(below), "cwd/%s", a.sun_path);
-		proc_path(path, probe->thread, below);
-	} else {
-		snprintf(path, PROC_PATH, "%s", a.sun_path);
+	memset(a, 0, sizeof(*a));
+	return !getsockname(probe->fd, (struct sockaddr *)a, &length) && a->sun_path[0];
+}
+
+static bool is_at(const struct file_probe *probe, const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && is_own_node(probe, &st) == 1;
+}
+
+/*
+ * The folder that was the working folder when it was bound to this relative name, and the path of
+ * its node; false: only root is told, and only while the node has this name.
+ */
+static bool find_folder(const struct file_probe *probe, const char *name, char folder[PATH_MAX],
+			char path[PATH_MAX])
+{
+	int node = ioctl(probe->fd, SIOCUNIXFILE);
+	size_t length = 0, end;
+
+	while (!strncmp(name, "./", 2))
+		name += 2;
+	if (node >= 0) {
+		if (proc_fd_link(node, path, PATH_MAX) > 0)
+			length = strlen(path);
+		close(node);
 	}
+	if (length <= strlen(name))
+		return false;
+	end = length - strlen(name) - 1;
+	if (path[end] != '/' || strcmp(path + end + 1, name) || !is_at(probe, path))
+		return false;
+	snprintf(folder, PATH_MAX, "%.*s", end ? (int)end : 1, path);
+	return true;
+}
+
+/*
+ * Its name as a path of the caller; false: it has none that is a path.  folder: see find_folder(),
+ * "": the working folder, or not known.
+ */
+static bool node_path(const struct file_probe *probe, char path[PATH_MAX], char folder[PATH_MAX])
+{
+	char below[PROC_PATH], here[PROC_PATH];
+	struct sockaddr_un a;
+
+	folder[0] = '\0';
+	if (!get_name(probe, &a))
+		return false;
+	if (a.sun_path[0] == '/') {
+		snprintf(path, PATH_MAX, "%s", a.sun_path);
+		return true;
+	}
+	snprintf(below, sizeof(below), "cwd/%s", a.sun_path);
+	proc_path(here, probe->thread, below);
+	if (is_at(probe, here) || !find_folder(probe, a.sun_path, folder, path))
+		snprintf(path, PATH_MAX, "%s", here);
 	return true;
 }
 
 /* Has a socket of the tree this name now? */
 static bool is_named_in_tree(struct file_table *t, const char *path, const struct stat *named)
 {
-	char other[PROC_PATH];
+	char other[PATH_MAX], folder[PATH_MAX];
 	struct unix_state state;
 	struct stat st;
 
 	for (uint32_t id = 1; id <= file_table_count(t); id++) {
 		const struct file_probe *p = file_table_probe(t, id);
 
-		if (match(p) && node_path(p, other) && !lstat(other, &st) &&
+		if (match(p) && node_path(p, other, folder) && !lstat(other, &st) &&
 		    st.st_ino == named->st_ino && st.st_dev == named->st_dev &&
 		    !unix_diag(t, p->st.st_ino, &state) && may_be_own_node(p, &state, path, named))
 			return true;
 	}
 	return false;
+}
+
+/* Of a node that is not at its name: has it been removed?  Only root is told. */
+static bool is_removed(const struct file_probe *probe)
+{
+	int node = ioctl(probe->fd, SIOCUNIXFILE);
+	struct stat st;
+	bool removed;
+
+	if (node < 0)
+		return false;
+	removed = !fstat(node, &st) && !st.st_nlink;
+	close(node);
+	return removed;
+}
+
+static int save_owner(const struct file_probe *probe, const struct stat *st, const char *folder,
+		      Kcr__File *file)
+{
+	Kcr__UnixSocket *u = file->unix_socket;
+
+	u->has_mode = u->has_uid = u->has_gid = true;
+	u->mode = st->st_mode & 07777;
+	u->uid = st->st_uid;
+	u->gid = st->st_gid;
+	file->has_at_path = file->at_path = is_own_node(probe, st) == 1;
+	if (!folder[0])
+		return 0;
+	u->folder = file_string(folder);
+	return u->folder ? 0 : -ENOMEM;
 }
 
 /*
@@ -104,23 +181,22 @@ static int save_node(struct file_table *t, const struct file_probe *probe,
 {
 	Kcr__UnixSocket *u = file->unix_socket;
 	bool binds = state->state != TCP_ESTABLISHED || u->type == SOCK_DGRAM;
-	char path[PROC_PATH];
+	char path[PATH_MAX], folder[PATH_MAX];
 	struct stat st;
 
-	if (!node_path(probe, path))
+	if (!node_path(probe, path, folder))
 		return 0;
 	if (!lstat(path, &st)) {
-		if (S_ISSOCK(st.st_mode) && may_be_own_node(probe, state, path, &st)) {
-			u->has_mode = u->has_uid = u->has_gid = true;
-			u->mode = st.st_mode & 07777;
-			u->uid = st.st_uid;
-			u->gid = st.st_gid;
-			file->has_at_path = file->at_path = is_own_node(probe, &st) == 1;
-			return 0;
-		}
+		if (S_ISSOCK(st.st_mode) && may_be_own_node(probe, state, path, &st))
+			return save_owner(probe, &st, folder, file);
 		if (binds && !(S_ISSOCK(st.st_mode) && is_named_in_tree(t, path, &st)))
 			return file_unsupported(t, "a Unix socket whose name %s is that of another "
 						"file by now", path);
+	} else if (binds && u->name.data[0] != '/' && !is_removed(probe)) {
+		return file_unsupported(t, "a Unix socket with the relative name %.*s, which is not in the "
+					"working folder: only root's cr_checkpoint can find its folder, or "
+					"that it was removed", (int)u->name.len,
+					(const char *)u->name.data);
 	}
 	u->has_unlinked = u->unlinked = true;
 	return 0;

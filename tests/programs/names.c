@@ -93,6 +93,25 @@ static void removed_name(void)
 	CHECK(has_name(listener, "name") && access("name", F_OK));
 }
 
+/* ---- other_folder ---- */
+
+/* A relative name, and another working folder since; the connection shows the name, too. */
+static void other_folder(void)
+{
+	int listener, client, server;
+
+	NEED(!mkdir("inner", 0700) && !chdir("inner"));
+	listener = bind_unix("./name", SOCK_STREAM);
+	client = connect_unix("name", SOCK_STREAM);
+	server = accept(listener, NULL, NULL);
+	NEED(client >= 0 && server >= 0 && !chdir(".."));
+	checkpoint_here();
+	CHECK(has_name(listener, "./name") && has_name(server, "./name"));
+	CHECK(send(client, "x", 1, 0) == 1 && recv(server, (char[1]){}, 1, 0) == 1);
+	CHECK(access("name", F_OK) && reaches("inner/name", listener));
+	CHECK(!unlink("inner/name") && !rmdir("inner"));
+}
+
 /* ---- removed_folder ---- */
 
 /* A socket whose folder has been removed, in another that has been, too. */
@@ -444,6 +463,7 @@ static const struct check checks[] = {
 	{ "stream_senders", stream_senders },
 	{ "same_name", same_name },
 	{ "removed_name", removed_name },
+	{ "other_folder", other_folder },
 	{ "removed_folder", removed_folder },
 	{ "replaced_fifo", replaced_fifo },
 	{ "freebind", freebind },
