@@ -7,6 +7,7 @@
 #include "resource/inet_connect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
@@ -99,6 +100,62 @@ int inet_connect(const Kcr__InetSocket *client, int listener, bool old)
 	for (size_t i = 0; i < count && fd < 0; i++)
 		fd = connect_to(client, &place[i]);
 	return count || has_loopback(client) ? fd : -ENETUNREACH;
+}
+
+/* ---- being refused ---------------------------------------------------------------------- */
+
+/* A port of loopback at which nobody listens as long as this socket is there. */
+static int take_port(const Kcr__InetSocket *client, struct inet_place *at)
+{
+	int fd = socket(client->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), err;
+
+	if (fd < 0)
+		return -errno;
+	inet_address_loopback(client->family, client, at);
+	err = inet_bind_address(fd, &at->a, at->length);
+	if (!err && getsockname(fd, &at->a.any, &at->length))
+		err = -errno;
+	if (err)
+		close(fd);
+	return err ?: fd;
+}
+
+/* Only an attempt that does not wait leaves its error there. */
+static int be_refused(int fd, const struct inet_place *at)
+{
+	struct pollfd p = { .fd = fd };
+	int flags = fcntl(fd, F_GETFL), err = 0;
+
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	if (!connect(fd, &at->a.any, at->length))
+		err = -EISCONN;
+	else if (errno != EINPROGRESS)
+		err = -errno;
+	else if (poll(&p, 1, ACCEPT_MS) <= 0 || !(p.revents & POLLERR))
+		err = -ETIMEDOUT;
+	fcntl(fd, F_SETFL, flags);
+	return err;
+}
+
+int inet_connect_refused(const Kcr__InetSocket *s)
+{
+	struct inet_place at = {};
+	union inet_address from;
+	socklen_t length = inet_address_get(&s->local, &from);
+	int port = take_port(s, &at), fd = -1, err = port < 0 ? port : 0;
+
+	for (int attempt = length ? 0 : 1; attempt < 2 && port >= 0; attempt++) {
+		fd = inet_new(s);
+		err = fd < 0 ? fd : attempt ? 0 : inet_bind_address(fd, &from, length);
+		err = err ?: be_refused(fd, &at);
+		if (!err)
+			break;
+		if (fd >= 0)
+			close(fd);
+	}
+	if (port >= 0)
+		close(port);
+	return err ?: fd;
 }
 
 /* ---- accepting -------------------------------------------------------------------------- */

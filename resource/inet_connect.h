@@ -17,6 +17,9 @@ Kcr__InetSocket inet_nobody(int family);
  */
 int inet_connect(const Kcr__InetSocket *client, int listener, bool old);
 
+/* A socket like `s` whose attempt to connect has been refused, which it has yet to tell; or -errno. */
+int inet_connect_refused(const Kcr__InetSocket *s);
+
 /* The listening socket of the tree at the server's address, else at its port; NULL: none. */
 const Kcr__File *inet_find_listener(const struct rebuild *r, const Kcr__InetSocket *server);
 /* How many connections wait to be accepted at the port of this one, which is open. */

@@ -253,6 +253,18 @@ static int open_unconnected(struct rebuild *r, const Kcr__File *file)
 	return fd < 0 ? rebuild_error(file, fd, "socket") : rebuild_put(r, file->id, fd);
 }
 
+/* The program reads the error and takes the attempt to connect for failed. */
+static int open_refused(struct rebuild *r, const Kcr__File *file)
+{
+	int fd = inet_connect_refused(file->inet_socket);
+
+	if (fd >= 0)
+		return rebuild_put(r, file->id, fd);
+	report_warn("%s: its program is not told that it is not connected: %s", file->description,
+		    strerror(-fd));
+	return open_unconnected(r, file);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 int inet_socket_check(struct rebuild *r, const Kcr__File *file)
@@ -275,6 +287,8 @@ int inet_socket_open(struct rebuild *r, const Kcr__File *file)
 		return open_connected(r, file, peer);
 	if (s->type == SOCK_STREAM && s->pending)
 		return open_unconnected(r, file);
+	if (s->type == SOCK_STREAM && s->refused)
+		return open_refused(r, file);
 	if (s->type == SOCK_STREAM && s->peer_outside)
 		return inet_open_hung_up(r, file);
 	return open_single(r, file);

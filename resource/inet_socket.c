@@ -154,6 +154,25 @@ static int save_ended(struct file_table *t, const struct file_probe *probe, Kcr_
 }
 
 /*
+ * A program that has not read the error of its attempt to connect must not take it for a success.
+ * One that is under way comes to an end: whoever has the address by the restart is not called.
+ */
+static int save_refused(Kcr__InetSocket *s)
+{
+	s->has_refused = s->refused = s->has_peer_outside = s->peer_outside = true;
+	return 0;
+}
+
+static int save_closed(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
+{
+	struct pollfd p = { .fd = probe->fd };
+
+	if (tcp_was_connected(probe->fd))
+		return save_ended(t, probe, s);
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR ? save_refused(s) : 0;
+}
+
+/*
  * Has the program ended its receiving direction (SHUT_RD)?  Until the peer's end has come,
  * poll(2) shows nothing else as that.
  */
@@ -184,7 +203,9 @@ static int save_tcp(struct file_table *t, const struct file_probe *probe, Kcr__I
 		return tcp_waiting_save(t, probe, info.tcpi_unacked, s);
 	}
 	if (info.tcpi_state == TCP_CLOSE)
-		return tcp_was_connected(probe->fd) ? save_ended(t, probe, s) : 0;
+		return save_closed(t, probe, s);
+	if (info.tcpi_state == TCP_SYN_SENT)
+		return save_refused(s);
 	save_shut_read(probe, s);
 	err = socket_urgent_check(t, probe);
 	if (err)

@@ -205,6 +205,49 @@ static void test_closed(void **state)
 	files_cycle(&(struct files_test){ .make = make_closed, .use = use_closed });
 }
 
+/* At 14 an attempt to connect has been refused, at 15 one is under way: its listener has no room. */
+static void make_attempts(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(23457),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
+	must(!listen(10, 0));
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 11);
+	files_at(inet(SOCK_STREAM, 0), 13);
+	for (int i = 14; i < 16; i++) {
+		files_at(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), i);
+		must(connect(i, (struct sockaddr *)&a, sizeof(a)) == -1 && errno == EINPROGRESS);
+		a.sin_port = TEST_PORT;
+	}
+	usleep(20000);
+}
+
+static void use_attempts(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = TEST_PORT,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct pollfd p = { .fd = 14, .events = POLLOUT };
+	socklen_t length = sizeof(int);
+	int error = 0;
+
+	must(poll(&p, 1, 0) == 1 && p.revents & POLLERR);
+	must(!getsockopt(14, SOL_SOCKET, SO_ERROR, &error, &length) && error == ECONNREFUSED);
+	must(fcntl(14, F_GETFL) & O_NONBLOCK);
+	/* As a thread that waits in connect(2) does again. */
+	must(connect(15, (struct sockaddr *)&a, sizeof(a)) == -1 && errno == ECONNREFUSED);
+	/* What was not begun is not refused. */
+	must(poll(&(struct pollfd){ .fd = 13 }, 1, 0) >= 0);
+	must(!getsockopt(13, SOL_SOCKET, SO_ERROR, &error, &length) && !error);
+	must(accept(10, NULL, NULL) >= 0 && !connect(13, (struct sockaddr *)&a, sizeof(a)));
+}
+
+static void test_attempts(void **state)
+{
+	(void)state;
+	files_cycle(&(struct files_test){ .make = make_attempts, .use = use_attempts });
+}
+
 #define SHARED_PORT	htons(23458)
 
 /* Two that share a port: the kernel decides who gets which connection. */
@@ -357,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inet), cmocka_unit_test(test_options), cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_attempts),
 		cmocka_unit_test(test_listeners), cmocka_unit_test(test_awaited),
 	};
 
