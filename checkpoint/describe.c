@@ -16,6 +16,7 @@
 
 #include "checkpoint/duplicates.h"
 #include "device/device.h"
+#include "proc/clock.h"
 #include "proc/proc.h"
 #include "report/report.h"
 #include "resource/family.h"
@@ -359,6 +360,7 @@ static int complete(struct description *d)
 	segments_warn(d->files, d->process, d->nr_processes);
 	seccomp_list(&d->preamble);
 	d->preamble.time_sec = time(NULL);
+	d->time_ns = clock_ns(CLOCK_BOOTTIME);
 	clocks_read(d);
 	d->preamble.nr_processes = d->nr_processes;
 	d->preamble.nr_files = file_table_count(d->files);

@@ -59,6 +59,7 @@ struct description {
 	struct mapped_file *mapped;	/* files of mappings seen so far */
 	size_t nr_mapped;
 	struct time_view *view;		/* of each of preamble.clocks */
+	uint64_t time_ns;		/* CLOCK_BOOTTIME, when nothing was running */
 	bool written;
 };
 

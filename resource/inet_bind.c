@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "resource/inet_address.h"
 #include "resource/socket.h"
 
 #ifndef IPV6_FREEBIND
@@ -64,6 +65,16 @@ static int saved_option(const Kcr__InetSocket *s, int name)
 		    s->option[i]->value.len == sizeof(value))
 			memcpy(&value, s->option[i]->value.data, sizeof(value));
 	return value;
+}
+
+unsigned int inet_bind_alone(const Kcr__InetSocket *s)
+{
+	union inet_address a;
+
+	if (saved_option(s, SO_REUSEPORT) || !inet_address_get(&s->local, &a) ||
+	    !(s->listening || (s->protocol == IPPROTO_UDP && !saved_option(s, SO_REUSEADDR))))
+		return 0;
+	return ntohs(*inet_address_port(&a));
 }
 
 /* Is it bound by itself, rather than by connecting or accepting? */

@@ -52,6 +52,8 @@ int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port);
 /* Notes what a bound, unconnected socket needs to be bound again. */
 void inet_bind_save(const struct file_probe *probe, Kcr__InetSocket *s);
+/* The port that no other socket can have meanwhile; 0: none. */
+unsigned int inet_bind_alone(const Kcr__InetSocket *s);
 /* Before a socket is bound, and when all are. */
 void inet_bind_begin(const struct rebuild *r, const Kcr__File *file, int fd);
 void inet_bind_end(const struct rebuild *r, const Kcr__File *file);

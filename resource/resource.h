@@ -138,6 +138,13 @@ void pidfd_warn(const struct file_table *t, Kcr__Process *const *process, size_t
 void segments_warn(const struct file_table *t, Kcr__Process *const *process, size_t count);
 
 /*
+ * Names POSIX shared memory and bound sockets that others have, too, which were there at this time of
+ * CLOCK_BOOTTIME: they cannot be restarted beside them.  It takes time: not while programs stand still.
+ */
+void held_outside_warn(const struct file_table *t, Kcr__Process *const *process, size_t count,
+		       uint64_t time_ns);
+
+/*
  * Saves the System V semaphores and message queues that these processes use, or seem to have made,
  * with one of them; their adjustments of semaphores are known.  0 or -errno, reported.
  */
