@@ -220,12 +220,13 @@ static int note_hosts(struct command *c, const char *word, int values)
 /* An option with so many values. */
 static int add_option(struct command *c, char *const *word, int values, bool first)
 {
-	int err = values == VALUES_OF_MCA ? add_setting(c, word) : 0;
+	bool set = values == VALUES_OF_MCA, apart = set && c->major <= 4 && !strcmp(word[1], COMMAND_VARIABLES);
+	int err = set ? add_setting(c, word) : 0;
 
 	if (!err)
 		err = note_hosts(c, *word, values);
 	for (int i = 0; i <= values && !err; i++) {
-		err = strings_add(&c->proxied, word[i]);
+		err = apart ? 0 : strings_add(&c->proxied, word[i]);
 		if (!err && first)
 			err = strings_add(&c->options, word[i]);
 	}
@@ -311,7 +312,7 @@ int command_split(struct command *c, char *const *arguments, int major, char *co
 {
 	int err;
 
-	memset(c, 0, sizeof(*c));
+	*c = (struct command){ .major = major };
 	err = split(c, arguments, major, inserted);
 	if (err)
 		command_free(c);

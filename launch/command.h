@@ -17,7 +17,14 @@ struct command {
 	char **own;		/* options of cr_mpirun, as NAME=VALUE; also among `options` */
 	size_t *hosts;		/* words of `proxied`: a list of hosts, or a file with one */
 	size_t nr_hosts;
+	int major;		/* of Open MPI; 0: srun's */
 };
+
+/*
+ * The parameter with names of variables for all ranks.  mpirun of 4.1 takes no -x beside it: it is
+ * not in `proxied` then, but in `settings` (and `options`).
+ */
+#define COMMAND_VARIABLES "mca_base_env_list"
 
 /*
  * Splits `arguments` (without mpirun itself) as Open MPI's release `major` does.  `inserted` is a

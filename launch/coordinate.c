@@ -116,19 +116,62 @@ static int begin(const struct command *c, const struct options *o, const char *v
 /* ---- the launcher --------------------------------------------------------------------------- */
 
 /* mpirun passes these on to all nodes; only the names are in its arguments. */
-static int add_variables(char ***command)
+static const char *const variables[] = {
+	WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, REACH_JOB_VARIABLE,
+	RELAUNCH_VARIABLE,
+	SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
+};
+
+#define VARIABLES	(sizeof(variables) / sizeof(*variables))
+
+/* Adds the user's own names, from all that give some; has the user none, nothing. */
+static void write_users(const struct command *c, const char *separator, FILE *out)
 {
-	static const char *const names[] = {
-		WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, REACH_JOB_VARIABLE,
-		RELAUNCH_VARIABLE,
-		SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
-	};
+	const char *text = command_parameter(c, COMMAND_VARIABLES);
+	size_t length = strlen(COMMAND_VARIABLES "=");
+	bool any = false;
+
+	for (char **each = c->settings; each && *each; each++)
+		if (!strncmp(*each, COMMAND_VARIABLES "=", length)) {
+			fprintf(out, "%s%s", any ? separator : "", *each + length);
+			any = true;
+		}
+	if (!any && text)
+		fputs(text, out);
+}
+
+/* Adds ours to the user's list, beside which mpirun of 4.1 takes no -x. */
+static int list_variables(const struct command *c)
+{
+	const char *separator = command_parameter(c, COMMAND_VARIABLES "_delimiter");
+	char *list = NULL;
+	size_t size;
+	FILE *out = open_memstream(&list, &size);
+	int err = out ? 0 : -ENOMEM;
+
+	if (!separator || !*separator)
+		separator = ";";
+	if (!err)
+		write_users(c, separator, out);
+	for (size_t i = 0; i < VARIABLES && !err; i++)
+		if (getenv(variables[i]))
+			fprintf(out, "%s%s", separator, variables[i]);
+	if (!err && (fclose(out) || setenv("OMPI_MCA_" COMMAND_VARIABLES, list, 1)))
+		err = -ENOMEM;
+	free(list);
+	return err;
+}
+
+static int add_variables(const struct command *c, char ***command)
+{
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !err; i++)
-		if (getenv(names[i])) {
+	if (c->major <= 4 && command_parameter(c, COMMAND_VARIABLES))
+		return list_variables(c);
+	for (size_t i = 0; i < VARIABLES && !err; i++)
+		if (getenv(variables[i])) {
 			err = strings_add(command, "-x");
-			err = err ?: strings_add(command, names[i]);
+			err = err ?: strings_add(command, variables[i]);
 		}
 	return err;
 }
@@ -154,7 +197,7 @@ static int build_mpirun(const struct command *c, bool again, char ***command)
 	if (again)
 		setenv("SLURM_OVERLAP", "1", 0);	/* for mpirun's own srun */
 	if (!err && c->program)
-		err = add_variables(command);
+		err = add_variables(c, command);
 	for (char **each = c->proxied; each && *each && !err; each++)
 		err = strings_add(command, *each);
 	return err;
