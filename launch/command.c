@@ -217,6 +217,18 @@ static int note_hosts(struct command *c, const char *word, int values)
 	return 0;
 }
 
+/* Likewise of the value that names the folder for output: the last of the first program that has it. */
+static void note_output(struct command *c, const char *word, int values, bool first)
+{
+	size_t at = 0;
+
+	if (!values || !command_is_option(word, "output-filename") || (c->output && !first))
+		return;
+	while (c->proxied && c->proxied[at])
+		at++;
+	c->output = at + 1;
+}
+
 /* An option with so many values. */
 static int add_option(struct command *c, char *const *word, int values, bool first)
 {
@@ -225,6 +237,7 @@ static int add_option(struct command *c, char *const *word, int values, bool fir
 
 	if (!err)
 		err = note_hosts(c, *word, values);
+	note_output(c, *word, values, first);
 	for (int i = 0; i <= values && !err; i++) {
 		err = apart ? 0 : strings_add(&c->proxied, word[i]);
 		if (!err && first)

@@ -17,6 +17,7 @@ struct command {
 	char **own;		/* options of cr_mpirun, as NAME=VALUE; also among `options` */
 	size_t *hosts;		/* words of `proxied`: a list of hosts, or a file with one */
 	size_t nr_hosts;
+	size_t output;		/* word of `proxied`: the folder for the ranks' output; 0: none */
 	int major;		/* of Open MPI; 0: srun's */
 };
 

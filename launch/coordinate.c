@@ -21,6 +21,7 @@
 #include "launch/hosts.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
+#include "launch/output.h"
 #include "launch/reach.h"
 #include "launch/recovery.h"
 #include "launch/settings.h"
@@ -292,6 +293,8 @@ int coordinate(char *const *arguments, const char *version)
 	recovery.late_s = recovery.silence_s + LATE_S;
 	recovery.start_s = options.start_s ?: srun ? 0 : START_S;
 	recovery.loading_s = recovery.start_s * IMAGES;
+	if (!err && is_again(&recovery))
+		err = output_keep(&c, recovery.used);
 	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {

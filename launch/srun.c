@@ -199,6 +199,8 @@ int srun_for_ranks(const struct command *c, const char *lost, bool again, char *
 	int err = add_words(out, (const char *const[]){ "srun", "--quit-on-interrupt",
 							overlap ? "--overlap" : NULL, NULL });
 
+	if (!err && again && !is_given(c, "open-mode", "SLURM_OPEN_MODE"))
+		err = strings_add(out, "--open-mode=append");	/* to what --output has from before */
 	if (!err)
 		err = limit_nodes(c, lost, out);
 	if (!err && !is_given(c, "mpi", NULL))

@@ -202,14 +202,14 @@ static void test_lost_nodes(void **state)
 	setenv("SLURM_JOB_NUM_NODES", "4", 1);
 	split(&c, words);
 	assert_int_equal(srun_for_ranks(&c, "b,c", true, &command), 0);
-	expect_words(command, "srun --quit-on-interrupt --overlap --nodes=1-2 --exclude=b,c --mpi=pmix_v4 "
-		     "--kill-on-bad-exit=0 /bin/cr_rank solver");
+	expect_words(command, "srun --quit-on-interrupt --overlap --open-mode=append --nodes=1-2 --exclude=b,c "
+		     "--mpi=pmix_v4 --kill-on-bad-exit=0 /bin/cr_rank solver");
 	strings_free(command);
 	command_free(&c);
 	command = NULL;
 	split(&c, fixed);
 	assert_int_equal(srun_for_ranks(&c, "b", true, &command), 0);
-	expect_words(command, "srun --quit-on-interrupt --overlap --mpi=pmix "
+	expect_words(command, "srun --quit-on-interrupt --overlap --open-mode=append --mpi=pmix "
 		     "--kill-on-bad-exit=1 --exclude=b --nodes=2 /bin/cr_rank solver");
 	strings_free(command);
 	command_free(&c);
@@ -223,7 +223,7 @@ static void test_lost_nodes(void **state)
 
 static void test_exclusive(void **state)
 {
-	char *words[] = { "--exclusive", "p", NULL };
+	char *words[] = { "--exclusive", "--open-mode=truncate", "p", NULL };
 	char **command = NULL;
 	struct command c;
 
@@ -234,10 +234,12 @@ static void test_exclusive(void **state)
 	strings_free(command);
 	command_free(&c);
 	command = NULL;
-	split(&c, words + 1);
+	split(&c, words + 2);
+	setenv("SLURM_OPEN_MODE", "t", 1);
 	setenv("SLURM_EXCLUSIVE", "yes", 1);
 	assert_int_equal(srun_for_ranks(&c, NULL, true, &command), 0);
 	unsetenv("SLURM_EXCLUSIVE");
+	unsetenv("SLURM_OPEN_MODE");
 	assert_string_equal(command[2], "--mpi=pmix");
 	strings_free(command);
 	command_free(&c);
