@@ -14,7 +14,8 @@
 
 static bool worth_keeping(const char *assignment)
 {
-	return !strncmp(assignment, "OMPI_MCA_", 9) || !strncmp(assignment, "PMIX_MCA_", 9);
+	return !strncmp(assignment, "OMPI_MCA_", 9) || !strncmp(assignment, "PMIX_MCA_", 9) ||
+	       !strncmp(assignment, "PRTE_MCA_", 9);	/* of Open MPI 5's launcher */
 }
 
 static int add_all(char ***vector, char *const *words)
