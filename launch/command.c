@@ -184,6 +184,9 @@ static int check_option(char *const *word, int values, int major)
 	if (!strcmp(*word, "--app") || !strncmp(*word, "--app=", 6))
 		return report_fail(-EOPNOTSUPP, "the programs of a file (--app) cannot be saved: give "
 				   "them on the command line, with : between them");
+	if (command_is_option(*word, "preload-binary") || command_is_option(*word, "s"))
+		return report_fail(-EOPNOTSUPP, "%s would have mpirun copy cr_rank, which starts the "
+				   "program: copy the program to the nodes before", *word);
 	if (values == UNKNOWN)
 		return report_fail(-EINVAL, "%s is no option of Open MPI %d's mpirun, or of a release "
 				   "that cr_mpirun does not know", *word, major);
@@ -277,6 +280,10 @@ static int take_options(struct command *c, char *const **at, int major, bool fir
 	int err = 0;
 
 	while (!err && **at && is_option(**at)) {
+		if (!strcmp(**at, "--")) {	/* behind it is the program */
+			++*at;
+			break;
+		}
 		err = first ? command_take_own(c, at) : 0;
 		if (!err)
 			err = take_mpirun(c, at, major, first);

@@ -146,6 +146,9 @@ static int check_options(const struct checkpoint_options *o, const char *path)
 				   "the old snapshot as NAME.kcr.~N~");
 	if (o->precopy)
 		return report_fail(-EINVAL, "--precopy does not work for MPI jobs");
+	if (o->chain_path)
+		return report_fail(-EINVAL, "--chain-path does not work for MPI jobs: a snapshot has all "
+				   "files that it needs");
 	if (o->parent_folder)
 		return report_fail(-EINVAL, "--parent-folder does not work for MPI jobs: name the snapshot "
 				   "that is to be continued, --incremental=NAME.kcr");
