@@ -102,7 +102,8 @@ static const struct {
 	{ "full-every", true },	{ "incremental", false },
 	{ "interval", true },	{ "keep", true },	{ "local", true },
 	{ "launcher", true },	{ "mttf", true },	{ "node-timeout", true },
-	{ "recover", false },	{ "recover-from-start", false }, { "save", true },
+	{ "recover", false },	{ "recover-exit", false }, { "recover-from-start", false },
+	{ "save", true },
 	{ "spares", true },	{ "start-timeout", true },
 };
 

@@ -289,6 +289,7 @@ int coordinate(char *const *arguments, const char *version)
 	if (!err)
 		err = options_read(&options, &c);
 	recovery_init(&recovery, options.recoveries, options.from_start);
+	recovery.exits = options.exits;
 	recovery.silence_s = options.recoveries ? options.silence_s : 0;
 	recovery.late_s = recovery.silence_s + LATE_S;
 	recovery.start_s = options.start_s ?: srun ? 0 : START_S;

@@ -111,7 +111,10 @@ static int read_recovery(struct options *o, const struct command *c)
 	const char *recover = command_own(c, "recover");
 
 	o->from_start = command_own(c, "recover-from-start");
+	o->exits = command_own(c, "recover-exit");
 	o->recoveries = recover || o->from_start ? RECOVERIES : 0;
+	if (o->exits && !o->recoveries)
+		return report_fail(-EINVAL, "--recover-exit is for --recover");
 	return recover && *recover ? read_number("--recover", recover, 1, &o->recoveries) : 0;
 }
 

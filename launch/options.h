@@ -25,6 +25,7 @@ struct options {
 	unsigned int spares;		/* hosts that are only used in the place of lost ones */
 	unsigned int recoveries;	/* from failures, at most */
 	bool from_start;		/* also if there is no snapshot yet */
+	bool exits;			/* a rank's status other than 0 is a failure, too */
 };
 
 /* 0, or -EINVAL with a message (report.h), or -ENOMEM.  `c` must remain. */

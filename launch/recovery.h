@@ -15,6 +15,7 @@ struct show;
 struct recovery {
 	unsigned int used, most;	/* failures; most 0: each ends the job */
 	bool from_start;		/* also without a snapshot */
+	bool exits;			/* also from ranks that end with a status other than 0 */
 	unsigned int silence_s;		/* after which the loss of a node is known */
 	unsigned int late_s;		/* after which nodes that do not end their ranks are given up */
 	unsigned int start_s;		/* after which ranks that do not come back are given up; 0: never */

@@ -291,10 +291,10 @@ static bool is_casualty(const struct watch *w, const struct rank *one)
 	return dead && is_in_init(w) && !one->allowed && !w->kills && !w->kill_ns;
 }
 
-/* Not the program's own end, nor that which somebody has wanted. */
+/* Not the program's own end, unless that counts, nor one which somebody has wanted. */
 static bool is_unwanted(const struct watch *w, const struct rank *one, int status)
 {
-	if (WIFSIGNALED(status) || one->unloaded)
+	if (WIFSIGNALED(status) || one->unloaded || w->recovery->exits)
 		return is_failure(w, one, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	return is_casualty(w, one);
 }
