@@ -18,6 +18,7 @@
 
 #include "batch/needed.h"
 #include "job/destination.h"
+#include "job/turn.h"
 #include "proc/clock.h"
 #include "report/report.h"
 
@@ -341,6 +342,8 @@ static int remove_half(const struct folder *f, const char *file)
 			return -ENAMETOOLONG;
 		job_destination_remove(path, &gone);
 		strings_free(gone);
+		if (snprintf(path, sizeof(path), TURN_FORMAT, name) < (int)sizeof(path))
+			unlinkat(f->fd, path, 0);
 		return 0;
 	}
 	if (*file != '.' || !final_name(file, name) || !parse_name(f, name, &c))

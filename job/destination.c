@@ -18,6 +18,7 @@
 #include "job/folder.h"
 #include "job/local.h"
 #include "job/manifest.h"
+#include "job/turn.h"
 #include "report/report.h"
 
 struct job_destination {
@@ -25,6 +26,7 @@ struct job_destination {
 	char *partial;		/* its name until it is complete */
 	char *aside;		/* what had that name and could not be removed; NULL */
 	char *local;		/* the nodes' folder for the ranks' files; NULL: in here */
+	struct turn turn;
 	unsigned int keep;
 	bool committed;
 };
@@ -86,6 +88,9 @@ static int open_folders(struct job_destination *d, const char *parent, char ***g
 	d->local = parent && d->path ? local_name(parent, d->path) : NULL;
 	if (!d->partial || (parent && !d->local))
 		return report_fail(-ENOMEM, "no memory");
+	err = turn_take(&d->turn, d->path);
+	if (err)
+		return err;
 	job_destination_remove(d->partial, gone);	/* left by a job that died */
 	err = make_partial(d->partial, d->local);
 	if (err == -EEXIST)
@@ -95,6 +100,7 @@ static int open_folders(struct job_destination *d, const char *parent, char ***g
 
 static void free_destination(struct job_destination *d)
 {
+	turn_end(&d->turn);
 	free(d->path);
 	free(d->partial);
 	free(d->aside);

@@ -17,7 +17,8 @@
 struct job_destination;
 
 /*
- * Creates the folder of the snapshot `path` (snapshot_name()), without the name; local:
+ * Creates the folder of the snapshot `path` (snapshot_name()), without the name, unless another job
+ * is about to save to it (turn.h); local:
  * the folder of each node below which the ranks' files are to be, or NULL.  With the
  * new snapshot at most `keep` of this name stay.
  */

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "job/destination.h"
 #include "job/local.h"
+#include "report/report.h"
 
 static size_t entries(const char *folder)
 {
@@ -233,6 +235,43 @@ static void damaged_aside(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+/* What one job is writing is not another's to remove; what is left of a dead one is. */
+static void one_at_a_time(void **state)
+{
+	char parent[] = "/tmp/destination.XXXXXX", path[64], lock[64], file[200];
+	struct job_destination *first, *second;
+	char **gone = NULL;
+	bool local;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/saved.kcr", parent);
+	snprintf(lock, sizeof(lock), "%s/.saved.kcr.lock", parent);
+	assert_int_equal(job_destination_open(&first, path, NULL, 1, &gone), 0);
+	snprintf(file, sizeof(file), "%s/rank.0.ctx", job_destination_folder(first, &local));
+	fd = open(file, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	report_clear();
+	assert_int_equal(job_destination_open(&second, path, NULL, 1, &gone), -EALREADY);
+	assert_non_null(strstr(report_message(), "another job is saving to "));
+	report_clear();
+	assert_int_equal(access(file, F_OK), 0);
+	job_destination_close(first, &gone);
+	assert_int_not_equal(access(lock, F_OK), 0);
+
+	fd = open(lock, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(file, sizeof(file), "%s.partial", path);
+	assert_int_equal(mkdir(file, 0700), 0);
+	assert_int_equal(job_destination_open(&second, path, NULL, 1, &gone), 0);
+	job_destination_close(second, &gone);
+	assert_null(gone);
+	assert_int_equal(rmdir(parent), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +280,7 @@ int main(void)
 		cmocka_unit_test(local_of_others),
 		cmocka_unit_test(kept_in_order),
 		cmocka_unit_test(damaged_aside),
+		cmocka_unit_test(one_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
