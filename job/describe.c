@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "job/identity.h"
 #include "job/relaunch.h"
 #include "proc/proc.h"
 
@@ -34,7 +35,8 @@ static int describe_restart(struct snapshot *job, const char *dir, char *const *
 
 	if (err)
 		return err;
-	err = relaunch_options(dir, old, options, &job->options);
+	job->origin = old->id;
+	err = relaunch_check(dir, old) ?: relaunch_options(dir, old, options, &job->options);
 	job->interval = old->interval;
 	if (!err)
 		err = add_all(&job->program, old->program);
@@ -47,6 +49,7 @@ static int describe_command(struct snapshot *job, char *const *options, char *co
 	const char *restarted = getenv(RELAUNCH_VARIABLE);
 	int err;
 
+	job->id = job->origin = identity_own();
 	if (restarted)
 		return describe_restart(job, restarted, options);
 	err = add_all(&job->options, options);

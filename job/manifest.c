@@ -91,13 +91,18 @@ static double get_number(const cJSON *json, const char *name, double most)
 
 /* ---- writing -------------------------------------------------------------------- */
 
+static void put_id(cJSON *json, const char *name, uint64_t id)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, id);
+	cJSON_AddStringToObject(json, name, text);
+}
+
 static void put_file(cJSON *json, const struct snapshot_file *file)
 {
-	char id[24];
-
-	snprintf(id, sizeof(id), "%016" PRIx64, file->id);
 	cJSON_AddNumberToObject(json, "bytes", (double)file->bytes);
-	cJSON_AddStringToObject(json, "id", id);
+	put_id(json, "id", file->id);
 }
 
 static void put_ranks(cJSON *json, const struct snapshot *s)
@@ -136,6 +141,8 @@ static char *format(const struct snapshot *s)
 
 	cJSON_AddStringToObject(json, "format", FORMAT_NAME);
 	cJSON_AddNumberToObject(json, "version", format_number(s));
+	if (s->id)
+		put_id(json, "job", s->id);
 	cJSON_AddNumberToObject(json, "interval", s->interval);
 	cJSON_AddNumberToObject(json, "created", (double)s->created);
 	cJSON_AddStringToObject(json, "openmpi", s->openmpi);
@@ -222,13 +229,17 @@ static int read_text(const char *path, char **out)
 	return text ? 0 : report_fail(-ENOMEM, "no memory for %s", path);
 }
 
+static int get_id(const cJSON *json, const char *name, uint64_t *id)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, name));
+
+	return text && sscanf(text, "%" SCNx64, id) == 1 ? 0 : -EINVAL;
+}
+
 static int parse_file(const cJSON *item, uint32_t format_number, struct snapshot_file *file)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item,
-					format_number == SNAPSHOT_SUMS ? "xxh64" : "id"));
-
 	file->bytes = get_number(item, "bytes", WHOLE_MAX);
-	return text && sscanf(text, "%" SCNx64, &file->id) == 1 ? 0 : -EINVAL;
+	return get_id(item, format_number == SNAPSHOT_SUMS ? "xxh64" : "id", &file->id);
 }
 
 static int parse_older(const cJSON *list, uint32_t format_number, struct snapshot_rank *rank)
@@ -280,6 +291,8 @@ static int parse(const cJSON *json, struct snapshot *s)
 	s->format = get_number(json, "version", UINT32_MAX);
 	if (s->format < 1 || s->format > SNAPSHOT_FORMAT)
 		return -EPROTO;
+	if (cJSON_HasObjectItem(json, "job") && get_id(json, "job", &s->id))
+		return -EINVAL;
 	s->interval = get_number(json, "interval", UINT32_MAX);
 	s->created = get_number(json, "created", WHOLE_MAX);
 	s->openmpi = get_string(json, "openmpi");

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "job/folder.h"
+#include "job/identity.h"
 #include "job/snapshot.h"
 #include "job/srun.h"
 #include "proc/mount.h"
@@ -335,8 +336,11 @@ static int load_as_root(const char *path, struct snapshot **s)
 	return err;
 }
 
-/* `path` gets its name without links; *s is NULL or to be freed, also after a failure. */
-static int load(const char *dir, char path[PATH_MAX], struct snapshot **s)
+/*
+ * `path` gets its name without links; *s is NULL or to be freed, also after a failure.  job: which
+ * one's it has to be, or -ENOTUNIQ; 0: any.
+ */
+static int load(const char *dir, uint64_t job, char path[PATH_MAX], struct snapshot **s)
 {
 	uint32_t elsewhere;
 	char *found = NULL;
@@ -349,6 +353,8 @@ static int load(const char *dir, char path[PATH_MAX], struct snapshot **s)
 		err = report_errno(-errno, "%s", found);
 	if (!err && !geteuid())
 		err = load_as_root(path, s);
+	if (!err && job && (*s)->id != job)
+		err = report_fail(-ENOTUNIQ, "%s is a snapshot of another job", path);
 	if (!err)
 		err = snapshot_check(path, *s, NULL, &elsewhere);
 	free(found);
@@ -365,23 +371,49 @@ static void tell(const char *text)
 /* Likewise, where nobody is there who would try again, or name another one. */
 static int load_to_recover(const char *dir, char path[PATH_MAX], struct snapshot **s)
 {
-	int err = load(dir, path, s);
+	const uint64_t job = identity_given();
+	int err = load(dir, job, path, s);
+	bool others = err == -ENOTUNIQ;
 	unsigned long kept = 0;
 	unsigned int count;
 
-	for (int tries = 0; err && tries < RELAUNCH_RETRIES; tries++) {
+	for (int tries = 0; err && !others && tries < RELAUNCH_RETRIES; tries++) {
 		tell("it is tried again");
 		sleep(RELAUNCH_PAUSE_S);
-		err = load(dir, path, s);
+		err = load(dir, job, path, s);
+		others = err == -ENOTUNIQ;
 	}
 	while (err && (kept = snapshot_find_kept(dir, true, kept, &count))) {
 		char *older = folder_path("%s.~%lu~", dir, kept);
 
 		tell("the one before is tried");
-		err = older ? load(older, path, s) : -ENOMEM;
+		err = older ? load(older, job, path, s) : -ENOMEM;
+		others |= err == -ENOTUNIQ;
 		free(older);
 	}
-	return err;
+	if (!err || !others)
+		return err;
+	report_clear();
+	return report_fail(-ENOTUNIQ, "%s is of another job now, and none of this one is left: give each "
+			   "job a name of its own (--save)", dir);
+}
+
+static void set_id(const struct snapshot *s)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, s->rank[0].file.id);
+	setenv(RELAUNCH_ID_VARIABLE, text, 1);
+}
+
+int relaunch_check(const char *dir, const struct snapshot *s)
+{
+	const char *id = getenv(RELAUNCH_ID_VARIABLE);
+
+	if (!id || strtoull(id, NULL, 16) == s->rank[0].file.id)
+		return 0;
+	return report_fail(-ENOTUNIQ, "%s has been replaced by another snapshot since: give each job that "
+			   "runs at this time a name of its own (--save)", dir);
 }
 
 int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
@@ -389,7 +421,7 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 	struct snapshot *s = NULL;
 	char **command = NULL, **overrides = NULL, path[PATH_MAX];
 	int err = getenv(RELAUNCH_RECOVERIES) ? load_to_recover(dir, path, &s) :
-						load(dir, path, &s);
+						load(dir, 0, path, &s);
 
 	if (!err)
 		err = read_overrides(given, s, &overrides);
@@ -404,6 +436,7 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 	if (!err) {
 		set_environment(s->environment);
 		setenv(RELAUNCH_VARIABLE, path, 1);
+		set_id(s);
 		execvp(command[0], command);
 		err = report_errno(-errno, "cannot start cr_mpirun");
 	}
@@ -472,39 +505,45 @@ int relaunch_options(const char *dir, const struct snapshot *s, char *const *now
 }
 
 /* Reports why its file is not here. */
-static int missing(const char *dir, uint32_t rank, const char *file)
+static int missing(const struct snapshot *s, uint32_t rank, const char *file)
 {
-	struct snapshot *s = NULL;
-	int err = snapshot_load(dir, &s, NULL);
-
-	if (err)
-		return err;
-	if (s->local && rank < s->nr_ranks)
-		err = report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have "
-				  "mpirun start it there, or copy the file", rank, s->rank[rank].node,
-				  s->local);
-	else
-		err = report_fail(-ENOENT, "the snapshot is not complete: %s", file);
-	snapshot_free(s);
-	return err;
+	if (!s->local)
+		return report_fail(-ENOENT, "the snapshot is not complete: %s", file);
+	return report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have mpirun start "
+			   "it there, or copy the file", rank, s->rank[rank].node, s->local);
 }
 
-int relaunch_rank_file(const char *dir, char **file)
+static int find_file(const char *dir, const struct snapshot *s, uint32_t rank, struct relaunch_file *file)
+{
+	if (rank >= s->nr_ranks)
+		return report_fail(-EINVAL, "%s has no rank %" PRIu32, dir, rank);
+	file->path = snapshot_rank_path(dir, rank);
+	file->has_id = s->format != SNAPSHOT_SUMS;
+	file->id = s->rank[rank].file.id;
+	if (!file->path)
+		return report_fail(-ENOMEM, "no memory");
+	return access(file->path, F_OK) ? missing(s, rank, file->path) : 0;
+}
+
+int relaunch_rank_file(const char *dir, struct relaunch_file *file)
 {
 	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv(RELAUNCH_VARIABLE);
+	struct snapshot *s = NULL;
 	int err;
 
-	*file = NULL;
+	*file = (struct relaunch_file){ 0 };
 	if (!rank || !job || strcmp(job, dir))
 		return 0;
 	folder_look_again(dir);
-	*file = snapshot_rank_path(dir, strtoul(rank, NULL, 10));
-	if (!*file)
-		return report_fail(-ENOMEM, "no memory");
-	if (!access(*file, F_OK))
-		return 0;
-	err = missing(dir, strtoul(rank, NULL, 10), *file);
-	free(*file);
-	*file = NULL;
+	err = snapshot_load(dir, &s, NULL);
+	if (!err)
+		err = relaunch_check(dir, s);
+	if (!err)
+		err = find_file(dir, s, strtoul(rank, NULL, 10), file);
+	snapshot_free(s);
+	if (err) {
+		free(file->path);
+		file->path = NULL;
+	}
 	return err;
 }

@@ -4,11 +4,14 @@
 #define JOB_RELAUNCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "job/snapshot.h"
 
 /* Set for the ranks that the new mpirun starts: the snapshot's folder. */
 #define RELAUNCH_VARIABLE	"KCR_MPI_RESTART"
+/* Likewise, as another snapshot may get that name meanwhile: the id of rank 0's file. */
+#define RELAUNCH_ID_VARIABLE	"KCR_MPI_RESTART_ID"
 /* Set for the one that takes the place of a cr_mpirun: how many failures there were. */
 #define RELAUNCH_RECOVERIES	"KCR_MPI_RECOVERIES"
 
@@ -20,10 +23,17 @@
  * cr_restart) with `dir` as argument once per rank.  `given`, a
  * NULL-terminated vector, are options of mpirun or srun that replace those of
  * the snapshot; `lazy`: each rank is restarted with --lazy.  A snapshot that a job is to go back to,
- * and that is not to be had, is tried again, and then the ones that were kept.  Returns -errno with a
+ * and that is not to be had, is tried again, and then the ones that were kept; those of other jobs
+ * are passed over.  Returns -errno with a
  * message, or not at all.
  */
 int relaunch_job(const char *dir, const char *self, bool lazy, char **given);
+
+/*
+ * Likewise, for what relaunch_job() has started: is `s`, read from `dir`, still the snapshot that it has
+ * found there?  0, or -ENOTUNIQ with a message.
+ */
+int relaunch_check(const char *dir, const struct snapshot *s);
 
 /* For mpirun as relaunch_job() has started it: is this the file by which it has placed the ranks? */
 bool relaunch_has_placed(const char *hostfile);
@@ -38,10 +48,17 @@ bool relaunch_is_lazy(char *const *word);
  */
 int relaunch_options(const char *dir, const struct snapshot *s, char *const *now, char ***out);
 
+/* A rank's context file. */
+struct relaunch_file {
+	char *path;			/* malloc()ed; NULL: it is not a rank */
+	bool has_id;			/* not in a snapshot of release 0.1.0 */
+	uint64_t id;			/* to be compared with that of the file, once it is open */
+};
+
 /*
- * For a process started this way: the context file of its rank (malloc()ed) in *file;
- * NULL: it is not a rank.  0, or -errno with a message: the file is not here.
+ * For a process started this way: the context file of its rank.  0, or -errno with a message: the file
+ * is not here, or not of this snapshot.
  */
-int relaunch_rank_file(const char *dir, char **file);
+int relaunch_rank_file(const char *dir, struct relaunch_file *file);
 
 #endif /* JOB_RELAUNCH_H */

@@ -119,7 +119,7 @@ static int begin(const struct command *c, const struct options *o, const char *v
 /* mpirun passes these on to all nodes; only the names are in its arguments. */
 static const char *const variables[] = {
 	WIRE_ROOT_VARIABLE, WIRE_SECRET_VARIABLE, WIRE_SILENCE_VARIABLE, REACH_JOB_VARIABLE,
-	RELAUNCH_VARIABLE,
+	RELAUNCH_VARIABLE, RELAUNCH_ID_VARIABLE,
 	SETTINGS_VARIABLE, SETTINGS_COMPONENTS_VARIABLE, SETTINGS_OUTPUT_VARIABLE,
 };
 

@@ -46,8 +46,9 @@ static int check_restart(const char *dir, int major, const char *version)
 	}
 	if (err)
 		return err;
+	err = relaunch_check(dir, s);
 	saved = atoi(s->openmpi);
-	if (saved != major && saved && major)
+	if (!err && saved != major && saved && major)
 		err = report_fail(-EPROTONOSUPPORT, "the job was saved with Open MPI %s, but mpirun is "
 				  "that of %s: put the mpirun of Open MPI %d first in PATH",
 				  s->openmpi, version, saved);

@@ -3,11 +3,13 @@
 #include "launch/recovery.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "job/identity.h"
 #include "job/relaunch.h"
 #include "job/snapshot.h"
 #include "launch/hosts.h"
@@ -52,6 +54,7 @@ void recovery_init(struct recovery *r, unsigned int most, bool from_start)
 				.suspects = take_variable(suspects_variable),
 				.nodes = take_variable(nodes_variable),
 				.unstarted = take_number(unstarted_variable) };
+	identity_own();			/* taken likewise */
 }
 
 static void add_name(char **list, const char *name)
@@ -171,7 +174,7 @@ static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
 					     unstarted_variable, nodes_variable,
-					     LAUNCHER_MASK_VARIABLE };
+					     LAUNCHER_MASK_VARIABLE, IDENTITY_VARIABLE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
@@ -199,16 +202,19 @@ static int add_variable(char ***out, const char *name, const char *value)
 /* That which this process was started with: what was added is for the launcher it had. */
 static char **environment_for(const struct recovery *r, const char *mask)
 {
-	char **given = proc_environment(getpid()), **out = NULL, used[16], unstarted[16];
+	char **given = proc_environment(getpid()), **out = NULL, used[16], unstarted[16], identity[24];
 	int err = given ? 0 : -ENOMEM;
 
 	snprintf(used, sizeof(used), "%u", r->used + 1);
 	snprintf(unstarted, sizeof(unstarted), "%u", r->unstarted + 1);
+	snprintf(identity, sizeof(identity), "%016" PRIx64, identity_own());
 	for (size_t i = 0; !err && given[i]; i++)
 		if (!is_ours(given[i]))
 			err = strings_add(&out, given[i]);
 	if (!err)
 		err = add_variable(&out, used_variable, used);
+	if (!err)
+		err = add_variable(&out, IDENTITY_VARIABLE, identity);
 	if (!err)
 		err = add_variable(&out, lost_variable, r->lost);
 	if (!err)

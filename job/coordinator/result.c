@@ -30,10 +30,25 @@ void result_close(struct root *root)
 	forget(root, gone);
 }
 
-/* The ranks may continue what is in the parent, or the last snapshot of this name, if there is one. */
-static int name_parent(struct job_request *request)
+/* Is there a snapshot of this job, or of the one that it was before it was restarted? */
+static bool is_own(const struct root *root, const char *path)
 {
-	char *folder = snapshot_files_folder(request->parent ?: request->path);
+	struct snapshot *s = NULL;
+	bool own = !snapshot_load_one(path, &s) && (s->id == root->job->id || s->id == root->job->origin);
+
+	snapshot_free(s);
+	report_clear();
+	return own;
+}
+
+/*
+ * The ranks may continue what is in the parent, or in the last snapshot of this name, if there is one
+ * and it is not another job's.
+ */
+static int name_parent(const struct root *root, struct job_request *request)
+{
+	bool none = !request->parent && !is_own(root, request->path);
+	char *folder = none ? NULL : snapshot_files_folder(request->parent ?: request->path);
 	char *argument = folder ? folder_path("--parent-folder=%s", folder) : NULL;
 	int err = argument ? job_request_add(request, argument) : folder ? -ENOMEM : 0;
 
@@ -42,11 +57,29 @@ static int name_parent(struct job_request *request)
 	return err ? report_errno(err, "too many arguments") : 0;
 }
 
+static char *saved;			/* the last snapshot; NULL: none yet */
+
+/* Tells the user, once, that the job has lost its snapshot to another one. */
+static void look_for_others(const struct root *root, const char *path)
+{
+	struct snapshot *s = NULL;
+	static bool told;
+
+	if (told || !saved || strcmp(saved, path))
+		return;
+	told = !snapshot_load_one(path, &s) && s->id != root->job->id;
+	if (told)
+		say_line("another job saves to %s, too: give each job a name of its own (--save)", path);
+	snapshot_free(s);
+	report_clear();
+}
+
 int result_open(struct root *root, struct job_request *request)
 {
 	char **gone = NULL;
-	int err = request->incremental ? name_parent(request) : 0;
+	int err = request->incremental ? name_parent(root, request) : 0;
 
+	look_for_others(root, request->path);
 	if (!err)
 		err = job_destination_open(&root->destination, request->path, request->local,
 					   request->keep, &gone);
@@ -108,7 +141,10 @@ int result_commit(struct root *root)
 		free(s.rank[i].older);
 	free(s.rank);
 	forget(root, gone);
-	if (job_destination_committed(root->destination))
+	if (job_destination_committed(root->destination)) {
 		root->job->interval = s.interval;
+		free(saved);
+		saved = strdup(root->request.path);
+	}
 	return err;
 }

@@ -30,7 +30,7 @@ static struct snapshot_rank rank[] = {
 	{ .node = (char *)"n1", .file = { 8, 0xdef }, .older = older, .nr_older = 2 },
 };
 static const struct snapshot job = {
-	.interval = 3, .openmpi = (char *)"4.1.4", .kcr = (char *)"0", .cwd = (char *)"/",
+	.id = 0xfedcba9876543211, .interval = 3, .openmpi = (char *)"4.1.4", .kcr = (char *)"0", .cwd = (char *)"/",
 	.nr_ranks = 2, .rank = rank,
 };
 
@@ -85,6 +85,7 @@ static void written_and_read(void **state)
 	(void)state;
 	assert_int_equal(snapshot_load_one("saved.kcr", &s), 0);
 	assert_int_equal(s->format, 3);
+	assert_int_equal(s->id, job.id);
 	assert_int_equal(s->nr_ranks, 2);
 	assert_int_equal(s->rank[0].nr_older, 0);
 	assert_int_equal(s->rank[1].nr_older, 2);
@@ -103,9 +104,11 @@ static void whole(void **state)
 
 	(void)state;
 	full.rank = first;
+	full.id = 0;
 	assert_int_equal(manifest_write("whole", &full), 0);
 	assert_int_equal(manifest_read("whole", &s), 0);
 	assert_int_equal(s->format, 2);
+	assert_int_equal(s->id, 0);
 	snapshot_free(s);
 }
 
