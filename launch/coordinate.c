@@ -64,7 +64,7 @@ static int begin_root(const struct command *c, const struct options *o, const ch
 		.path = o->path, .keep = o->keep,
 		.incremental = o->increments, .arguments = o->increments,
 		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns, .silence_s = o->silence_s,
-		.loading_s = LOADING_S,
+		.answer_s = o->answer_s, .loading_s = LOADING_S,
 		.launch = job_socket,
 	};
 	struct snapshot *job;

@@ -138,6 +138,8 @@ static int read_nodes(struct options *o, const struct command *c)
 	if (!err && !o->silence_s && o->recoveries)
 		o->silence_s = SILENCE_S;
 	if (!err)
+		err = read_seconds(c, "answer-timeout", 1, &o->answer_s);
+	if (!err)
 		err = read_seconds(c, "start-timeout", 1, &o->start_s);
 	if (!err && (spares || o->start_s) && !o->recoveries)
 		err = report_fail(-EINVAL, "--%s is for --recover", spares ? "spares" : "start-timeout");

@@ -21,6 +21,7 @@ struct options {
 	bool stand_still;
 	char **increments;		/* cr_checkpoint's options for them; NULL: none are made */
 	unsigned int silence_s;		/* of a node, until it is lost; 0: as ever */
+	unsigned int answer_s;		/* of struct root_settings */
 	unsigned int start_s;		/* of a restart in which nothing happens; 0: as ever */
 	unsigned int spares;		/* hosts that are only used in the place of lost ones */
 	unsigned int recoveries;	/* from failures, at most */

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,9 +31,6 @@
 #define GREETING_SECONDS 10		/* of retries: strangers may take all of mpirun's slots */
 #define FIRST_MEMBER	3		/* of the descriptors polled, those of the daemon before */
 #define PAUSE_MS	100		/* until a rank that there was no room for is accepted */
-#define BEATS		4		/* in the time after which a silent root is given up, … */
-#define BEAT_MS		10000u		/* … but at least one in this */
-#define RETRY_MS	250		/* until TCP sends again what was not acknowledged, and counts */
 
 /* ---- messages ---------------------------------------------------------------------- */
 
@@ -181,6 +177,9 @@ void node_from_root(struct node *node, const struct wire_header *h, const uint8_
 		break;
 	case WIRE_BEAT:
 		node->beat_owed = false;
+		break;
+	case WIRE_ALIVE:
+		beats_answer(node, h);
 		break;
 	case WIRE_BACK:
 		node_addresses_back(node);
@@ -334,30 +333,9 @@ static void hear_dump(struct node *node, struct member *m)
 	begin_next(node);
 }
 
-static bool beats(const struct node *node)
-{
-	return node->beat_ns && !node->beat_owed;
-}
-
-/*
- * Of a connection without data only probes tell whether the other end lives, a part of its time apart,
- * by which its death may be noticed too late; and where that time is short the loss of one is taken for
- * it.  Data that is lost is sent again, within a fraction of a second.  A root that is stopped gets no
- * more than one: data that nobody reads are given up in the end.
- */
-static void beat(struct node *node)
-{
-	if (!beats(node) || ms_until(node->next_beat_ns))
-		return;
-	wire_send(&node->root, WIRE_BEAT, WIRE_ALL, WIRE_ALL, NULL, 0);
-	node->beat_owed = true;
-	node->next_beat_ns = now_ns() + node->beat_ns;
-}
-
 static int patience(const struct node *node)
 {
-	const int each[] = { beats(node) ? ms_until(node->next_beat_ns) : -1,
-			     node->crowded ? PAUSE_MS : -1, loading_patience(node) };
+	const int each[] = { beats_patience(node), node->crowded ? PAUSE_MS : -1, loading_patience(node) };
 	int least = -1;
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
@@ -379,7 +357,7 @@ static void *node_thread(void *argument)
 		if (!grown)
 			break;
 		p = grown;
-		beat(node);
+		beats_serve(node);
 		loading_look(node);
 		if (poll(p, watch(node, p, count), patience(node)) < 0)
 			continue;
@@ -520,23 +498,6 @@ static int join_root(struct node *node, const char *root, const char *secret, co
 	return err;
 }
 
-/*
- * The root is silent from the cut on, and knows it when its time is over; these ranks must have
- * ended before.  The first beat that is not acknowledged is sent a while after the cut, and its
- * time counts from when it is sent again (tcp_write_timeout(), net/ipv4/tcp_timer.c): both are
- * taken from the time that it has.
- */
-static void begin_beats(struct node *node, unsigned int silence_s)
-{
-	unsigned int share_ms = silence_s * 1000 / BEATS;
-	unsigned int beat_ms = share_ms < BEAT_MS ? share_ms : BEAT_MS;
-	unsigned int unanswered_ms = silence_s * 1000 - beat_ms - RETRY_MS;
-
-	node->beat_ns = beat_ms * 1000000ull;
-	setsockopt(node->root.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms,
-		   sizeof(unanswered_ms));
-}
-
 static pthread_t thread;
 static struct wire *to_root;		/* of the thread */
 
@@ -553,8 +514,7 @@ static int start(struct node *node, const char *root, const char *secret, const 
 		close(node->listener);
 		return err;
 	}
-	if (silence_s)
-		begin_beats(node, silence_s);
+	beats_begin(node, silence_s);
 	node->at_once = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	err = thread_start(&thread, node_thread, node);
 	if (err) {

@@ -2,7 +2,8 @@
 /*
  * The state of a node's daemon, shared by its parts: node.c (the thread, its ranks and
  * the messages between them and the root), node_saving.c (its own part in a checkpoint),
- * node_addresses.c (where other ranks are after a restart) and node_loading.c.  One thread owns it.
+ * node_addresses.c (where other ranks are after a restart), node_loading.c and node_beats.c.
+ * One thread owns it.
  */
 #ifndef JOB_NODE_INTERNAL_H
 #define JOB_NODE_INTERNAL_H
@@ -129,5 +130,15 @@ void loading_await(struct node *node, const struct wire_header *h);
 void loading_look(struct node *node);	/* now and then: */
 int loading_patience(const struct node *node);	/* after so many milliseconds; -1: none is awaited */
 void loading_forget(struct node *node);
+
+/* ---- node_beats.c ---- */
+
+/* The root is known; `silence_s`: as for node_start(). */
+void beats_begin(struct node *node, unsigned int silence_s);
+/* Looks whether the root answers, now and then: */
+void beats_serve(struct node *node);
+int beats_patience(const struct node *node);	/* after so many milliseconds; -1: not now */
+/* WIRE_ALIVE: the root asks whether this daemon goes on. */
+void beats_answer(struct node *node, const struct wire_header *h);
 
 #endif /* JOB_NODE_INTERNAL_H */

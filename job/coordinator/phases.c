@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A checkpoint, phase by phase.  Each phase is announced to all ranks and over when
- * every one has answered; a failure, a lost rank, the time-out or the requester's
- * disconnecting leads from any of them to PHASE_ABORT, in which the ranks are told
+ * every one has answered; a failure, a lost rank, a daemon that hangs, the time-out or the
+ * requester's disconnecting leads from any of them to PHASE_ABORT, in which the ranks are told
  * to go on.  Once they are copied, a lost rank is no failure: its copy is written.
  */
 #include <errno.h>
@@ -67,7 +67,7 @@ static bool is_awaited(const struct root *root, const struct root_rank *r, enum 
 	/* The daemons answer, also for ranks that have ended. */
 	if (phase == PHASE_SYNC || (phase == PHASE_DUMP && root->copies))
 		return phase == PHASE_SYNC || !r->dumped;
-	return r->node;
+	return r->node && !(phase == PHASE_ABORT && hung_is(r->node));
 }
 
 static void expect_all(struct root *root, enum phase phase)
@@ -426,7 +426,7 @@ void phases_node_lost(struct root *root, const struct root_node *n)
 
 static int ready(const struct root *root, const char **why)
 {
-	static char text[VERSIONS_TEXT];
+	static char text[HUNG_TEXT];
 
 	if (root->unable) {
 		*why = "a rank cannot take part in checkpoints: the job's standard error tells why";
@@ -454,6 +454,10 @@ static int ready(const struct root *root, const char **why)
 			*why = text;
 			return -ENOTSUP;
 		}
+	}
+	if (hung_names(root, text)) {
+		*why = text;
+		return -ETIMEDOUT;
 	}
 	*why = root->nr_ranks ? "the job is starting, try again" :
 	       "the job is starting, no rank has been through MPI_Init yet: try again (programs without "

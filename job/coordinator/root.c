@@ -102,6 +102,7 @@ void root_from_node(struct root *root, struct root_node *n, const struct wire_he
 {
 	struct root_rank *r = h->rank < root->nr_ranks ? &root->rank[h->rank] : NULL;
 
+	hung_heard(n, h);
 	if (h->type == WIRE_HELLO) {
 		rank_came(root, n, h, data);
 	} else if (h->type == WIRE_LAUNCH) {
@@ -285,8 +286,8 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 
 static int patience(const struct root *root)
 {
-	const int each[] = { phases_patience(root), strangers_patience(), clients_patience(),
-			     periodic_patience(root) };
+	const int each[] = { phases_patience(root), hung_patience(root), strangers_patience(), 
+			     clients_patience(), periodic_patience(root) };
 	int least = -1;
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
@@ -304,6 +305,7 @@ static void *root_thread(void *argument)
 		size_t clients, strangers;
 
 		addresses_send(root);
+		hung_look(root);
 		for (size_t i = 0; i < root->nr_nodes; i++)
 			watch_node(root, root->node[i]);
 		p[0] = (struct pollfd){ trigger_fd(), POLLIN, 0 };

@@ -13,6 +13,8 @@
 
 #include "job/snapshot.h"
 
+#define ROOT_ANSWER_S	60
+
 /* What no request says; all pointers are kept. */
 struct root_settings {
 	const char *interfaces;		/* network interfaces, see strangers_open() */
@@ -29,6 +31,7 @@ struct root_settings {
 	/* So long these, and those of the program, wait for restarted ranks' memory; 0: for ever. */
 	unsigned int loading_s;
 	unsigned int silence_s;		/* of a node, until it is lost; 0: WIRE_SILENCE_S */
+	unsigned int answer_s;		/* a daemon has so long for an answer in a checkpoint; 0: ROOT_ANSWER_S */
 	/*
 	 * Unless NULL: gets a stream socket for messages of launch/ (wire.h).  Those of type
 	 * WIRE_LAUNCH go on to the daemon that `id` is the number of, WIRE_ALL: to all, and

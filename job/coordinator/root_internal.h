@@ -2,7 +2,7 @@
 /*
  * The state of the coordinator, shared by its parts: root.c (the thread, the
  * nodes), strangers.c (connections not yet authenticated), versions.c (ranks of
- * other releases), phases.c (a checkpoint), bookmarks.c, result.c, warnings.c,
+ * other releases), phases.c (a checkpoint), hung.c, bookmarks.c, result.c, warnings.c,
  * clients.c, programs.c, trigger.c and periodic.c (requests), addresses.c, descriptors.c,
  * say.c.
  * One thread owns it.
@@ -31,6 +31,9 @@ struct root_node {
 	bool takes_all;			/* a rank or the daemon is of a release that does not ask */
 	bool wants_all;			/* the addresses of all ranks, now */
 	struct question *question, **last;	/* addresses.c */
+	bool answers;			/* WIRE_ALIVE */
+	bool awaited;			/* the phase waits for one of its ranks */
+	unsigned int unanswered;	/* looks at it since it was asked for a sign of life */
 	short watched;			/* what root->ready reports of it; 0: nothing yet */
 };
 
@@ -78,6 +81,7 @@ struct root {
 	struct job_answer answer;
 	uint64_t deadline_ns;		/* 0: none */
 	uint64_t begun_ns, phase_ns;
+	uint64_t look_ns;		/* the next look for daemons that hang; 0: not planned */
 	uint64_t stopped_ns;		/* the first gate was about to close */
 };
 
@@ -143,6 +147,19 @@ void phases_abort(struct root *root, int code, const char *text);
 /* Milliseconds until phases_timeout() is due, -1: never. */
 int phases_patience(const struct root *root);
 void phases_timeout(struct root *root);
+
+/* ---- hung.c ---- */
+#define HUNG_TEXT	512
+
+/* Now and then while a phase waits for daemons: those that hang end it. */
+void hung_look(struct root *root);
+int hung_patience(const struct root *root);	/* as phases_patience() */
+/* The daemon has sent this message. */
+void hung_heard(struct root_node *n, const struct wire_header *h);
+/* It has not answered when it was asked, and has said nothing since. */
+bool hung_is(const struct root_node *n);
+/* Says for the user which daemons hang; false: none does. */
+bool hung_names(const struct root *root, char text[HUNG_TEXT]);
 
 /* ---- bookmarks.c ---- */
 /* Keeps what a rank has answered: 0 or -ENOMEM. */

@@ -118,6 +118,7 @@ enum wire_type {
 	WIRE_LOAD,		/* root → daemon */
 	WIRE_LOADED,		/* daemon → root */
 	WIRE_SAY,		/* root → launch/: a line for the user */
+	WIRE_ALIVE,		/* root → daemon, and back: nothing; the daemon also says it when it joins */
 };
 
 struct wire_header {

@@ -22,6 +22,8 @@
 #include "copied_job.h"
 #include "job/snapshot.h"
 
+#define ANSWER_S	2
+
 /* All run on, and none is written, before the last one is copied; all at once after it. */
 static void all_or_none(void **state)
 {
@@ -302,6 +304,32 @@ static void daemon_dies(void **state)
 	snapshot_stays();
 }
 
+/* It is stopped; but as long as it answers, files may take longer than it has for that. */
+static void daemon_hangs(void **state)
+{
+	(void)state;
+	snapshot_is_saved();
+	request_begins();
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	sleep(2 * ANSWER_S);
+	stage_mark("write", -1);
+	request_ends(0, NULL);
+	unlink(staged_path("write", -1));
+	request_begins();
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	kill(stage.node, SIGSTOP);
+	request_ends(ETIMEDOUT, "the daemon of node node does not answer: the job goes on, and can be saved "
+		     "once cr_node there is no longer stopped, or held up by a disk");
+	request_comes();
+	request_ends(ETIMEDOUT, NULL);
+	ranks_are_told_nothing();
+	kill(stage.node, SIGCONT);
+	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
+	snapshot_stays();
+	usleep(200000);				/* until mpirun knows */
+	snapshot_is_saved();
+}
+
 /* Another request, while files are written, is refused and changes nothing. */
 static void second_request(void **state)
 {
@@ -397,6 +425,16 @@ static void once_each_way(void **state)
 	ask_together();
 }
 
+static int set_up_impatient(void **state)
+{
+	int err;
+
+	mpirun_settings.answer_s = ANSWER_S;
+	err = stage_set_up(state);
+	mpirun_settings.answer_s = 0;
+	return err;
+}
+
 static int set_up_without(void **state)
 {
 	int err;
@@ -418,6 +456,7 @@ int main(int argc, char **argv)
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
 		WITH_JOB(asked_together),
+		cmocka_unit_test_setup_teardown(daemon_hangs, set_up_impatient, stage_clean_up),
 		cmocka_unit_test_setup_teardown(switched_off, set_up_without, stage_clean_up),
 	};
 
