@@ -223,6 +223,8 @@ static int attempt_run(struct checkpoint *c)
 	int err = context_writer_new(&c->attempt.writer, c->destination->fd,
 				     increment_features(c->increment));
 
+	if (!err)
+		context_writer_limit(c->attempt.writer, o->bandwidth);
 	if (!err && o->compression.adaptive)
 		err = chooser_new(&c->attempt.chooser, c->destination->fd, pages_processors());
 	if (!err)

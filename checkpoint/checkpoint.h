@@ -77,6 +77,7 @@ struct checkpoint_options {
 	enum checkpoint_ptrace traced;
 	enum checkpoint_ptrace tracer;
 	struct compression compression;
+	uint64_t bandwidth;		/* bytes written per second, at most; 0: no limit */
 	bool dedup;			/* pages that processes have in common, or that are equal, are
 					 * stored once; not with `incremental` */
 	bool incremental;		/* save tables, and only what differs from a parent */

@@ -318,16 +318,18 @@ double memory_target_rate(const struct checkpoint *c)
 
 /*
  * While the processes stand still and are to go on, only the page cache keeps them waiting;
- * else, the disk is waited for in the end, and begins at once.
+ * else, the disk is waited for in the end, and begins at once.  Where the rate has a limit, adaptive
+ * compression has to see that, and not what the disk could do.
  */
 static void pace(struct checkpoint *c, bool snapshot)
 {
 	const struct checkpoint_options *o = c->options;
 	bool waits = o->sync && (snapshot || o->signal);
+	bool paced = c->attempt.chooser && !o->bandwidth;
 
 	if (c->attempt.chooser)
-		rate_pace(chooser_rate(c->attempt.chooser), waits);
-	else if (waits)
+		rate_pace(chooser_rate(c->attempt.chooser), waits && paced);
+	if (waits && !paced)
 		c->attempt.writeback = writeback_begin(context_writer_fd(c->attempt.writer));
 }
 

@@ -159,6 +159,9 @@ struct context_writer;
 int context_writer_new(struct context_writer **out, int fd, uint64_t features);
 void context_writer_free(struct context_writer *w);
 
+/* From now on no more than so many bytes per second are written; 0: no limit. */
+void context_writer_limit(struct context_writer *w, uint64_t rate);
+
 /* Adds features; before the first section. */
 void context_writer_require(struct context_writer *w, uint64_t features);
 /* The features that a reader of these processes must know. */

@@ -302,11 +302,12 @@ static int send(struct pipeline *p, const struct context_chunk *chunk)
 	begin_measure(flow, true);
 	err = flow->source->ops->send(flow->source, chunk, fd, &sum);
 	if (!err)
+		err = flow->sink->ops->end(flow->sink, sum);
+	if (!err)
 		err = end_measure(flow, chunk->length);
-	if (err)
-		return err;
-	count(flow, CONTEXT_RAW, chunk->length, chunk->length);
-	return flow->sink->ops->end(flow->sink, sum);
+	if (!err)
+		count(flow, CONTEXT_RAW, chunk->length, chunk->length);
+	return err;
 }
 
 /* Has the module read the pages from the source's file descriptor. */

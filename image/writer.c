@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "image/limiter.h"
 #include "report/report.h"
 #include "section.h"
 
@@ -22,6 +23,7 @@
 
 struct context_writer {
 	int fd;
+	struct limiter limiter;
 	int error;			/* of the first failed write */
 	uint64_t id;
 	uint64_t position;		/* bytes so far, including a waiting tail */
@@ -82,7 +84,10 @@ static int write_parts(struct context_writer *w, struct parts *p)
 {
 	struct iovec *part = p->part;
 	int count = p->count;
+	uint64_t bytes = 0;
 
+	for (int i = 0; i < count; i++)
+		bytes += part[i].iov_len;
 	while (count) {
 		ssize_t n = writev(w->fd, part, count);
 
@@ -95,6 +100,7 @@ static int write_parts(struct context_writer *w, struct parts *p)
 		if (w->error)
 			return report_errno(w->error, "cannot write the context file");
 	}
+	limiter_wait(&w->limiter, bytes);
 	return 0;
 }
 
@@ -209,6 +215,11 @@ void context_writer_free(struct context_writer *w)
 	XXH64_freeState(w->sum);
 	free(w->message);
 	free(w);
+}
+
+void context_writer_limit(struct context_writer *w, uint64_t rate)
+{
+	w->limiter.rate = rate;
 }
 
 void context_writer_require(struct context_writer *w, uint64_t features)
@@ -356,6 +367,7 @@ int context_memory_end(struct context_writer *w, uint64_t sum)
 	if (err)
 		return err;
 	w->in_memory = false;
+	limiter_wait(&w->limiter, w->head.data_length);
 	end_data(w, sum);
 	return 0;
 }

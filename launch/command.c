@@ -99,7 +99,7 @@ static const struct {
 	const char *name;
 	bool has_value;
 } own[] = {
-	{ "answer-timeout", true },
+	{ "answer-timeout", true }, { "bandwidth", true },
 	{ "full-every", true },	{ "incremental", false },
 	{ "interval", true },	{ "keep", true },	{ "local", true },
 	{ "launcher", true },	{ "mttf", true },	{ "node-timeout", true },

@@ -62,7 +62,7 @@ static int begin_root(const struct command *c, const struct options *o, const ch
 	const struct root_settings settings = {
 		.interfaces = o->interfaces, .local = o->local, .stand_still = o->stand_still,
 		.path = o->path, .keep = o->keep,
-		.incremental = o->increments, .arguments = o->increments,
+		.incremental = o->incremental, .arguments = o->arguments,
 		.interval_ns = o->interval_ns, .mttf_ns = o->mttf_ns, .silence_s = o->silence_s,
 		.answer_s = o->answer_s, .loading_s = LOADING_S,
 		.launch = job_socket,

@@ -3,6 +3,7 @@
 #include "launch/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "job/snapshot.h"
+#include "proc/bandwidth.h"
 #include "proc/duration.h"
 #include "proc/signal_name.h"
 #include "report/report.h"
@@ -98,12 +100,28 @@ static int read_increments(struct options *o, const struct command *c)
 	if (*wanted)
 		return report_fail(-EINVAL, "--incremental has no value: what has changed since the last "
 				   "snapshot of the name is saved");
-	err = strings_add(&o->increments, "--incremental");
+	o->incremental = true;
+	err = strings_add(&o->arguments, "--incremental");
 	if (err || !every)
 		return err;
 	err = read_number("--full-every", every, 1, &number);
 	snprintf(argument, sizeof(argument), "--full-every=%u", number);
-	return err ?: strings_add(&o->increments, argument);
+	return err ?: strings_add(&o->arguments, argument);
+}
+
+static int read_bandwidth(struct options *o, const struct command *c)
+{
+	const char *text = command_own(c, "bandwidth");
+	uint64_t rate = text ? bandwidth_parse(text) : 0;
+	char argument[48];
+
+	if (!text)
+		return 0;
+	if (!rate)
+		return report_fail(-EINVAL, "--bandwidth is a number of bytes per second, from 1K on (800K, 100M, "
+				   "1.5G), not \"%s\"", text);
+	snprintf(argument, sizeof(argument), "--bandwidth=%" PRIu64, rate);
+	return strings_add(&o->arguments, argument);
 }
 
 static int read_recovery(struct options *o, const struct command *c)
@@ -163,6 +181,8 @@ int options_read(struct options *o, const struct command *c)
 	if (!err)
 		err = read_increments(o, c);
 	if (!err)
+		err = read_bandwidth(o, c);
+	if (!err)
 		err = read_recovery(o, c);
 	return err ?: read_nodes(o, c);
 }
@@ -171,6 +191,6 @@ void options_free(struct options *o)
 {
 	free(o->path);
 	o->path = NULL;
-	strings_free(o->increments);
-	o->increments = NULL;
+	strings_free(o->arguments);
+	o->arguments = NULL;
 }

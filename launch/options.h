@@ -19,7 +19,8 @@ struct options {
 	const char *local;		/* folder on every node, or NULL */
 	const char *interfaces;		/* separated by commas, or NULL: all */
 	bool stand_still;
-	char **increments;		/* cr_checkpoint's options for them; NULL: none are made */
+	bool incremental;
+	char **arguments;		/* of cr_checkpoint, for them; NULL: none */
 	unsigned int silence_s;		/* of a node, until it is lost; 0: as ever */
 	unsigned int answer_s;		/* of struct root_settings */
 	unsigned int start_s;		/* of a restart in which nothing happens; 0: as ever */

@@ -30,8 +30,8 @@ $(T)/fuzz_ioctl: $(wildcard tests/fuzz/ioctl/*.[ch])
 		-o $@ $(filter %.c,$^) -lpthread
 
 test-programs: $(T)/fuzz_images
-$(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(call room_lib,report) \
-		$(call room_lib,arch/$(KCR_ARCH))
+$(T)/fuzz_images: $(wildcard tests/fuzz/images/*.[ch]) $(call room_lib,image) $(call room_lib,proc) \
+		$(call room_lib,report) $(call room_lib,arch/$(KCR_ARCH))
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(KCR_CFLAGS) $(PKG_CFLAGS) -O2 -g -o $@ $(filter %.c %.a,$^) $(PROG_LIBS)

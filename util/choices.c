@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checkpoint/precopy.h"
+#include "proc/bandwidth.h"
 #include "report/report.h"
 
 long choice_number(const char *text, long least)
@@ -67,6 +68,13 @@ char *choice_compression_option(const struct compression *how)
 	else
 		n = asprintf(&text, "--compress=%s:%d", compression_names[how->kind], how->level);
 	return n < 0 ? NULL : text;
+}
+
+int choice_bandwidth(const char *value, uint64_t *rate)
+{
+	*rate = bandwidth_parse(value);
+	return *rate ? 0 : report_fail(-EINVAL, "--bandwidth takes bytes per second, from 1K on (800K, 100M, "
+				       "1.5G), not \"%s\"", value);
 }
 
 int choice_changes(const char *value, struct checkpoint_options *o)

@@ -11,6 +11,9 @@ long choice_number(const char *text, long least);
 int choice_changes(const char *value, struct checkpoint_options *o);
 int choice_rounds(const char *option, const char *value, struct checkpoint_options *o);
 
+/* --bandwidth: likewise. */
+int choice_bandwidth(const char *value, uint64_t *rate);
+
 /* --compress: likewise; and back, the option as a whole: to be freed, NULL: no memory. */
 int choice_compression(const char *value, struct compression *how);
 char *choice_compression_option(const struct compression *how);

@@ -44,7 +44,7 @@ enum {
 	OPT_KMSG, OPT_SNAPSHOT, OPT_SKIP_UNSUPPORTED, OPT_COMPRESS, OPT_DEDUP, OPT_KEEP, OPT_LOCAL,
 	OPT_INCREMENTAL, OPT_CHANGES, OPT_FULL_EVERY, OPT_CHAIN_PATH, OPT_PRECOPY, OPT_JSON, OPT_VERSION,
 	OPT_STATUS_FD, OPT_PROHIBIT, OPT_REQUESTER, OPT_HOLD_FD, OPT_PARENT_FOLDER,
-	OPT_HOLD_END_FD, OPT_ENDS,
+	OPT_HOLD_END_FD, OPT_ENDS, OPT_BANDWIDTH,
 };
 
 static const struct option long_options[] = {
@@ -88,6 +88,7 @@ static const struct option long_options[] = {
 	{ "dedup", no_argument, NULL, OPT_DEDUP },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "bandwidth", required_argument, NULL, OPT_BANDWIDTH },
 	{ "precopy", optional_argument, NULL, OPT_PRECOPY },
 	{ "incremental", optional_argument, NULL, OPT_INCREMENTAL },
 	{ "changes", required_argument, NULL, OPT_CHANGES },
@@ -144,6 +145,7 @@ static const char usage_text[] =
 	"      --keep=N             keep N files of this name; older ones are FILE.~1~, ...\n"
 	"      --local=FOLDER       of an MPI job: the ranks' files go to FOLDER on their own nodes\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
+	"      --bandwidth=RATE     write no more than RATE bytes per second (800K, 100M, 1.5G)\n"
 	"      --dedup              equal pages only once\n"
 	"      --[no]sync           wait until the disk has it (default) or not\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
@@ -380,6 +382,8 @@ static int parse_one(int option, const char *value, struct arguments *a)
 		return 0;
 	case OPT_COMPRESS:
 		return choice_compression(value, &o->compression);
+	case OPT_BANDWIDTH:
+		return choice_bandwidth(value, &o->bandwidth);
 	case OPT_KEEP:
 		if (choice_number(value, 1) < 0)
 			return report_fail(-EINVAL, "--keep needs a number from 1 on, not \"%s\"", value);

@@ -86,6 +86,14 @@ static void add_compression(struct job_request *r, const struct compression *how
 	free(option);
 }
 
+static void add_bandwidth(struct job_request *r, uint64_t rate, int *err)
+{
+	char option[48];
+
+	snprintf(option, sizeof(option), "--bandwidth=%llu", (unsigned long long)rate);
+	add(r, option, err);
+}
+
 /* Options that are passed on to each rank's cr_checkpoint. */
 static int add_arguments(struct job_request *r, const struct checkpoint_options *o)
 {
@@ -101,6 +109,8 @@ static int add_arguments(struct job_request *r, const struct checkpoint_options 
 
 	if (o->compression.adaptive || o->compression.kind != CONTEXT_RAW)
 		add_compression(r, &o->compression, &err);
+	if (o->bandwidth)
+		add_bandwidth(r, o->bandwidth, &err);
 	if (!o->sync)
 		add(r, "--nosync", &err);
 	if (o->dedup)

@@ -65,6 +65,7 @@ struct node {
 	bool copies;			/* its ranks go on while they are written … */
 	bool writes;			/* … which has begun, as all ranks are copied */
 	char *argument[MAX_ARGUMENTS + 1];
+	char bandwidth[48];		/* one of these: each rank's share of the node's */
 	struct saved *saved;		/* the ranks this checkpoint has saved here */
 	size_t nr_saved;
 	struct job_figures figures;	/* of these */

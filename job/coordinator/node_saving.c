@@ -16,6 +16,8 @@
 #include "job/snapshot.h"
 #include "proc/tree.h"
 
+#define LEAST_RATE	1000ull		/* of cr_checkpoint --bandwidth */
+
 static void tell_failure(struct node *node, uint32_t id, uint32_t rank, int code, const char *text)
 {
 	size_t length = sizeof(struct wire_failed) + strlen(text) + 1;
@@ -184,6 +186,26 @@ void saving_lost(struct member *m)
 		dump_cancel(&m->dump);
 }
 
+/* The limit is the node's, and as many of its ranks write at a time as there are processors. */
+static void share_bandwidth(struct node *node)
+{
+	static const char name[] = "--bandwidth=";
+	unsigned long long rate;
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < node->nr_members; i++)
+		ranks += node->member[i]->rank != WIRE_ALL && node->member[i]->wire.fd >= 0;
+	ranks = ranks < node->at_once ? ranks : node->at_once;
+	for (char **each = node->argument; *each && ranks; each++) {
+		if (strncmp(*each, name, strlen(name)))
+			continue;
+		rate = strtoull(*each + strlen(name), NULL, 10) / ranks;
+		snprintf(node->bandwidth, sizeof(node->bandwidth), "%s%llu", name,
+			 rate > LEAST_RATE ? rate : LEAST_RATE);
+		*each = node->bandwidth;
+	}
+}
+
 /*
  * Parses struct wire_dump, and creates the folder if it is local to the node.  Ranks that were
  * to be dumped by the order before, which is gone, no longer are.
@@ -211,6 +233,7 @@ static int take_order(struct node *node, const uint8_t *data, size_t length)
 	     text < end && count < MAX_ARGUMENTS; text += strlen(text) + 1)
 		node->argument[count++] = text;
 	node->argument[count] = NULL;
+	share_bandwidth(node);
 	if (node->order->local)
 		return local_make(node->order->strings);
 	folder_look_again(node->order->strings);

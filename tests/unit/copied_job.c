@@ -96,7 +96,7 @@ static int finish(int rank, const char *path, off_t older)
 
 int stage_be_cr_checkpoint(int argc, char **argv)
 {
-	const char *path = NULL, *parents = NULL;
+	const char *path = NULL, *parents = NULL, *limit = NULL;
 	bool copies = false;
 	off_t older;
 	char byte;
@@ -108,11 +108,14 @@ int stage_be_cr_checkpoint(int argc, char **argv)
 		if (!strcmp(argv[i], "--file"))
 			path = argv[i + 1];
 		copies = copies || !strcmp(argv[i], "--snapshot");
+		limit = !strncmp(argv[i], "--bandwidth=", 12) ? argv[i] + 2 : limit;
 		if (!strncmp(argv[i], "--parent-folder=", 16))
 			parents = argv[i] + 16;
 	}
 	if (!path || sscanf(strrchr(path, '/'), "/rank.%d.ctx", &rank) != 1)
 		return 1;
+	if (limit)
+		stage_mark(limit, rank);
 	older = carry(parents, rank, path);
 	if (!copies) {
 		stage_mark("writing", rank);
@@ -199,6 +202,8 @@ int request_connect(struct job_request *request)
 		.path = (char *)staged_path("saved.kcr", -1), .keep = 1, .snapshot = true,
 		.incremental = stage.incremental,
 	};
+	if (stage.limit)
+		request->argument[request->nr_arguments++] = (char *)stage.limit;
 	return fd;
 }
 

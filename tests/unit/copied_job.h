@@ -26,6 +26,7 @@ extern struct stage {
 	int rank_fd[RANKS];
 	uint32_t id;			/* of the checkpoint, as the ranks were told */
 	bool incremental;		/* what requests say */
+	const char *limit;		/* likewise, or NULL */
 	/* The request that has come: */
 	int request_fd;
 	pthread_t client;
@@ -42,7 +43,7 @@ int stage_be_cr_checkpoint(int argc, char **argv);
 /*
  * Files in the folder, NAME or (number >= 0) NAME.NUMBER.  Made by the test: "refused",
  * "late" (until "copy"), "uncopied", "full", each of a rank, and "write", which lets all be
- * written.  Made by cr_checkpoint, with its PID: "copying", "writing".
+ * written.  Made by cr_checkpoint, with its PID: "copying", "writing", "bandwidth=RATE".
  */
 const char *staged_path(const char *name, int number);
 bool staged(const char *name, int number);

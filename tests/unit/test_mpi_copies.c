@@ -304,6 +304,21 @@ static void daemon_dies(void **state)
 	snapshot_stays();
 }
 
+/* The limit is the node's. */
+static void limited(void **state)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	char share[48];
+
+	(void)state;
+	stage.limit = "--bandwidth=6000000";
+	snapshot_is_saved();
+	stage.limit = NULL;
+	snprintf(share, sizeof(share), "bandwidth=%ld", 6000000 / (processors < RANKS ? processors : RANKS));
+	for (int i = 0; i < RANKS; i++)
+		assert_true(staged(share, i));
+}
+
 /* It is stopped; but as long as it answers, files may take longer than it has for that. */
 static void daemon_hangs(void **state)
 {
@@ -455,7 +470,7 @@ int main(int argc, char **argv)
 		WITH_JOB(not_copied), WITH_JOB(disk_is_full), WITH_JOB(continued),
 		WITH_JOB(rank_is_lost), WITH_JOB(rank_and_disk), WITH_JOB(withdrawn),
 		WITH_JOB(daemon_dies), WITH_JOB(second_request), WITH_JOB(asked_alone),
-		WITH_JOB(asked_together),
+		WITH_JOB(asked_together), WITH_JOB(limited),
 		cmocka_unit_test_setup_teardown(daemon_hangs, set_up_impatient, stage_clean_up),
 		cmocka_unit_test_setup_teardown(switched_off, set_up_without, stage_clean_up),
 	};

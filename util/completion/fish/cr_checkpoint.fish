@@ -36,6 +36,7 @@ complete -c cr_checkpoint -l chain-path -x -a '(__fish_complete_directories)' -d
 complete -c cr_checkpoint -l keep -x -d 'How many files of this name to keep'
 complete -c cr_checkpoint -l local -x -a '(__fish_complete_directories)' -d 'Folder on the nodes of an MPI job'
 complete -c cr_checkpoint -l compress -x -a 'auto lz4 zstd none' -d 'How to compress'
+complete -c cr_checkpoint -l bandwidth -x -d 'Bytes written per second, at most'
 complete -c cr_checkpoint -l dedup -d 'Equal pages only once'
 complete -c cr_checkpoint -l sync -d 'Wait until the disk has it'
 complete -c cr_checkpoint -l nosync -d 'Do not wait for the disk'
