@@ -4,17 +4,19 @@
 ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
 	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished $(T)/mpi/windows \
-	$(T)/mpi/orphan $(T)/mpi/scale $(T)/mpi/tamper.so \
+	$(T)/mpi/orphan $(T)/mpi/scale $(T)/mpi/tamper.so $(T)/mpi/features \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg) \
 	$(if $(wildcard $(MPI_INC)/openmpi/ompi/instance),$(T)/mpi/session)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
 tests test-programs bench-programs: mpi-tests
 
-$(T)/mpi/torture $(T)/mpi/outside: tests/mpi/driver.c tests/mpi/driver.h mpi-plugin/btl/btl_cr_control.h
+$(T)/mpi/torture $(T)/mpi/outside $(T)/mpi/features: tests/mpi/driver.c tests/mpi/driver.h \
+		mpi-plugin/btl/btl_cr_control.h
 $(T)/mpi/orphan: mpi-plugin/hook/runtime.c mpi-plugin/hook/launcher.c mpi-plugin/hook/rank.h $(B)/user/libproc.a
 $(T)/mpi/orphan: MPI_TEST_LIBS := $(B)/user/libproc.a -isystem $(MPI_INC)/openmpi \
 	-isystem $(MPI_INC) -idirafter mpi-plugin/open-mpi-5 $(shell pkg-config --cflags --libs pmix 2>/dev/null)
+$(T)/mpi/features: $(wildcard tests/mpi/features_*.c) tests/mpi/features.h
 $(T)/mpi/asks: mpi-plugin/library/kcr_mpi.h | $(KCR_MPI_LIB)
 $(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../lib'
 $(T)/mpi/callbacks: | $(B)/lib/libcr.so
