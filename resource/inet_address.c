@@ -29,6 +29,13 @@ in_port_t *inet_address_port(union inet_address *a)
 	return a->any.sa_family == AF_INET ? &a->v4.sin_port : &a->v6.sin6_port;
 }
 
+bool inet_address_is_any(const union inet_address *a)
+{
+	if (a->any.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
+}
+
 bool inet_address_is_v4(const union inet_address *a)
 {
 	return a->any.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr);

@@ -15,6 +15,8 @@ struct inet_place {
 /* Of an image; its length, 0: none. */
 socklen_t inet_address_get(const ProtobufCBinaryData *data, union inet_address *a);
 in_port_t *inet_address_port(union inet_address *a);
+/* Is it none in particular? */
+bool inet_address_is_any(const union inet_address *a);
 /* Is it one of IPv4, in whichever form? */
 bool inet_address_is_v4(const union inet_address *a);
 

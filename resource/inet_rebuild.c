@@ -52,13 +52,6 @@ int inet_socket_try(const Kcr__InetSocket *s, unsigned int *port)
 	return err;
 }
 
-static bool is_any(const union inet_address *a)
-{
-	if (a->any.sa_family == AF_INET)
-		return a->v4.sin_addr.s_addr == INADDR_ANY;
-	return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
-}
-
 /* It gets its port when it is connected; the program may have switched the option off since. */
 static int bind_without_port(int fd, const union inet_address *a, socklen_t length)
 {
@@ -78,7 +71,7 @@ static int bind_local(const struct rebuild *r, const Kcr__File *file, int fd)
 	socklen_t length = inet_address_get(&file->inet_socket->local, &a);
 	int err;
 
-	if (!length || (!*inet_address_port(&a) && is_any(&a)))
+	if (!length || (!*inet_address_port(&a) && inet_address_is_any(&a)))
 		return 0;
 	err = *inet_address_port(&a) ? inet_bind_address(fd, &a, length) :
 				       bind_without_port(fd, &a, length);
@@ -262,7 +255,7 @@ static int open_refused(struct rebuild *r, const Kcr__File *file)
 		return rebuild_put(r, file->id, fd);
 	report_warn("%s: its program is not told that it is not connected: %s", file->description,
 		    strerror(-fd));
-	return open_unconnected(r, file);
+	return open_single(r, file);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

@@ -17,6 +17,7 @@
 
 #include "report/report.h"
 #include "resource/file.h"
+#include "resource/inet_address.h"
 #include "resource/inet_raw.h"
 #include "resource/multicast.h"
 #include "resource/not_accepted.h"
@@ -163,13 +164,22 @@ static int save_refused(Kcr__InetSocket *s)
 	return 0;
 }
 
+/* An attempt that failed has kept the address it was made from; connect(2) to AF_UNSPEC takes it away. */
+static bool has_address(int fd)
+{
+	union inet_address a;
+	socklen_t length = sizeof(a);
+
+	return !getsockname(fd, &a.any, &length) && !inet_address_is_any(&a);
+}
+
 static int save_closed(struct file_table *t, const struct file_probe *probe, Kcr__InetSocket *s)
 {
 	struct pollfd p = { .fd = probe->fd };
 
 	if (tcp_was_connected(probe->fd))
 		return save_ended(t, probe, s);
-	return poll(&p, 1, 0) > 0 && p.revents & POLLERR ? save_refused(s) : 0;
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR && has_address(probe->fd) ? save_refused(s) : 0;
 }
 
 /*

@@ -205,7 +205,10 @@ static void test_closed(void **state)
 	files_cycle(&(struct files_test){ .make = make_closed, .use = use_closed });
 }
 
-/* At 14 an attempt to connect has been refused, at 15 one is under way: its listener has no room. */
+/*
+ * At 14 an attempt to connect has been refused, at 15 one is under way: its listener has no room.  16 has
+ * left its peer.
+ */
 static void make_attempts(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(23457),
@@ -213,6 +216,9 @@ static void make_attempts(void)
 
 	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
 	must(!listen(10, 0));
+	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 16);
+	must(!close(accept(10, NULL, NULL)));
+	must(!connect(16, &(struct sockaddr){ .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)));
 	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 11);
 	files_at(inet(SOCK_STREAM, 0), 13);
 	for (int i = 14; i < 16; i++) {
@@ -240,6 +246,7 @@ static void use_attempts(void)
 	must(poll(&(struct pollfd){ .fd = 13 }, 1, 0) >= 0);
 	must(!getsockopt(13, SOL_SOCKET, SO_ERROR, &error, &length) && !error);
 	must(accept(10, NULL, NULL) >= 0 && !connect(13, (struct sockaddr *)&a, sizeof(a)));
+	must(accept(10, NULL, NULL) >= 0 && !connect(16, (struct sockaddr *)&a, sizeof(a)));
 }
 
 static void test_attempts(void **state)
