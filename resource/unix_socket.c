@@ -142,18 +142,25 @@ static bool is_named_in_tree(struct file_table *t, const char *path, const struc
 	return false;
 }
 
-/* Of a node that is not at its name: has it been removed?  Only root is told. */
-static bool is_removed(const struct file_probe *probe)
+/*
+ * Tells of a node that is not at the socket's name any more, but somewhere: peers find what is there by
+ * another name, or in another folder, only until the restart.  Only root is told whether it was removed.
+ */
+static void warn_of_place(const struct file_table *t, const struct file_probe *probe, const Kcr__UnixSocket *u)
 {
 	int node = ioctl(probe->fd, SIOCUNIXFILE);
+	bool known = node >= 0;
 	struct stat st;
-	bool removed;
 
-	if (node < 0)
-		return false;
-	removed = !fstat(node, &st) && !st.st_nlink;
-	close(node);
-	return removed;
+	if (known) {
+		known = !fstat(node, &st);
+		close(node);
+	}
+	if (file_table_is_dry(t) || (known ? !st.st_nlink : u->name.data[0] == '/'))
+		return;
+	report_warn("process %d: %s the Unix socket %.*s is not at that name%s: it has none after a restart",
+		    probe->pid, known ? "the node of" : "unless its program has removed it,", (int)u->name.len,
+		    (const char *)u->name.data, known ? "" : " in the working folder");
 }
 
 static int save_owner(const struct file_probe *probe, const struct stat *st, const char *folder,
@@ -192,11 +199,8 @@ static int save_node(struct file_table *t, const struct file_probe *probe,
 		if (binds && !(S_ISSOCK(st.st_mode) && is_named_in_tree(t, path, &st)))
 			return file_unsupported(t, "a Unix socket whose name %s is that of another "
 						"file by now", path);
-	} else if (binds && u->name.data[0] != '/' && !is_removed(probe)) {
-		return file_unsupported(t, "a Unix socket with the relative name %.*s, which is not in the "
-					"working folder: only root's cr_checkpoint can find its folder, or "
-					"that it was removed", (int)u->name.len,
-					(const char *)u->name.data);
+	} else if (binds) {
+		warn_of_place(t, probe, u);
 	}
 	u->has_unlinked = u->unlinked = true;
 	return 0;
