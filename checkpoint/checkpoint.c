@@ -246,7 +246,6 @@ static int attempt_run(struct checkpoint *c)
 		err = save_running(c);
 	if (err)
 		return err;
-	held_outside_warn(d->files, d->process, d->nr_processes, d->time_ns);
 	return finish(c);
 }
 
@@ -342,6 +341,16 @@ static void clean_up(struct checkpoint *c)
 	free(c->woken.pid);
 }
 
+/* Restarts beside those are not possible; what comes back elsewhere, or with peers of its own, does not mind. */
+static void warn_of_others(const struct checkpoint *c)
+{
+	const struct description *d = &c->attempt.description;
+	const struct checkpoint_options *o = c->options;
+
+	if (!o->ready && !o->saved && !o->precopy)
+		held_outside_warn(d->files, d->process, d->nr_processes, d->time_ns);
+}
+
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
 {
 	struct checkpoint c = { .options = options, .result = result, .start_ns = now_ns() };
@@ -367,6 +376,8 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 		err = attempts(&c);
 	if (!err)
 		err = commit(&c);
+	if (!err)
+		warn_of_others(&c);
 	if (c.destination)
 		err = destination_explain(c.destination, err);
 	clean_up(&c);

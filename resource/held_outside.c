@@ -33,7 +33,7 @@ static bool describe_unix(const Kcr__UnixSocket *u, char *what, size_t size)
 	bool abstract = u->name.len && !u->name.data[0];
 
 	if (!u->name.len || u->unlinked || u->pending ||
-	    !(u->listening || u->type == SOCK_DGRAM || !u->connected))
+	    !(u->listening || u->type == SOCK_DGRAM || (abstract && !u->connected)))
 		return false;
 	snprintf(what, size, "the Unix socket %s%.*s", abstract ? "@" : "", (int)u->name.len - abstract,
 		 (const char *)u->name.data + abstract);
@@ -82,8 +82,8 @@ static struct exclusive *find_exclusive(const struct file_table *t, size_t *coun
 static void tell(struct exclusive *e, pid_t pid)
 {
 	if (!e->told)
-		report_warn("process %d, which is not saved, has %s of process %d, too: a restart is "
-			    "possible only when that has closed it, or ended", pid, e->what,
+		report_warn("process %d, which is not saved, has %s of process %d, too: no restart is "
+			    "possible beside it on this machine", pid, e->what,
 			    e->probe->pid);
 	e->told = true;
 }
