@@ -391,7 +391,7 @@ const char *cr_strerror(int errnum);
  * Checkpoint the calling process (scope CR_SCOPE_PROC) and wait until done (in a
  * critical section: it happens when that is left): to context.PID in the working
  * directory, to a file, to a descriptor.  They abort(3) if the request is not accepted;
- * if it fails later, the file is removed and the program goes on.
+ * if it fails later, the program goes on, and a file that was named is removed.
  */
 void cr_request(void);
 void cr_request_file(const char *filename);
