@@ -19,10 +19,22 @@ static uint64_t pause_ns(const struct root *root)
 	return (root->settings.answer_s ?: ROOT_ANSWER_S) * 1000000000ull / LOOKS;
 }
 
-/* The other phases are over after a few seconds anyway. */
+/*
+ * Two phases are over after a few seconds anyway.  In PHASE_SYNC a daemon waits for its own disk,
+ * and what it has of the snapshot is complete: only a time that the user has chosen ends that.
+ */
 static bool is_watched(const struct root *root)
 {
-	return root->phase != PHASE_IDLE && root->phase != PHASE_RESUME && root->phase != PHASE_ABORT;
+	switch (root->phase) {
+	case PHASE_IDLE:
+	case PHASE_RESUME:
+	case PHASE_ABORT:
+		return false;
+	case PHASE_SYNC:
+		return root->settings.answer_s;
+	default:
+		return true;
+	}
 }
 
 bool hung_is(const struct root_node *n)
@@ -65,8 +77,8 @@ bool hung_names(const struct root *root, char text[HUNG_TEXT])
 		return false;
 	if (count > 1)
 		snprintf(others, sizeof(others), " and of %zu others", count - 1);
-	snprintf(text, HUNG_TEXT, "the daemon of node %s%s does not answer: the job goes on, and can be saved "
-		 "once cr_node there is no longer stopped, or held up by a disk", first->name, others);
+	snprintf(text, HUNG_TEXT, "the daemon of node %s%s does not answer: the other nodes' ranks go on, and the job "
+		 "can be saved once cr_node there is no longer stopped, or held up by a disk", first->name, others);
 	return true;
 }
 

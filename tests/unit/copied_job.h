@@ -71,5 +71,7 @@ bool snapshot_is_complete(void);
 void snapshot_is_saved(void);
 /* The one that snapshot_is_saved() has made is still there, and nothing else. */
 void snapshot_stays(void);
+/* A request may come too early, or too soon after one that failed: until it does not. */
+void wait_for_ranks(void);
 
 #endif /* TESTS_UNIT_COPIED_JOB_H */

@@ -22,7 +22,7 @@
 #include "copied_job.h"
 #include "job/snapshot.h"
 
-#define ANSWER_S	2
+#define ANSWER_S	4
 
 /* All run on, and none is written, before the last one is copied; all at once after it. */
 static void all_or_none(void **state)
@@ -333,15 +333,15 @@ static void daemon_hangs(void **state)
 	request_begins();
 	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
 	kill(stage.node, SIGSTOP);
-	request_ends(ETIMEDOUT, "the daemon of node node does not answer: the job goes on, and can be saved "
-		     "once cr_node there is no longer stopped, or held up by a disk");
+	request_ends(ETIMEDOUT, "the daemon of node node does not answer: the other nodes' ranks go on, "
+		     "and the job can be saved once cr_node there is no longer stopped, or held up by a disk");
 	request_comes();
 	request_ends(ETIMEDOUT, NULL);
 	ranks_are_told_nothing();
 	kill(stage.node, SIGCONT);
 	ranks_are_told(WIRE_CONTINUE, WIRE_CONTINUED);
 	snapshot_stays();
-	usleep(200000);				/* until mpirun knows */
+	wait_for_ranks();
 	snapshot_is_saved();
 }
 

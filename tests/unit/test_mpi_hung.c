@@ -17,7 +17,7 @@
 
 #include "mpirun.h"
 
-#define ANSWER_S	1
+#define ANSWER_S	3
 #define LONG_S		(2 * ANSWER_S)
 #define SAID		"KCR: not saved: the daemon of node node does not answer"
 
