@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which job it is.  Each start has a number of its own, also that of a restart, which a recovery
- * keeps; snapshots have it in their manifest, as jobs may save to one name.
+ * Which job it is.  Each start has a number, which restarts and recoveries keep; snapshots have it
+ * in their manifest, as jobs may save to one name.
  */
 #ifndef JOB_IDENTITY_H
 #define JOB_IDENTITY_H
 
 #include <stdint.h>
 
-/* Set for the cr_restart, and then the cr_mpirun, of a recovery: sixteen hexadecimal digits. */
+/* Set for the cr_restart of a recovery, and the cr_mpirun of each restart: sixteen hexadecimal digits. */
 #define IDENTITY_VARIABLE	"KCR_MPI_IDENTITY"
 
 /* What the variable says; 0: nothing. */

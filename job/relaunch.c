@@ -353,7 +353,7 @@ static int load(const char *dir, uint64_t job, char path[PATH_MAX], struct snaps
 		err = report_errno(-errno, "%s", found);
 	if (!err && !geteuid())
 		err = load_as_root(path, s);
-	if (!err && job && (*s)->id != job)
+	if (!err && job && (*s)->id && (*s)->id != job)	/* older releases give none */
 		err = report_fail(-ENOTUNIQ, "%s is a snapshot of another job", path);
 	if (!err)
 		err = snapshot_check(path, *s, NULL, &elsewhere);
@@ -388,7 +388,6 @@ static int load_to_recover(const char *dir, char path[PATH_MAX], struct snapshot
 
 		tell("the one before is tried");
 		err = older ? load(older, job, path, s) : -ENOMEM;
-		others |= err == -ENOTUNIQ;
 		free(older);
 	}
 	if (!err || !others)
@@ -398,12 +397,17 @@ static int load_to_recover(const char *dir, char path[PATH_MAX], struct snapshot
 			   "job a name of its own (--save)", dir);
 }
 
-static void set_id(const struct snapshot *s)
+static void set_number(const char *variable, uint64_t number)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%016" PRIx64, s->rank[0].file.id);
-	setenv(RELAUNCH_ID_VARIABLE, text, 1);
+	snprintf(text, sizeof(text), "%016" PRIx64, number);
+	setenv(variable, text, 1);
+}
+
+static void set_id(const struct snapshot *s)
+{
+	set_number(RELAUNCH_ID_VARIABLE, s->rank[0].file.id);
 }
 
 int relaunch_check(const char *dir, const struct snapshot *s)
@@ -412,6 +416,11 @@ int relaunch_check(const char *dir, const struct snapshot *s)
 
 	if (!id || strtoull(id, NULL, 16) == s->rank[0].file.id)
 		return 0;
+	/* The job itself has saved, and ended before it knew that this was complete. */
+	if (s->id && s->id == identity_given()) {
+		set_id(s);
+		return 0;
+	}
 	return report_fail(-ENOTUNIQ, "%s has been replaced by another snapshot since: give each job that "
 			   "runs at this time a name of its own (--save)", dir);
 }
@@ -437,6 +446,8 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 		set_environment(s->environment);
 		setenv(RELAUNCH_VARIABLE, path, 1);
 		set_id(s);
+		if (s->id)
+			set_number(IDENTITY_VARIABLE, s->id);
 		execvp(command[0], command);
 		err = report_errno(-errno, "cannot start cr_mpirun");
 	}

@@ -72,11 +72,12 @@ int turn_take(struct turn *t, const char *path)
 		t->fd = fd;
 		return 0;
 	}
+	if (fd == -EALREADY)
+		report_fail(fd, "another job is saving to %s: give each job a name of its own (--save, "
+			    "--file), or, if none is, remove %s", path, t->path);
 	free(t->path);
 	t->path = NULL;
-	return fd != -EALREADY ? 0 :
-	       report_fail(fd, "another job is saving to %s: give each job a name of its own (--save, "
-			   "--file)", path);
+	return fd == -EALREADY ? fd : 0;
 }
 
 void turn_end(struct turn *t)
