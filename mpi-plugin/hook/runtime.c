@@ -9,6 +9,7 @@
  */
 #include "ompi_config.h"
 
+#include "ompi/mca/pml/base/base.h"
 #include "ompi/runtime/params.h"
 
 #include "mpi-plugin/hook/rank.h"
@@ -24,6 +25,7 @@
 #define MOST_INITS		8	/* PMIx_Init counts */
 
 static atomic_bool lost;
+static pmix_proc_t first_name;	/* of this process: Open MPI's for ever */
 static bool without_fence;	/* what the user wants in MPI_Finalize */
 
 /* The fence of MPI_Finalize would fail, and be reported; hook_cr.c has a barrier there. */
@@ -51,13 +53,23 @@ static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *sour
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
+static int take_name(void)
+{
+	if (PMIx_Init(&first_name, NULL, 0) != PMIX_SUCCESS)
+		return -EIO;
+	PMIx_Finalize(NULL, 0);		/* it was counted */
+	return 0;
+}
+
 int runtime_watch(void)
 {
 	pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
 	pmix_info_t first;
 	bool yes = true;
-	int rc;
+	int rc = first_name.nspace[0] ? 0 : take_name();
 
+	if (rc)
+		return rc;
 	PMIX_INFO_LOAD(&first, PMIX_EVENT_HDLR_FIRST_IN_CATEGORY, &yes, PMIX_BOOL);
 	rc = PMIx_Register_event_handler(&code, 1, &first, 1, server_lost, NULL, NULL);
 	PMIX_INFO_DESTRUCT(&first);
@@ -124,8 +136,26 @@ static int take_environment(char **fresh)
 	return 0;
 }
 
+/*
+ * When processes meet in a new way (MPI_Intercomm_create), Open MPI compares their PMLs.  It looks
+ * them up by the job's first name, which the server that was joined does not know: it would wait.
+ */
+static int keep_pmls(uint32_t size)
+{
+	const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+	pmix_value_t value = { .type = PMIX_BYTE_OBJECT };
+	pmix_proc_t peer = first_name;
+
+	value.data.bo.bytes = (char *)pml;
+	value.data.bo.size = strlen(pml) + 1;
+	for (peer.rank = 0; peer.rank < size; peer.rank++)
+		if (PMIx_Store_internal(&peer, "pml.base.2.0", &value) != PMIX_SUCCESS)
+			return -ENOMEM;
+	return 0;
+}
+
 /* Leaves the lost server, and joins the one of the environment as often as this one. */
-static int change_server(void)
+static int change_server(uint32_t size)
 {
 	pmix_proc_t self;
 	int inits = 0;
@@ -137,10 +167,10 @@ static int change_server(void)
 			return -ECONNREFUSED;
 	ompi_async_mpi_finalize = without_fence;
 	atomic_store(&lost, false);
-	return runtime_watch();
+	return keep_pmls(size) ?: runtime_watch();
 }
 
-int runtime_reattach(const struct launcher *l)
+int runtime_reattach(const struct launcher *l, uint32_t size)
 {
 	int err;
 
@@ -151,5 +181,5 @@ int runtime_reattach(const struct launcher *l)
 	if (!launcher_get(l, "PMIX_NAMESPACE"))
 		return 0;
 	err = take_environment(l->environment);
-	return err ? err : change_server();
+	return err ? err : change_server(size);
 }

@@ -37,9 +37,10 @@ void runtime_expect_loss(bool expect)
 	(void)expect;
 }
 
-int runtime_reattach(const struct launcher *l)
+int runtime_reattach(const struct launcher *l, uint32_t size)
 {
 	(void)l;
+	(void)size;
 	return 0;
 }
 
