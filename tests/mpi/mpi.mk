@@ -5,7 +5,7 @@ ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
 	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished $(T)/mpi/windows \
 	$(T)/mpi/orphan $(T)/mpi/scale $(T)/mpi/tamper.so $(T)/mpi/features \
-	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg) \
+	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg $(T)/mpi/features_f08) \
 	$(if $(wildcard $(MPI_INC)/openmpi/ompi/instance),$(T)/mpi/session)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
@@ -38,5 +38,5 @@ $(T)/mpi/%: tests/mpi/%.c
 $(T)/mpi/%: tests/mpi/%.f90
 	@mkdir -p $(@D)
 	$(call say,MPIF90)
-	$(Q)mpif90 -O2 -g -Wall -Werror -o $@ $<
+	$(Q)mpif90 -O2 -g -Wall -Werror -J$(@D) -o $@ $<
 endif

@@ -88,7 +88,7 @@ clear_all() {
 nothing_runs() {
 	local each
 	# pgrep warns of a pattern as long as this.
-	for each in $(pgrep -x 'job|torture|orted|prted|mpirun|prterun|cr_mpirun|cr_node|cr_rank|cr_checkpoint|cr_restart' 2> /dev/null); do
+	for each in $(pgrep -x 'job|torture|features|features_f08|orted|prted|mpirun|prterun|cr_mpirun|cr_node|cr_rank|cr_checkpoint|cr_restart' 2> /dev/null); do
 		ended "$each" || return 1
 	done
 }
