@@ -255,7 +255,11 @@ static int open_refused(struct rebuild *r, const Kcr__File *file)
 		return rebuild_put(r, file->id, fd);
 	report_warn("%s: its program is not told that it is not connected: %s", file->description,
 		    strerror(-fd));
-	return open_single(r, file);
+	fd = open_single(r, file);
+	if (fd != -EADDRNOTAVAIL && fd != -EADDRINUSE)
+		return fd;
+	report_clear();
+	return open_unconnected(r, file);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

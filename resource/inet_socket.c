@@ -164,7 +164,10 @@ static int save_refused(Kcr__InetSocket *s)
 	return 0;
 }
 
-/* An attempt that failed has kept the address it was made from; connect(2) to AF_UNSPEC takes it away. */
+/*
+ * An attempt that failed has kept its address and its count of segments.  connect(2) to AF_UNSPEC takes
+ * these away: the address unless the program has bound it, the count not in all kernels.
+ */
 static bool has_address(int fd)
 {
 	union inet_address a;
@@ -179,7 +182,8 @@ static int save_closed(struct file_table *t, const struct file_probe *probe, Kcr
 
 	if (tcp_was_connected(probe->fd))
 		return save_ended(t, probe, s);
-	return poll(&p, 1, 0) > 0 && p.revents & POLLERR && has_address(probe->fd) ? save_refused(s) : 0;
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR && has_address(probe->fd) &&
+	       tcp_has_sent(probe->fd) ? save_refused(s) : 0;
 }
 
 /*

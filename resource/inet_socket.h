@@ -42,6 +42,8 @@ int tcp_stream_save(struct file_table *t, const struct file_probe *probe,
 		    const struct file_probe *peer, Kcr__InetSocket *s);
 /* Was this closed socket connected (and not dissolved by the program)? */
 bool tcp_was_connected(int fd);
+/* Has it sent anything, since connect(2) to AF_UNSPEC if the kernel is newer than 5.6 or so? */
+bool tcp_has_sent(int fd);
 /* Saves what is unread here. */
 int tcp_receive_queue_save(const struct file_probe *probe, Kcr__InetSocket *s);
 

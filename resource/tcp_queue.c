@@ -93,6 +93,13 @@ bool tcp_was_connected(int fd)
 		!ioctl(fd, SIOCINQ, &unread) && unread > 0);
 }
 
+bool tcp_has_sent(int fd)
+{
+	struct tcp_info info;
+
+	return !get_info(fd, &info) && info.tcpi_segs_out;
+}
+
 /* Bytes of data that have arrived, as a counter. */
 static int count_received(int fd, uint64_t *received)
 {

@@ -206,8 +206,8 @@ static void test_closed(void **state)
 }
 
 /*
- * At 14 an attempt to connect has been refused, at 15 one is under way: its listener has no room.  16 has
- * left its peer.
+ * At 14 an attempt to connect has been refused, at 15 one is under way: its listener has no room.  16
+ * and 17, which is bound, have left their peers.
  */
 static void make_attempts(void)
 {
@@ -217,8 +217,13 @@ static void make_attempts(void)
 	files_at(inet(SOCK_STREAM, TEST_PORT), 10);
 	must(!listen(10, 0));
 	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 16);
+	files_at(inet(SOCK_STREAM, 0), 17);
 	must(!close(accept(10, NULL, NULL)));
-	must(!connect(16, &(struct sockaddr){ .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)));
+	a.sin_port = TEST_PORT;
+	must(!connect(17, (struct sockaddr *)&a, sizeof(a)) && !close(accept(10, NULL, NULL)));
+	a.sin_port = htons(23457);
+	for (int i = 16; i < 18; i++)
+		must(!connect(i, &(struct sockaddr){ .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)));
 	files_at(inet_connect(SOCK_STREAM, TEST_PORT), 11);
 	files_at(inet(SOCK_STREAM, 0), 13);
 	for (int i = 14; i < 16; i++) {
@@ -246,7 +251,8 @@ static void use_attempts(void)
 	must(poll(&(struct pollfd){ .fd = 13 }, 1, 0) >= 0);
 	must(!getsockopt(13, SOL_SOCKET, SO_ERROR, &error, &length) && !error);
 	must(accept(10, NULL, NULL) >= 0 && !connect(13, (struct sockaddr *)&a, sizeof(a)));
-	must(accept(10, NULL, NULL) >= 0 && !connect(16, (struct sockaddr *)&a, sizeof(a)));
+	for (int i = 16; i < 18; i++)
+		must(accept(10, NULL, NULL) >= 0 && !connect(i, (struct sockaddr *)&a, sizeof(a)));
 }
 
 static void test_attempts(void **state)
