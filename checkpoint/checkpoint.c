@@ -295,6 +295,15 @@ static int attempts(struct checkpoint *c)
 	}
 }
 
+/* A restart beside those is not possible. */
+static void warn_of_others(const struct checkpoint *c)
+{
+	const struct description *d = &c->attempt.description;
+
+	if (!c->options->elsewhere)
+		held_outside_warn(d->files, d->process, d->nr_processes, d->time_ns);
+}
+
 static int commit(struct checkpoint *c)
 {
 	uint64_t start;
@@ -319,8 +328,10 @@ static int commit(struct checkpoint *c)
 	if (c->options->committed)
 		c->options->committed(c->options->committed_arg);
 	c->result->total_ns = now_ns() - c->start_ns;		/* so far */
-	if (c->options->saved)
+	if (c->options->saved) {
+		warn_of_others(c);	/* who takes warnings does so now */
 		err = c->options->saved(c->options->saved_arg, c->result);
+	}
 	if (!err)
 		err = stop_release(c, c->options->signal);
 	if (!err)
@@ -339,16 +350,6 @@ static void clean_up(struct checkpoint *c)
 	free(c->forward);
 	clients_forget_stopped(c);
 	free(c->woken.pid);
-}
-
-/* Restarts beside those are not possible; what comes back elsewhere, or with peers of its own, does not mind. */
-static void warn_of_others(const struct checkpoint *c)
-{
-	const struct description *d = &c->attempt.description;
-	const struct checkpoint_options *o = c->options;
-
-	if (!o->ready && !o->saved && !o->precopy)
-		held_outside_warn(d->files, d->process, d->nr_processes, d->time_ns);
 }
 
 int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_result *result)
@@ -376,7 +377,7 @@ int checkpoint_run(const struct checkpoint_options *options, struct checkpoint_r
 		err = attempts(&c);
 	if (!err)
 		err = commit(&c);
-	if (!err)
+	if (!err && !(options->signal && options->saved))
 		warn_of_others(&c);
 	if (c.destination)
 		err = destination_explain(c.destination, err);

@@ -94,6 +94,7 @@ struct checkpoint_options {
 	const char *parent_folder;
 	unsigned int full_every;	/* images of a chain; 0: no limit */
 	unsigned int precopy;		/* for precopy.h: images before this one, at most; 0: none */
+	bool elsewhere;			/* not to be restarted by itself on this machine */
 	/* For precopy.h: each of these is complete, `number` from 1; or NULL. */
 	void (*round)(void *arg, unsigned int number, const struct checkpoint_result *result);
 	void *round_arg;

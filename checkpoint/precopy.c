@@ -55,6 +55,7 @@ static int run_one(const struct checkpoint_options *o, struct precopy_store *sto
 		one.signal = 0;
 		one.ends = false;
 		one.ready = NULL;
+		one.elsewhere = true;
 	}
 	err = store->place(store, number, last, &one);
 	if (!err)

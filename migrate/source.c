@@ -204,6 +204,7 @@ static int place(struct precopy_store *store, unsigned int number, bool last,
 	if (err)
 		return err;
 	o->path = NULL;
+	o->elsewhere = true;
 	o->fd = s->feed.pipe[1];
 	o->parent = number && !s->pages ? s->parent : NULL;
 	s->last = number;
