@@ -13,28 +13,19 @@
 #include "proc/clock.h"
 
 #define LOOKS		12	/* within the time that a daemon has */
+#define SYNC_S		600	/* it waits for its own disk, and what it has of the snapshot is complete */
 
 static uint64_t pause_ns(const struct root *root)
 {
-	return (root->settings.answer_s ?: ROOT_ANSWER_S) * 1000000000ull / LOOKS;
+	unsigned int usual_s = root->phase == PHASE_SYNC ? SYNC_S : ROOT_ANSWER_S;
+
+	return (root->settings.answer_s ?: usual_s) * 1000000000ull / LOOKS;
 }
 
-/*
- * Two phases are over after a few seconds anyway.  In PHASE_SYNC a daemon waits for its own disk,
- * and what it has of the snapshot is complete: only a time that the user has chosen ends that.
- */
+/* The other phases are over after a few seconds anyway. */
 static bool is_watched(const struct root *root)
 {
-	switch (root->phase) {
-	case PHASE_IDLE:
-	case PHASE_RESUME:
-	case PHASE_ABORT:
-		return false;
-	case PHASE_SYNC:
-		return root->settings.answer_s;
-	default:
-		return true;
-	}
+	return root->phase != PHASE_IDLE && root->phase != PHASE_RESUME && root->phase != PHASE_ABORT;
 }
 
 bool hung_is(const struct root_node *n)
