@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between Open MPI series: where MPI_Publish_name goes, and sessions.
+ * What differs between Open MPI series: where MPI_Publish_name goes, sessions, and where
+ * opal_pmix_collect_all_data is declared.
  * Nothing else in hook/cr tests versions.
  */
 #ifndef MCA_HOOK_CR_COMPAT_H
@@ -14,6 +15,7 @@
 #include "opal/mca/pmix/pmix.h"
 #else
 #include "ompi/runtime/mpiruntime.h"
+#include "opal/mca/pmix/pmix-internal.h"
 #include "opal/util/proc.h"
 
 #include <pmix.h>

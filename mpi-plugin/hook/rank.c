@@ -436,7 +436,7 @@ static int join_new_job(const struct launcher *l)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = name ? connect_daemon(name, &daemon) : -ENOENT;
 	if (!err)
-		err = runtime_reattach(l, self.size);
+		err = runtime_reattach(l);
 	if (!err && self.btl) {
 		err = self.btl->restart();
 		length = err ? 0 : self.btl->address_get(address, sizeof(address));

@@ -78,9 +78,8 @@ int runtime_watch(void);
 /*
  * In a restored rank: if there is a server in the new environment, leaves the lost one,
  * takes the PMIX_* and OMPI_* variables over and joins the new one; else goes on without.
- * `size`: of MPI_COMM_WORLD.
  * 0 or -errno.
  */
-int runtime_reattach(const struct launcher *l, uint32_t size);
+int runtime_reattach(const struct launcher *l);
 
 #endif /* MPI_HOOK_RANK_H */

@@ -12,6 +12,7 @@
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/runtime/params.h"
 
+#include "mpi-plugin/hook/hook_cr_compat.h"
 #include "mpi-plugin/hook/rank.h"
 
 #include <errno.h>
@@ -137,25 +138,25 @@ static int take_environment(char **fresh)
 }
 
 /*
- * When processes meet in a new way (MPI_Intercomm_create), Open MPI compares their PMLs.  It looks
- * them up by the job's first name, which the server that was joined does not know: it would wait.
+ * When processes meet in a new way (MPI_Intercomm_create), Open MPI compares its PML with that of rank 0
+ * (of all of them, without a full exchange of data).  It looks it up by the job's first name, which
+ * the server that was joined does not know: it would wait.
  */
-static int keep_pmls(uint32_t size)
+static int keep_pml(void)
 {
 	const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT };
-	pmix_proc_t peer = first_name;
+	pmix_proc_t root = first_name;
 
+	root.rank = 0;
 	value.data.bo.bytes = (char *)pml;
 	value.data.bo.size = strlen(pml) + 1;
-	for (peer.rank = 0; peer.rank < size; peer.rank++)
-		if (PMIx_Store_internal(&peer, "pml.base.2.0", &value) != PMIX_SUCCESS)
-			return -ENOMEM;
-	return 0;
+	opal_pmix_collect_all_data = true;
+	return PMIx_Store_internal(&root, "pml.base.2.0", &value) == PMIX_SUCCESS ? 0 : -ENOMEM;
 }
 
 /* Leaves the lost server, and joins the one of the environment as often as this one. */
-static int change_server(uint32_t size)
+static int change_server(void)
 {
 	pmix_proc_t self;
 	int inits = 0;
@@ -167,10 +168,10 @@ static int change_server(uint32_t size)
 			return -ECONNREFUSED;
 	ompi_async_mpi_finalize = without_fence;
 	atomic_store(&lost, false);
-	return keep_pmls(size) ?: runtime_watch();
+	return keep_pml() ?: runtime_watch();
 }
 
-int runtime_reattach(const struct launcher *l, uint32_t size)
+int runtime_reattach(const struct launcher *l)
 {
 	int err;
 
@@ -181,5 +182,5 @@ int runtime_reattach(const struct launcher *l, uint32_t size)
 	if (!launcher_get(l, "PMIX_NAMESPACE"))
 		return 0;
 	err = take_environment(l->environment);
-	return err ? err : change_server(size);
+	return err ? err : change_server();
 }

@@ -2,7 +2,7 @@
 /*
  * job [OPTION...] STEPS: a computation whose result depends on every message of every step:
  * neighbours exchange blocks of changing size, all reduce, one broadcasts, and
- * each rank folds what it got into a sum.  Rank 0 prints the result.  Pauses
+ * each rank folds what it got into a sum.  At the end halves of them meet.  Rank 0 prints the result.  Pauses
  * keep it from ending before it is checkpointed.
  *   -w FILE    rank 0 waits in the middle until there is FILE; the others wait for it
  *   -l FILE    steps are slow until there is FILE
@@ -150,6 +150,19 @@ static void tell_step(int fd, int step)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* In a way that they have not met before, also in a restarted job. */
+static void meet(int rank, int size)
+{
+	MPI_Comm side, across;
+
+	if (size < 2)
+		return;
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &side);
+	MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, !(rank % 2), 7, &across);
+	MPI_Comm_free(&across);
+	MPI_Comm_free(&side);
+}
+
 static void print_result(uint64_t result)
 {
 	printf("result %016llx\n", (unsigned long long)result);
@@ -208,6 +221,7 @@ int main(int argc, char **argv)
 			usleep(faster && access(faster, F_OK) ? 500000 : 10000);
 		while (rank == 0 && step == steps / 2 && wanted && access(wanted, F_OK));
 	}
+	meet(rank, size);
 	MPI_Reduce(&state, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (rank == 0)
 		print_result(all);

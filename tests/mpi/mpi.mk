@@ -15,7 +15,8 @@ $(T)/mpi/torture $(T)/mpi/outside $(T)/mpi/features: tests/mpi/driver.c tests/mp
 		mpi-plugin/btl/btl_cr_control.h
 $(T)/mpi/orphan: mpi-plugin/hook/runtime.c mpi-plugin/hook/launcher.c mpi-plugin/hook/rank.h $(B)/user/libproc.a
 $(T)/mpi/orphan: MPI_TEST_LIBS := $(B)/user/libproc.a -isystem $(MPI_INC)/openmpi \
-	-isystem $(MPI_INC) -idirafter mpi-plugin/open-mpi-5 $(shell pkg-config --cflags --libs pmix 2>/dev/null)
+	-isystem $(MPI_INC) -idirafter mpi-plugin/open-mpi-5 -lopen-pal \
+	$(shell pkg-config --cflags --libs pmix 2>/dev/null)
 $(T)/mpi/features: $(wildcard tests/mpi/features_*.c) tests/mpi/features.h
 $(T)/mpi/asks: mpi-plugin/library/kcr_mpi.h | $(KCR_MPI_LIB)
 $(T)/mpi/asks: MPI_TEST_LIBS := -L$(B)/lib -lkcr_mpi -Wl,-rpath,'$$ORIGIN/../../lib'

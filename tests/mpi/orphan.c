@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		kill(getppid(), SIGKILL);
 	bad = check("its handler is not called", loss_is_told());
-	bad += check("to go on without a server", !runtime_reattach(&without, size));
+	bad += check("to go on without a server", !runtime_reattach(&without));
 	bad += check("the server is still there", PMIx_Fence(NULL, 0, NULL, 0) != PMIX_SUCCESS);
 	bad += work();
 	MPI_Finalize();

@@ -37,10 +37,9 @@ void runtime_expect_loss(bool expect)
 	(void)expect;
 }
 
-int runtime_reattach(const struct launcher *l, uint32_t size)
+int runtime_reattach(const struct launcher *l)
 {
 	(void)l;
-	(void)size;
 	return 0;
 }
 
