@@ -35,7 +35,6 @@ static int describe_restart(struct snapshot *job, const char *dir, char *const *
 
 	if (err)
 		return err;
-	job->origin = old->id;
 	err = relaunch_check(dir, old) ?: relaunch_options(dir, old, options, &job->options);
 	job->interval = old->interval;
 	if (!err)
@@ -49,7 +48,7 @@ static int describe_command(struct snapshot *job, char *const *options, char *co
 	const char *restarted = getenv(RELAUNCH_VARIABLE);
 	int err;
 
-	job->id = job->origin = identity_own();
+	job->id = identity_own();
 	if (restarted)
 		return describe_restart(job, restarted, options);
 	err = add_all(&job->options, options);

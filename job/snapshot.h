@@ -41,7 +41,6 @@ struct snapshot {
 	char *text;			/* the manifest that it was read from; or NULL */
 	uint32_t format;		/* as read; what is written depends on what there is */
 	uint64_t id;			/* of the job (identity.h); 0: of a release that had none */
-	uint64_t origin;		/* of the job it was restarted from, or `id`; not in the manifest */
 	uint32_t interval;		/* 1, 2, … for one job; more than those that had its name before */
 	int64_t created;		/* seconds since 1970 */
 	char *openmpi;			/* versions */

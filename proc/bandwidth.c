@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST	1000.0
 #define MOST	1e15
 
 uint64_t bandwidth_parse(const char *text)
@@ -22,5 +21,5 @@ uint64_t bandwidth_parse(const char *text)
 	for (const char *each = units; unit && each <= unit; each++)
 		rate *= 1000;
 	end += unit != NULL;
-	return *end || !(rate >= LEAST && rate <= MOST) ? 0 : (uint64_t)rate;
+	return *end || !(rate >= BANDWIDTH_LEAST && rate <= MOST) ? 0 : (uint64_t)rate;
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define BANDWIDTH_LEAST	1000		/* bytes per second */
+
 /* The bytes per second in "800K", "100M", "1.5G" (thousands) or "2500000"; 0: none of these, or below 1K. */
 uint64_t bandwidth_parse(const char *text);
 

@@ -14,9 +14,8 @@
 #include "job/folder.h"
 #include "job/local.h"
 #include "job/snapshot.h"
+#include "proc/bandwidth.h"
 #include "proc/tree.h"
-
-#define LEAST_RATE	1000ull		/* of cr_checkpoint --bandwidth */
 
 static void tell_failure(struct node *node, uint32_t id, uint32_t rank, int code, const char *text)
 {
@@ -201,7 +200,7 @@ static void share_bandwidth(struct node *node)
 			continue;
 		rate = strtoull(*each + strlen(name), NULL, 10) / ranks;
 		snprintf(node->bandwidth, sizeof(node->bandwidth), "%s%llu", name,
-			 rate > LEAST_RATE ? rate : LEAST_RATE);
+			 rate > BANDWIDTH_LEAST ? rate : BANDWIDTH_LEAST);
 		*each = node->bandwidth;
 	}
 }

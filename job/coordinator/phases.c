@@ -426,7 +426,7 @@ void phases_node_lost(struct root *root, const struct root_node *n)
 
 static int ready(const struct root *root, const char **why)
 {
-	static char text[HUNG_TEXT];
+	static char text[HUNG_TEXT > VERSIONS_TEXT ? HUNG_TEXT : VERSIONS_TEXT];
 
 	if (root->unable) {
 		*why = "a rank cannot take part in checkpoints: the job's standard error tells why";

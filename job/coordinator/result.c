@@ -30,11 +30,11 @@ void result_close(struct root *root)
 	forget(root, gone);
 }
 
-/* Is there a snapshot of this job, or of the one that it was before it was restarted? */
+/* Is there a snapshot of this job?  Those of older releases may be. */
 static bool is_own(const struct root *root, const char *path)
 {
 	struct snapshot *s = NULL;
-	bool own = !snapshot_load_one(path, &s) && (s->id == root->job->id || s->id == root->job->origin);
+	bool own = !snapshot_load_one(path, &s) && (!s->id || s->id == root->job->id);
 
 	snapshot_free(s);
 	report_clear();

@@ -286,7 +286,7 @@ void root_add_node(struct root *root, const struct wire *w, char *name)
 
 static int patience(const struct root *root)
 {
-	const int each[] = { phases_patience(root), hung_patience(root), strangers_patience(), 
+	const int each[] = { phases_patience(root), hung_patience(root), strangers_patience(),
 			     clients_patience(), periodic_patience(root) };
 	int least = -1;
 
