@@ -34,18 +34,25 @@ static bool match(const struct file_probe *probe)
 	return socket_family(probe) == AF_UNIX;
 }
 
-/* Is this the node that it was bound to?  -EPERM: the socket tells only root. */
-static int is_own_node(const struct file_probe *probe, const struct stat *named)
+/* The node that it was bound to; false: the socket tells only root. */
+static bool stat_node(const struct file_probe *probe, struct stat *st)
 {
 	int node = ioctl(probe->fd, SIOCUNIXFILE);
-	struct stat st;
-	bool own;
+	bool known = node >= 0 && !fstat(node, st);
 
-	if (node < 0)
+	if (node >= 0)
+		close(node);
+	return known;
+}
+
+/* Is this that node?  -EPERM: the caller is not told. */
+static int is_own_node(const struct file_probe *probe, const struct stat *named)
+{
+	struct stat st;
+
+	if (!stat_node(probe, &st))
 		return -EPERM;
-	own = !fstat(node, &st) && st.st_ino == named->st_ino && st.st_dev == named->st_dev;
-	close(node);
-	return own;
+	return st.st_ino == named->st_ino && st.st_dev == named->st_dev;
 }
 
 /* Likewise as sock_diag tells everybody; overlayfs shows stat(2) other numbers. */
@@ -143,24 +150,20 @@ static bool is_named_in_tree(struct file_table *t, const char *path, const struc
 }
 
 /*
- * Tells of a node that is not at the socket's name any more, but somewhere: peers find what is there by
+ * Tells of a node that is not at the socket's name any more, but somewhere: peers reach the socket by
  * another name, or in another folder, only until the restart.  Only root is told whether it was removed.
  */
 static void warn_of_place(const struct file_table *t, const struct file_probe *probe, const Kcr__UnixSocket *u)
 {
-	int node = ioctl(probe->fd, SIOCUNIXFILE);
-	bool known = node >= 0;
 	struct stat st;
+	bool known = stat_node(probe, &st);
 
-	if (known) {
-		known = !fstat(node, &st);
-		close(node);
-	}
 	if (file_table_is_dry(t) || (known ? !st.st_nlink : u->name.data[0] == '/'))
 		return;
-	report_warn("process %d: %s the Unix socket %.*s is not at that name%s: it has none after a restart",
-		    probe->pid, known ? "the node of" : "unless its program has removed it,", (int)u->name.len,
-		    (const char *)u->name.data, known ? "" : " in the working folder");
+	report_warn("process %d: the Unix socket %.*s %s: nobody reaches it by a name after a restart",
+		    probe->pid, (int)u->name.len, (const char *)u->name.data, known ?
+		    "has another name by now, or is in another folder" :
+		    "is not in the working folder, and only root's cr_checkpoint could find it elsewhere");
 }
 
 static int save_owner(const struct file_probe *probe, const struct stat *st, const char *folder,
