@@ -219,7 +219,6 @@ static void limit(struct checkpoint *c)
 static int attempt_run(struct checkpoint *c)
 {
 	const struct checkpoint_options *o = c->options;
-	const struct description *d = &c->attempt.description;
 	int err = context_writer_new(&c->attempt.writer, c->destination->fd,
 				     increment_features(c->increment));
 
@@ -238,15 +237,13 @@ static int attempt_run(struct checkpoint *c)
 	if (!err)
 		err = save_whole(c);
 	/* Our duplicates, before anything runs again. */
-	if (d->files)
-		file_table_close(d->files);
+	if (c->attempt.description.files)
+		file_table_close(c->attempt.description.files);
 	if (!err && !o->signal)
 		err = release(c);
 	if (!err && c->attempt.snapshot)
 		err = save_running(c);
-	if (err)
-		return err;
-	return finish(c);
+	return err ? err : finish(c);
 }
 
 /*

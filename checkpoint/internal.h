@@ -161,7 +161,6 @@ int refuse_shared_table(pid_t pid, pid_t other);
 int refuse_shared_folder(pid_t pid, pid_t other);
 /* Threads with descriptors of their own; a PID namespace of its own, or for its children. */
 int refuse_own_spaces(const struct scope_process *p);
-
 /* Excludes a process and warns; `why` ends the message. */
 int exclude(struct checkpoint *c, pid_t pid, const char *why);
 bool is_excluded(const struct checkpoint *c, pid_t pid);

@@ -139,7 +139,7 @@ void segments_warn(const struct file_table *t, Kcr__Process *const *process, siz
 
 /*
  * Names POSIX shared memory and bound sockets that others have, too, which were there at this time of
- * CLOCK_BOOTTIME: they cannot be restarted beside them.  It takes time: not while programs stand still.
+ * CLOCK_BOOTTIME: they cannot be restarted beside them.  It takes time.
  */
 void held_outside_warn(const struct file_table *t, Kcr__Process *const *process, size_t count,
 		       uint64_t time_ns);
