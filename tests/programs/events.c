@@ -77,29 +77,20 @@ static void fd_epoll(void)
 #define SET_PARAMETERS	_IOW(0x8a, 1, uint64_t)	/* EPIOCSPARAMS */
 #define GET_PARAMETERS	_IOR(0x8a, 2, uint64_t)
 
-/* How an epoll polls network devices (Linux 6.9). */
 /* Of the file that one watches only a process outside has a descriptor. */
 static void fd_epoll_outside(void)
 {
 	int epoll = epoll_create1(EPOLL_CLOEXEC), ends[2];
 	struct epoll_event event;
-	pid_t child;
 
 	NEED(epoll >= 0 && !pipe(ends));
 	add(epoll, ends[0], EPOLLIN, 5);
-	child = fork();
-	if (!child) {
-		if (!fork()) {
-			setsid();
-			check_wait();
-		}
-		_exit(0);
-	}
-	NEED(child > 0 && waitpid(child, NULL, 0) == child && !close(ends[0]));
+	NEED(check_leave_orphan() && !close(ends[0]));
 	checkpoint_here();
 	CHECK(!epoll_wait(epoll, &event, 1, 0));
 }
 
+/* How an epoll polls network devices (Linux 6.9). */
 static void fd_busy_poll(void)
 {
 	uint64_t set = 123 | 16ull << 32 | 1ull << 48, got = 0;	/* struct epoll_params */

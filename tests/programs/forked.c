@@ -194,27 +194,11 @@ static void fill(bool low)
 	heap_value = 5;
 }
 
-/* Leaves a process that has all of the caller's memory, and no parent, until the end. */
-static void leave_orphan(void)
-{
-	pid_t pid = fork();
-
-	NEED(pid >= 0);
-	if (!pid) {
-		if (!fork()) {
-			setsid();
-			check_wait();
-		}
-		_exit(0);
-	}
-	NEED(waitpid(pid, NULL, 0) == pid);
-}
-
 static int live_beside_strangers(bool is_child)
 {
 	for (size_t i = 0; i < nr_pages; i++)
 		write_page(i, (is_child ? 500000 : 100000) + i);
-	leave_orphan();
+	NEED(check_leave_orphan());
 	__atomic_add_fetch(&meeting->ready, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&meeting->ready, __ATOMIC_SEQ_CST) < 2)
 		check_sleep_ms(5);

@@ -9,7 +9,6 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "../../resource/option_names.h"
 #include "check.h"
@@ -353,7 +352,6 @@ static int connect_outside(const void *data, size_t size, int buffer, bool ends)
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
 	socklen_t length = sizeof(a);
-	pid_t child;
 
 	NEED(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
 	NEED(!getsockname(listener, (struct sockaddr *)&a, &length));
@@ -363,15 +361,7 @@ static int connect_outside(const void *data, size_t size, int buffer, bool ends)
 	peer = accept(listener, NULL, NULL);
 	NEED(peer >= 0 && send(peer, data, size, 0) == (ssize_t)size);
 	NEED(!ends || !shutdown(peer, SHUT_WR));
-	child = fork();
-	if (!child) {
-		if (!fork()) {
-			setsid();
-			check_wait();
-		}
-		_exit(0);
-	}
-	NEED(child > 0 && waitpid(child, NULL, 0) == child && !close(peer) && !close(listener));
+	NEED(check_leave_orphan() && !close(peer) && !close(listener));
 	return fd;
 }
 
