@@ -19,7 +19,7 @@
 #include "proc/proc.h"
 #include "report/report.h"
 
-bool chain_has_id(int fd, uint64_t id)
+static bool has_id(int fd, uint64_t id)
 {
 	struct context_head head;
 
@@ -36,7 +36,7 @@ static bool take(struct chain_member *m, int folder, const char *path, const cha
 
 	if (fd < 0)
 		return false;
-	if (chain_has_id(fd, id) && asprintf(&m->path, "%s/%s", path, name) >= 0) {
+	if (has_id(fd, id) && asprintf(&m->path, "%s/%s", path, name) >= 0) {
 		m->fd = fd;
 		return true;
 	}

@@ -7,8 +7,6 @@
 #ifndef KCR_IMAGE_CHAIN_H
 #define KCR_IMAGE_CHAIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
 #include "image/page_map.h"
@@ -25,9 +23,6 @@ struct chain {
 	size_t count;			/* of what follows: not the last file */
 	struct chain_member member[CONTEXT_MAX_ANCESTORS];	/* the oldest first */
 };
-
-/* Is it an image, and has it this id? */
-bool chain_has_id(int fd, uint64_t id);
 
 /*
  * Opens all ancestors that `last` names and checks that each is the file that is meant,

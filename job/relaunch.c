@@ -27,6 +27,7 @@
 #include "report/report.h"
 
 #define LAZY	"--lazy"
+#define ID_ROOM	64		/* of RELAUNCH_ID_VARIABLE */
 
 /* Of mpirun. */
 static const struct {
@@ -397,28 +398,32 @@ static int load_to_recover(const char *dir, char path[PATH_MAX], struct snapshot
 			   "job a name of its own (--save)", dir);
 }
 
-static void set_number(const char *variable, uint64_t number)
+/* Which snapshot it is, on all nodes alike: its manifest is written once.  0 or -errno with a message. */
+static int identify(const char *dir, char id[ID_ROOM])
 {
-	char text[24];
+	char *path = folder_path("%s/" SNAPSHOT_MANIFEST, dir);
+	struct stat st;
+	int err = !path ? -ENOMEM : stat(path, &st) ? -errno : 0;
 
-	snprintf(text, sizeof(text), "%016" PRIx64, number);
-	setenv(variable, text, 1);
-}
-
-static void set_id(const struct snapshot *s)
-{
-	set_number(RELAUNCH_ID_VARIABLE, s->rank[0].file.id);
+	free(path);
+	if (err)
+		return report_errno(err, "the manifest of %s", dir);
+	snprintf(id, ID_ROOM, "%" PRId64 ".%" PRId64 ".%09ld", (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+		 st.st_mtim.tv_nsec);
+	return 0;
 }
 
 int relaunch_check(const char *dir, const struct snapshot *s)
 {
 	const char *id = getenv(RELAUNCH_ID_VARIABLE);
+	char now[ID_ROOM];
+	int err = id ? identify(dir, now) : 0;
 
-	if (!id || strtoull(id, NULL, 16) == s->rank[0].file.id)
-		return 0;
+	if (err || !id || !strcmp(id, now))
+		return err;
 	/* The job itself has saved, and ended before it knew that this was complete. */
-	if (s->id && s->id == identity_given()) {
-		set_id(s);
+	if (s && s->id && s->id == identity_given()) {
+		setenv(RELAUNCH_ID_VARIABLE, now, 1);
 		return 0;
 	}
 	return report_fail(-ENOTUNIQ, "%s has been replaced by another snapshot since: give each job that "
@@ -428,7 +433,7 @@ int relaunch_check(const char *dir, const struct snapshot *s)
 int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 {
 	struct snapshot *s = NULL;
-	char **command = NULL, **overrides = NULL, path[PATH_MAX];
+	char **command = NULL, **overrides = NULL, path[PATH_MAX], id[ID_ROOM], number[24];
 	int err = getenv(RELAUNCH_RECOVERIES) ? load_to_recover(dir, path, &s) :
 						load(dir, 0, path, &s);
 
@@ -438,6 +443,8 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 		err = check_overrides(overrides, s);
 	if (!err)
 		err = build(&command, s, path, self, lazy, overrides ?: (char *[]){ NULL });
+	if (!err)
+		err = identify(path, id);
 	if (err == -ENOMEM)
 		report_fail(err, "no memory");
 	if (!err && chdir(s->cwd))
@@ -445,9 +452,10 @@ int relaunch_job(const char *dir, const char *self, bool lazy, char **given)
 	if (!err) {
 		set_environment(s->environment);
 		setenv(RELAUNCH_VARIABLE, path, 1);
-		set_id(s);
+		setenv(RELAUNCH_ID_VARIABLE, id, 1);
+		snprintf(number, sizeof(number), "%016" PRIx64, s->id);
 		if (s->id)
-			set_number(IDENTITY_VARIABLE, s->id);
+			setenv(IDENTITY_VARIABLE, number, 1);
 		execvp(command[0], command);
 		err = report_errno(-errno, "cannot start cr_mpirun");
 	}
@@ -516,45 +524,39 @@ int relaunch_options(const char *dir, const struct snapshot *s, char *const *now
 }
 
 /* Reports why its file is not here. */
-static int missing(const struct snapshot *s, uint32_t rank, const char *file)
+static int missing(const char *dir, uint32_t rank, const char *file)
 {
-	if (!s->local)
-		return report_fail(-ENOENT, "the snapshot is not complete: %s", file);
-	return report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have mpirun start "
-			   "it there, or copy the file", rank, s->rank[rank].node, s->local);
+	struct snapshot *s = NULL;
+	int err = snapshot_load(dir, &s, NULL);
+
+	if (err)
+		return err;
+	if (s->local && rank < s->nr_ranks)
+		err = report_fail(-ENOENT, "rank %" PRIu32 " was saved on the disk of %s, in %s: have "
+				  "mpirun start it there, or copy the file", rank, s->rank[rank].node,
+				  s->local);
+	else
+		err = report_fail(-ENOENT, "the snapshot is not complete: %s", file);
+	snapshot_free(s);
+	return err;
 }
 
-static int find_file(const char *dir, const struct snapshot *s, uint32_t rank, struct relaunch_file *file)
-{
-	if (rank >= s->nr_ranks)
-		return report_fail(-EINVAL, "%s has no rank %" PRIu32, dir, rank);
-	file->path = snapshot_rank_path(dir, rank);
-	file->has_id = s->format != SNAPSHOT_SUMS;
-	file->id = s->rank[rank].file.id;
-	if (!file->path)
-		return report_fail(-ENOMEM, "no memory");
-	return access(file->path, F_OK) ? missing(s, rank, file->path) : 0;
-}
-
-int relaunch_rank_file(const char *dir, struct relaunch_file *file)
+int relaunch_rank_file(const char *dir, char **file)
 {
 	const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv(RELAUNCH_VARIABLE);
-	struct snapshot *s = NULL;
 	int err;
 
-	*file = (struct relaunch_file){ 0 };
+	*file = NULL;
 	if (!rank || !job || strcmp(job, dir))
 		return 0;
 	folder_look_again(dir);
-	err = snapshot_load(dir, &s, NULL);
-	if (!err)
-		err = relaunch_check(dir, s);
-	if (!err)
-		err = find_file(dir, s, strtoul(rank, NULL, 10), file);
-	snapshot_free(s);
-	if (err) {
-		free(file->path);
-		file->path = NULL;
-	}
+	*file = snapshot_rank_path(dir, strtoul(rank, NULL, 10));
+	if (!*file)
+		return report_fail(-ENOMEM, "no memory");
+	if (!access(*file, F_OK))
+		return 0;
+	err = missing(dir, strtoul(rank, NULL, 10), *file);
+	free(*file);
+	*file = NULL;
 	return err;
 }

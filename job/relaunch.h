@@ -4,13 +4,12 @@
 #define JOB_RELAUNCH_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "job/snapshot.h"
 
 /* Set for the ranks that the new mpirun starts: the snapshot's folder. */
 #define RELAUNCH_VARIABLE	"KCR_MPI_RESTART"
-/* Likewise, as another snapshot may get that name meanwhile: the id of rank 0's file. */
+/* Likewise, as another snapshot may get that name meanwhile: size and time of the manifest. */
 #define RELAUNCH_ID_VARIABLE	"KCR_MPI_RESTART_ID"
 /* Set for the one that takes the place of a cr_mpirun: how many failures there were. */
 #define RELAUNCH_RECOVERIES	"KCR_MPI_RECOVERIES"
@@ -30,8 +29,9 @@
 int relaunch_job(const char *dir, const char *self, bool lazy, char **given);
 
 /*
- * Likewise, for what relaunch_job() has started: is `s`, read from `dir`, still the snapshot that it has
- * found there?  0, or -ENOTUNIQ with a message.
+ * For what relaunch_job() has started: is what it has found still in `dir`?  s: what was read from there
+ * since, which may also be one that the same job has saved later; NULL: not known.  Reads no manifest, as
+ * each rank asks.  0, -ENOTUNIQ or another -errno with a message.
  */
 int relaunch_check(const char *dir, const struct snapshot *s);
 
@@ -48,17 +48,10 @@ bool relaunch_is_lazy(char *const *word);
  */
 int relaunch_options(const char *dir, const struct snapshot *s, char *const *now, char ***out);
 
-/* A rank's context file. */
-struct relaunch_file {
-	char *path;			/* malloc()ed; NULL: it is not a rank */
-	bool has_id;			/* not in a snapshot of release 0.1.0 */
-	uint64_t id;			/* to be compared with that of the file, once it is open */
-};
-
 /*
- * For a process started this way: the context file of its rank.  0, or -errno with a message: the file
- * is not here, or not of this snapshot.
+ * For a process started this way: the context file of its rank (malloc()ed) in *file;
+ * NULL: it is not a rank.  0, or -errno with a message: the file is not here.
  */
-int relaunch_rank_file(const char *dir, struct relaunch_file *file);
+int relaunch_rank_file(const char *dir, char **file);
 
 #endif /* JOB_RELAUNCH_H */

@@ -530,12 +530,12 @@ static int stand_for(struct restart_result *result, bool outside)
 	return code ? code : end_as(status);
 }
 
-static int open_image(const struct arguments *a, const struct relaunch_file *rank)
+static int open_image(const struct arguments *a, bool is_rank)
 {
 	int fd = restart_file_open(a->file, a->fd, a->restart.trust), err = 0;
 
-	if (fd >= 0 && rank->path)
-		err = mpi_job_check_rank(rank, fd);
+	if (fd >= 0 && is_rank)
+		err = mpi_job_check_rank();
 	if (!err)
 		return fd;
 	close(fd);
@@ -546,40 +546,39 @@ int main(int argc, char **argv)
 {
 	struct arguments a = { .fd = -1, .pages_fd = -1, .restart.restore_pid = true };
 	struct restart_result result = {};
-	struct relaunch_file rank;
-	char source[4096];
+	char source[4096], *rank_file = NULL;
 	uint64_t start = now_ns();
 	int code, err, fd;
 
 	report_set_program("cr_restart");
-	err = mpi_job_restart(argc, argv, &rank);
+	err = mpi_job_restart(argc, argv, &rank_file);
 	if (err < 0)
 		return fail(hook_class(err), err);
 	code = parse(argc, argv, &a);
 	if (code >= 0)
 		return code;
-	a.file = rank.path ?: a.file;
+	a.file = rank_file ?: a.file;
 	if (!a.file && a.fd < 0)
 		a.file = restart_hold_file();
 	if (!a.file && a.fd < 0)
 		return report_exit_code(-ECANCELED);
 
-	fd = open_image(&a, &rank);
+	fd = open_image(&a, rank_file);
 	if (fd < 0) {
 		status_done(-fd, 0);
 		return fail(HOOK_FAIL_ARGS, fd);
 	}
 	restart_file_path(fd, source, sizeof(source));
 	a.restart.source = source;
-	a.restart.commit = rank.path ? commit_rank : commit;
+	a.restart.commit = rank_file ? commit_rank : commit;
 	a.restart.loaded = restart_hold_loaded;
 	if (a.pages_fd >= 0 && elsewhere_new(&a.restart.elsewhere, a.pages_fd))
 		return fail(HOOK_FAIL_TEMP, report_error());
 	follow_begin();
-	err = rank.path ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
+	err = rank_file ? restart_rank(&a, fd, &result) : restart(&a, fd, &result);
 	pid_namespace_finish(err, &result, a.restart.check_only);
 	close(fd);
-	free(rank.path);
+	free(rank_file);
 	if (err < 0) {
 		follow_fail();
 		status_done(-err, 0);

@@ -16,10 +16,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "image/chain.h"
 #include "image/context.h"
 #include "image/view.h"
 #include "job/folder.h"
+#include "job/relaunch.h"
 #include "job/request.h"
 #include "job/snapshot.h"
 #include "proc/proc.h"
@@ -468,23 +468,22 @@ static int check_lazy(void)
 	return err == -EPERM ? err : 0;
 }
 
-int mpi_job_check_rank(const struct relaunch_file *file, int fd)
+int mpi_job_check_rank(void)
 {
-	return !file->has_id || chain_has_id(fd, file->id) ? 0 : snapshot_damaged(file->path);
+	return relaunch_check(getenv(RELAUNCH_VARIABLE), NULL);
 }
 
-int mpi_job_restart(int argc, char **argv, struct relaunch_file *file)
+int mpi_job_restart(int argc, char **argv, char **file)
 {
 	char self[PATH_MAX], **overrides = NULL;
 	int at = find_snapshot(argc, argv), err;
 	bool lazy = false;
 	ssize_t length;
 
-	*file = (struct relaunch_file){ 0 };
 	if (at < 0)
 		return 1;
 	err = relaunch_rank_file(argv[at], file);
-	if (err || file->path)
+	if (err || *file)
 		return err ? err : 1;
 	length = proc_link(PROC_SELF, "exe", self, sizeof(self));
 	if (length < 0)

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "checkpoint/checkpoint.h"
-#include "job/relaunch.h"
 
 struct mpi_job_options {
 	unsigned int keep;		/* snapshots of that name */
@@ -33,12 +32,13 @@ int mpi_job_show(const char *dir, bool json, bool verify);
 /*
  * For cr_restart: if one of the arguments is a snapshot, everything after it
  * is for mpirun, and this returns only on failure: -errno with a
- * message.  In a rank of the new job, file->path is the context file to
- * restart, else NULL.  1: there is no snapshot among the arguments, or it is set.
+ * message.  In a rank of the new job, *file is the context file to
+ * restart (malloc()ed).  1: there is no snapshot among the arguments, or *file
+ * is set.
  */
-int mpi_job_restart(int argc, char **argv, struct relaunch_file *file);
+int mpi_job_restart(int argc, char **argv, char **file);
 
-/* Is what is open at `fd` the file that the snapshot means?  0 or -errno with a message. */
-int mpi_job_check_rank(const struct relaunch_file *file, int fd);
+/* In a rank whose file is open: is it of the snapshot that is restarted?  0 or -errno with a message. */
+int mpi_job_check_rank(void);
 
 #endif /* KCR_UTIL_MPI_JOB_H */
