@@ -4,7 +4,8 @@
  * rebuilt without the message layer above noticing.  This header names its objects:
  *
  *	component  parameters, start and end of the component
- *	module     what Open MPI calls: descriptors, send, put, get
+ *	module     what Open MPI calls: send, put, get
+ *	frag       descriptors of what is to be sent            (btl_cr_frag.h)
  *	gate       lets threads in and keeps them out           (btl_cr_gate.h)
  *	endpoint   a peer: queue of descriptors, choice of the channel, byte counters
  *	stream     received bytes until they are whole frames
@@ -121,6 +122,7 @@ struct cr_frag {
 	struct iovec iov[4];		/* what is still to be written */
 	unsigned int iov_count, iov_next;
 	bool begun;
+	bool kept;			/* counted in ep->kept */
 	uint32_t sealed;		/* cr_seals.life at that time; 0: not sealed */
 	uint8_t tag[SEAL_TAG];
 	unsigned char *copy;		/* of what the tag is for, or NULL */
@@ -161,6 +163,7 @@ typedef struct mca_btl_base_endpoint_t {
 	enum cr_channel channel;	/* what is written to */
 	struct cr_ring_end out, in;
 	opal_list_t queue;		/* of cr_frag, not written yet */
+	unsigned int kept;		/* of these, by cr_sendi() */
 	uint64_t sent, received;	/* bytes of the stream since MPI_Init */
 	struct cr_stream stream;
 	struct cr_seals seals;

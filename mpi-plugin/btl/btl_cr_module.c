@@ -11,13 +11,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "btl_cr_frag.h"
 #include "btl_cr_gate.h"
 #include "btl_cr_tcp.h"
 
-#define EAGER_NEAR 4096
-#define MAX_NEAR (32 * 1024)
-#define EAGER_FAR (64 * 1024)
-#define MAX_FAR (128 * 1024)
+#define KEPT_MAX 64		/* frames for a peer: see keep() */
 
 /*
  * If there are rings, sockets are polled in every nth round only; but in each while a peer refuses:
@@ -29,63 +27,17 @@
 mca_btl_base_module_error_cb_fn_t cr_module_error;
 bool cr_module_ready, cr_module_drained;
 
-static opal_free_list_t list_small, list_middle, list_large, list_bare;
-
 /* ---- descriptors ------------------------------------------------------------ */
-
-typedef struct cr_frag cr_frag_small, cr_frag_middle, cr_frag_large, cr_frag_bare;
-
-#define FRAG_CLASS(name, size)						\
-	static void construct_##name(struct cr_frag *frag)		\
-	{								\
-		frag->room = size;					\
-		frag->list = &list_##name;				\
-		frag->copy = NULL;					\
-	}								\
-	static OBJ_CLASS_INSTANCE(cr_frag_##name, mca_btl_base_descriptor_t, \
-				  (opal_construct_t)construct_##name, NULL)
-
-FRAG_CLASS(small, EAGER_NEAR);
-FRAG_CLASS(middle, EAGER_FAR);
-FRAG_CLASS(large, MAX_FAR);
-FRAG_CLASS(bare, 0);
-
-static int make_list(opal_free_list_t *list, opal_class_t *class, size_t room, int count)
-{
-	OBJ_CONSTRUCT(list, opal_free_list_t);
-	return opal_free_list_init(list, sizeof(struct cr_frag) + room, opal_cache_line_size,
-				   class, 0, opal_cache_line_size, 0, -1, count,
-				   NULL, 0, NULL, NULL, NULL);
-}
-
-static struct cr_frag *frag_get(size_t size)
-{
-	if (size <= EAGER_NEAR)
-		return (struct cr_frag *)opal_free_list_get(&list_small);
-	return (struct cr_frag *)opal_free_list_get(size <= EAGER_FAR ? &list_middle : &list_large);
-}
-
-static inline void frag_return(struct cr_frag *frag)
-{
-	opal_free_list_return(frag->list, (opal_free_list_item_t *)frag);
-}
-
-static mca_btl_base_descriptor_t *frag_describe(struct cr_frag *frag, size_t length, uint32_t flags)
-{
-	frag->segments[0].seg_addr.pval = frag + 1;
-	frag->segments[0].seg_len = length;
-	frag->base.des_segments = frag->segments;
-	frag->base.des_segment_count = 1;
-	frag->base.des_flags = flags;
-	frag->base.order = MCA_BTL_NO_ORDER;
-	return &frag->base;
-}
 
 void cr_module_complete(struct cr_frag *frag)
 {
 	/* the callback may return it to its list */
 	bool own = frag->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
+	if (OPAL_UNLIKELY(frag->kept)) {
+		frag->kept = false;
+		frag->ep->kept--;
+	}
 	if (OPAL_UNLIKELY(frag->copy)) {
 		free(frag->copy);
 		frag->copy = NULL;
@@ -93,7 +45,7 @@ void cr_module_complete(struct cr_frag *frag)
 	if (frag->base.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK && frag->base.des_cbfunc)
 		frag->base.des_cbfunc(frag->ep->module, frag->ep, &frag->base, OPAL_SUCCESS);
 	if (own)
-		frag_return(frag);
+		cr_frag_return(frag);
 }
 
 static mca_btl_base_descriptor_t *cr_alloc(mca_btl_base_module_t *module, cr_endpoint *ep,
@@ -105,14 +57,14 @@ static mca_btl_base_descriptor_t *cr_alloc(mca_btl_base_module_t *module, cr_end
 	(void)order;
 	if (size > module->btl_max_send_size)
 		return NULL;
-	frag = frag_get(size);
-	return frag ? frag_describe(frag, size, flags) : NULL;
+	frag = cr_frag_get(size);
+	return frag ? cr_frag_describe(frag, size, flags) : NULL;
 }
 
 static int cr_free(mca_btl_base_module_t *module, mca_btl_base_descriptor_t *descriptor)
 {
 	(void)module;
-	frag_return((struct cr_frag *)descriptor);
+	cr_frag_return((struct cr_frag *)descriptor);
 	return OPAL_SUCCESS;
 }
 
@@ -130,14 +82,14 @@ static mca_btl_base_descriptor_t *cr_prepare_src(mca_btl_base_module_t *module, 
 	(void)ep;
 	if (length + reserve > module->btl_max_send_size)
 		length = module->btl_max_send_size - reserve;
-	frag = frag_get(reserve + (pack ? length : 0));
+	frag = cr_frag_get(reserve + (pack ? length : 0));
 	if (!frag)
 		return NULL;
-	frag_describe(frag, reserve, flags);
+	cr_frag_describe(frag, reserve, flags);
 	iov.iov_base = pack ? (char *)(frag + 1) + reserve : NULL;
 	iov.iov_len = length;
 	if (opal_convertor_pack(convertor, &iov, &count, &length) < 0) {
-		frag_return(frag);
+		cr_frag_return(frag);
 		return NULL;
 	}
 	if (pack) {
@@ -152,26 +104,6 @@ static mca_btl_base_descriptor_t *cr_prepare_src(mca_btl_base_module_t *module, 
 }
 
 /* ---- sending ---------------------------------------------------------------- */
-
-/* Sets the head of frag: extra bytes of it follow the frame header. */
-static void frag_head(struct cr_frag *frag, uint8_t type, uint8_t tag, size_t extra)
-{
-	frag->head.frame = (struct cr_frame){ .type = type, .tag = tag, .length = extra };
-	frag->iov[0].iov_base = &frag->head;
-	frag->iov[0].iov_len = sizeof(frag->head.frame) + extra;
-	frag->iov_count = 1;
-	frag->iov_next = 0;
-	frag->begun = false;
-	frag->sealed = 0;
-}
-
-static void frag_add(struct cr_frag *frag, void *data, size_t length)
-{
-	frag->iov[frag->iov_count].iov_base = data;
-	frag->iov[frag->iov_count].iov_len = length;
-	frag->iov_count++;
-	frag->head.frame.length += length;
-}
 
 static void leave(void)
 {
@@ -202,31 +134,19 @@ static int cr_send(mca_btl_base_module_t *module, cr_endpoint *ep,
 	struct cr_frag *frag = (struct cr_frag *)descriptor;
 
 	(void)module;
-	frag_head(frag, CR_FRAME_SEND, tag, 0);
+	cr_frag_head(frag, CR_FRAME_SEND, tag, 0);
 	for (size_t i = 0; i < descriptor->des_segment_count; i++)
-		frag_add(frag, frag->segments[i].seg_addr.pval, frag->segments[i].seg_len);
+		cr_frag_add(frag, frag->segments[i].seg_addr.pval, frag->segments[i].seg_len);
 	return post(ep, frag);
 }
 
 /* The socket accepted only a part: keeps the rest. */
-static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, size_t written)
+static bool keep_rest(cr_endpoint *ep, const struct iovec iov[3], size_t total, size_t written)
 {
-	struct cr_frag *frag = frag_get(total - written);
-	unsigned char *at;
-	size_t skip = written;
+	struct cr_frag *frag = cr_frag_copy(iov, total, written);
 
 	if (!frag)
 		return false;
-	at = (unsigned char *)(frag + 1);
-	for (int i = 0; i < 3; i++) {
-		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-
-		memcpy(at, (char *)iov[i].iov_base + part, iov[i].iov_len - part);
-		at += iov[i].iov_len - part;
-		skip -= part;
-	}
-	frag_describe(frag, total - written, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
-	frag->base.des_cbfunc = NULL;
 	frag->iov[0].iov_base = frag + 1;
 	frag->iov[0].iov_len = total - written;
 	frag->iov_count = 1;
@@ -235,6 +155,37 @@ static bool keep_rest(cr_endpoint *ep, const struct iovec *iov, size_t total, si
 	frag->sealed = 0;
 	cr_endpoint_post(ep, frag);
 	return true;
+}
+
+/*
+ * A small message is queued as a copy, and sent as far as its sender is concerned.  Otherwise that
+ * waits, and what is received meanwhile may need what it holds: osc/pt2pt of Open MPI 4.1 answers
+ * MPI_Compare_and_swap() with its lock held, which the next request takes.
+ */
+static bool keep(cr_endpoint *ep, const struct iovec iov[3], size_t total)
+{
+	const struct cr_frame *frame = iov[0].iov_base;
+	struct cr_frag *frag;
+
+	if (total > CR_EAGER_NEAR || ep->kept >= KEPT_MAX)
+		return false;
+	frag = cr_frag_copy(iov, total, sizeof(*frame));
+	if (!frag)
+		return false;
+	cr_frag_head(frag, frame->type, frame->tag, 0);
+	cr_frag_add(frag, frag + 1, total - sizeof(*frame));
+	frag->kept = true;
+	ep->kept++;
+	cr_endpoint_post(ep, frag);
+	return true;
+}
+
+/* Is the peer known, but out of reach for now, as after a checkpoint? */
+static bool away(const cr_endpoint *ep)
+{
+	return (ep->sent || ep->received) &&
+	       (ep->channel == CR_CHANNEL_NONE ||
+		(ep->channel == CR_CHANNEL_TCP && ep->tcp_state != CR_TCP_UP));
 }
 
 /* With seals a frame is kept until it is sent (btl_cr_seal.c), so it needs a descriptor. */
@@ -246,8 +197,12 @@ static bool send_now(cr_endpoint *ep, struct cr_frame *frame, void *header, size
 	};
 	size_t total = sizeof(*frame) + header_size + payload_size, written;
 
+	if (OPAL_UNLIKELY(!cr_endpoint_idle(ep)))
+		return keep(ep, iov, total);
 	if (OPAL_LIKELY(ep->channel == CR_CHANNEL_RING))
 		return cr_ring_put(ep, frame, header, header_size, payload, payload_size);
+	if (away(ep))
+		return keep(ep, iov, total);
 	if (ep->channel != CR_CHANNEL_TCP || ep->tcp_state != CR_TCP_UP || cr_param.seal)
 		return false;
 	written = cr_tcp_send(ep, iov, payload_size ? 3 : 2);
@@ -272,8 +227,7 @@ static int cr_sendi(mca_btl_base_module_t *module, cr_endpoint *ep, opal_convert
 	if (OPAL_UNLIKELY(!cr_gate_grab()))
 		goto later;
 	cr_later_take_posted();
-	if (OPAL_LIKELY(cr_endpoint_idle(ep) &&
-			header_size + payload_size <= module->btl_eager_limit &&
+	if (OPAL_LIKELY(header_size + payload_size <= module->btl_eager_limit &&
 			(!payload_size || !opal_convertor_need_buffers(convertor)))) {
 		if (payload_size)
 			opal_convertor_get_current_pointer(convertor, &payload);
@@ -301,7 +255,7 @@ static int cr_put(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, u
 		  mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
 		  int order, mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
 {
-	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+	struct cr_frag *frag = cr_frag_bare();
 
 	(void)module;
 	(void)remote_handle;
@@ -309,9 +263,9 @@ static int cr_put(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, u
 	(void)order;
 	if (!frag)
 		return OPAL_ERR_OUT_OF_RESOURCE;
-	frag_head(frag, CR_FRAME_PUT, 0, sizeof(frag->head.rdma));
+	cr_frag_head(frag, CR_FRAME_PUT, 0, sizeof(frag->head.rdma));
 	frag->head.rdma = (struct cr_rdma){ .address = remote };
-	frag_add(frag, local, size);
+	cr_frag_add(frag, local, size);
 	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
 	frag->base.des_cbfunc = put_done;
 	frag->done = done;
@@ -326,7 +280,7 @@ static int cr_put(mca_btl_base_module_t *module, cr_endpoint *ep, void *local, u
 void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
 			  const struct cr_get_from *from)
 {
-	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+	struct cr_frag *frag = cr_frag_bare();
 	struct cr_get_from want;
 	struct cr_rdma rdma;
 
@@ -336,9 +290,9 @@ void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
 	}
 	memcpy(&rdma, what, sizeof(rdma));
 	memcpy(&want, from, sizeof(want));
-	frag_head(frag, CR_FRAME_REPLY, 0, sizeof(frag->head.rdma));
+	cr_frag_head(frag, CR_FRAME_REPLY, 0, sizeof(frag->head.rdma));
 	frag->head.rdma = (struct cr_rdma){ .address = want.local, .id = rdma.id };
-	frag_add(frag, (void *)(uintptr_t)rdma.address, want.size);
+	cr_frag_add(frag, (void *)(uintptr_t)rdma.address, want.size);
 	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 	frag->base.des_cbfunc = NULL;
 	cr_endpoint_post(ep, frag);
@@ -346,11 +300,11 @@ void cr_module_answer_get(cr_endpoint *ep, const struct cr_rdma *what,
 
 int cr_module_ask(cr_endpoint *ep, uint64_t remote, void *local, size_t size, uint64_t id)
 {
-	struct cr_frag *frag = (struct cr_frag *)opal_free_list_get(&list_bare);
+	struct cr_frag *frag = cr_frag_bare();
 
 	if (!frag)
 		return -ENOMEM;
-	frag_head(frag, CR_FRAME_GET, 0, sizeof(frag->head.rdma) + sizeof(frag->head.from));
+	cr_frag_head(frag, CR_FRAME_GET, 0, sizeof(frag->head.rdma) + sizeof(frag->head.from));
 	frag->head.rdma = (struct cr_rdma){ .address = remote, .id = id };
 	frag->head.from = (struct cr_get_from){ .local = (uintptr_t)local, .size = size };
 	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
@@ -482,12 +436,12 @@ mca_btl_base_module_t cr_module_near = {
 	.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_GET,
 	.btl_get = cr_get,
 	.btl_get_limit = CR_RDMA_MAX,
-	.btl_eager_limit = EAGER_NEAR,
-	.btl_rndv_eager_limit = MAX_NEAR,
-	.btl_max_send_size = MAX_NEAR,
+	.btl_eager_limit = CR_EAGER_NEAR,
+	.btl_rndv_eager_limit = CR_MAX_NEAR,
+	.btl_max_send_size = CR_MAX_NEAR,
 	.btl_min_rdma_pipeline_size = INT_MAX,
-	.btl_rdma_pipeline_send_length = MAX_NEAR,
-	.btl_rdma_pipeline_frag_size = MAX_NEAR,
+	.btl_rdma_pipeline_send_length = CR_MAX_NEAR,
+	.btl_rdma_pipeline_frag_size = CR_MAX_NEAR,
 	.btl_latency = 1,
 	.btl_bandwidth = 10000,
 };
@@ -497,10 +451,10 @@ mca_btl_base_module_t cr_module_far = {
 	.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_PUT,
 	.btl_put = cr_put,
 	.btl_put_limit = CR_RDMA_MAX,
-	.btl_eager_limit = EAGER_FAR,
-	.btl_rndv_eager_limit = EAGER_FAR,
-	.btl_max_send_size = MAX_FAR,
-	.btl_rdma_pipeline_send_length = MAX_FAR,
+	.btl_eager_limit = CR_EAGER_FAR,
+	.btl_rndv_eager_limit = CR_EAGER_FAR,
+	.btl_max_send_size = CR_MAX_FAR,
+	.btl_rdma_pipeline_send_length = CR_MAX_FAR,
 	.btl_rdma_pipeline_frag_size = CR_RDMA_MAX,
 	.btl_latency = 100,
 	.btl_bandwidth = 100,
@@ -522,10 +476,7 @@ int cr_module_open(bool threads)
 	if (rc)
 		return rc;
 	begin_again();
-	if (make_list(&list_small, OBJ_CLASS(cr_frag_small), EAGER_NEAR, 32) ||
-	    make_list(&list_middle, OBJ_CLASS(cr_frag_middle), EAGER_FAR, 8) ||
-	    make_list(&list_large, OBJ_CLASS(cr_frag_large), MAX_FAR, 8) ||
-	    make_list(&list_bare, OBJ_CLASS(cr_frag_bare), 0, 32))
+	if (cr_frag_init())
 		return -ENOMEM;
 	if (cr_param.seal) {
 		cr_module_near.btl_get_limit = CR_SEAL_RDMA_MAX;

@@ -4,14 +4,14 @@
 ifneq ($(MPICC),)
 MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
 	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished $(T)/mpi/windows \
-	$(T)/mpi/orphan $(T)/mpi/scale $(T)/mpi/tamper.so $(T)/mpi/features \
+	$(T)/mpi/orphan $(T)/mpi/swaps $(T)/mpi/scale $(T)/mpi/tamper.so $(T)/mpi/features \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg $(T)/mpi/features_f08) \
 	$(if $(wildcard $(MPI_INC)/openmpi/ompi/instance),$(T)/mpi/session)
 .PHONY: mpi-tests
 mpi-tests: $(MPI_TESTS) mpi
 tests test-programs bench-programs: mpi-tests
 
-$(T)/mpi/torture $(T)/mpi/outside $(T)/mpi/features: tests/mpi/driver.c tests/mpi/driver.h \
+$(T)/mpi/torture $(T)/mpi/outside $(T)/mpi/swaps $(T)/mpi/features: tests/mpi/driver.c tests/mpi/driver.h \
 		mpi-plugin/btl/btl_cr_control.h
 $(T)/mpi/orphan: mpi-plugin/hook/runtime.c mpi-plugin/hook/launcher.c mpi-plugin/hook/rank.h $(B)/user/libproc.a
 $(T)/mpi/orphan: MPI_TEST_LIBS := $(B)/user/libproc.a -isystem $(MPI_INC)/openmpi \
