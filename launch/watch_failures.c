@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "job/relaunch.h"
 #include "launch/watch_internal.h"
 #include "proc/clock.h"
 
@@ -42,10 +43,22 @@ static bool is_in_init(const struct watch *w)
 	return !w->ready_ns || now_ns() < w->ready_ns + INIT_NS;
 }
 
-/* Has a rank in MPI_Init ended because of the launcher's death, which was heard of later? */
-static bool was_casualty(const struct watch *w)
+/*
+ * Has a rank in MPI_Init ended because of the death of `part` of the launcher, which was heard of later?
+ * If it could not be restored, the launcher ends its daemons because of that.
+ */
+static bool was_casualty(const struct watch *w, const char *part)
 {
-	return w->untold_ns && is_in_init(w) && now_ns() < w->untold_ns + BEFORE_NS;
+	return w->untold_ns && is_in_init(w) && now_ns() < w->untold_ns + BEFORE_NS &&
+	       !(*part && getenv(RELAUNCH_VARIABLE));
+}
+
+static bool has_failed_rank(const struct watch *w)
+{
+	for (uint32_t i = 0; i < w->ranks.count; i++)
+		if (w->ranks.rank[i].failed)
+			return true;
+	return false;
 }
 
 /*
@@ -189,13 +202,17 @@ static void begin_alone(struct watch *w, const char *part)
 
 void watch_go_on_alone(struct watch *w, const char *part)
 {
-	bool all = ranks_all_started(&w->ranks), casualty = was_casualty(w) || was_given_up(w);
+	bool all = ranks_all_started(&w->ranks), casualty = was_casualty(w, part) || was_given_up(w);
+	bool unrestored = watch_is_restarting(w) && has_failed_rank(w);
 	char text[80];
 
 	w->doubt_ns = 0;
 	if (w->alone || (all && ranks_all_ended(&w->ranks) && !casualty))
 		return;
-	if (all && !w->ends && !w->fails) {
+	/* A launcher that gives up the start ends its daemons, and then itself. */
+	if (unrestored && !w->launcher.ended)
+		return;
+	if (all && !w->ends && !w->fails && !unrestored) {
 		begin_alone(w, part);
 		return;
 	}
@@ -352,12 +369,8 @@ static bool has_given_up(const struct watch *w)
 {
 	int status = w->launcher.status;
 
-	if (w->alone || w->ends || !w->ranks.status || (status && status != LOST << 8))
-		return false;
-	for (uint32_t i = 0; i < w->ranks.count; i++)
-		if (w->ranks.rank[i].failed)
-			return false;
-	return true;
+	return !w->alone && !w->ends && w->ranks.status && (!status || status == LOST << 8) &&
+	       !has_failed_rank(w);
 }
 
 /*

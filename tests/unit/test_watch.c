@@ -320,6 +320,69 @@ static void leaves_loading(void **state)
 	assert_false(returns(&outcome, LOADING_S + 1));
 }
 
+static void rank_1_fails(void)
+{
+	join();
+	says_hello(0, true);
+	says(1, RANK_ENDED, 2 << 8);
+}
+
+static void all_are_killed(void)
+{
+	is_told_to_kill(0);
+	says(0, RANK_ENDED, SIGKILL);
+	says(0, RANK_SYNCED, 1);
+	says(1, RANK_SYNCED, 1);
+}
+
+/*
+ * A rank cannot be restored, so the launcher ends its daemons, and then itself.  Whoever has been
+ * restored by then does not wait for that rank for ever.
+ */
+static void ends_failed_start(void **state)
+{
+	char *const fails[] = { "sh", "-c", "sleep 1; exit 1", NULL };
+	struct outcome outcome;
+
+	(void)state;
+	setenv("KCR_MPI_UNSTARTED", "99", 1);
+	begin_again(fails, "KCR_MPI_RESTART", "/nowhere");
+	unsetenv("KCR_MPI_UNSTARTED");
+	rank_1_fails();
+	usleep(100000);				/* it is heard of first */
+	says(0, RANK_ORPHANED, 0);
+	assert_false(is_told(0, RANK_ALONE, 2));
+	all_are_killed();
+	assert_true(returns(&outcome, 10));
+	assert_false(outcome.due);
+	assert_int_not_equal(outcome.status, 0);
+	end(NULL);
+	/* Nor is it tried again as if the daemon had failed, where a user restarts the job. */
+	setenv("KCR_MPI_RESTART", "/nowhere", 1);
+	begin(fails);
+	unsetenv("KCR_MPI_RESTART");
+	rank_1_fails();
+	usleep(100000);
+	says(0, RANK_ORPHANED, 0);
+	all_are_killed();
+	assert_true(returns(&outcome, 10));
+	assert_false(outcome.due);
+}
+
+/* But it is if the launcher was killed, which the rank may have needed. */
+static void starts_again(void **state)
+{
+	char *const dies[] = { "sh", "-c", "sleep 1; kill -KILL $$", NULL };
+	struct outcome outcome;
+
+	(void)state;
+	begin_again(dies, "KCR_MPI_RESTART", "/nowhere");
+	rank_1_fails();
+	all_are_killed();
+	assert_true(returns(&outcome, 10));
+	assert_true(outcome.due);
+}
+
 /* A signal ends a job that is to come back, though its launcher hangs. */
 static void ends_start(void **state)
 {
@@ -519,6 +582,8 @@ int main(void)
 		cmocka_unit_test_teardown(forgives, end),
 		cmocka_unit_test_teardown(leaves_silent, end),
 		cmocka_unit_test_teardown(leaves_loading, end),
+		cmocka_unit_test_teardown(ends_failed_start, end),
+		cmocka_unit_test_teardown(starts_again, end),
 		cmocka_unit_test_teardown(ends_start, end),
 		cmocka_unit_test_teardown(waits_for_output, end),
 		cmocka_unit_test_teardown(ends_with_its_ranks, end),
