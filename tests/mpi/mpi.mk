@@ -2,7 +2,7 @@
 # The MPI test programs, in build/tests/mpi/, where there is an mpicc.
 
 ifneq ($(MPICC),)
-MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
+MPI_TESTS := $(T)/mpi/torture $(T)/mpi/pingpong $(T)/mpi/pulse $(T)/mpi/job $(T)/mpi/refused $(T)/mpi/asks $(T)/mpi/callbacks \
 	$(T)/mpi/reader $(T)/mpi/outside $(T)/mpi/rarely $(T)/mpi/vanished $(T)/mpi/windows \
 	$(T)/mpi/orphan $(T)/mpi/swaps $(T)/mpi/scale $(T)/mpi/tamper.so $(T)/mpi/features \
 	$(if $(shell command -v mpif90 2>/dev/null),$(T)/mpi/cg $(T)/mpi/features_f08) \
