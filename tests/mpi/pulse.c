@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pulse [-m MB] [-p MS] LOG SECONDS: a message goes from rank to rank and round again, for so long
- * on this node's clock; where a round begins more than MS (50) after the one before has begun, rank
- * 0 adds a line to LOG, after its end: the time then, in ms since 1970, and the length of the pause
- * in ms.  The last line is `longest MS`.  Each rank has MB of memory that it writes to once.
+ * pulse [-m MB] [-n US] [-p MS] LOG SECONDS: a message goes from rank to rank and round again, for so
+ * long on this node's clock; where a round begins more than MS (50) after the one before has begun,
+ * rank 0 adds a line to LOG, after its end: the time then, in ms since 1970, and the length of the
+ * pause in ms.  The last line is `longest MS`.  Each rank has MB of memory that it writes to once, and
+ * looks for its message every US (500).
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAP_US	500
 #define TOLERABLE_MS 50
 
 static double now_ms(void)
@@ -32,6 +32,8 @@ static void tell(const char *path, const char *line)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static useconds_t nap_us = 500;
+
 /* MPI_Recv() would spin: the processors are for those who save the job, too. */
 static void receive(int *go, int from)
 {
@@ -40,7 +42,7 @@ static void receive(int *go, int from)
 
 	MPI_Irecv(go, 1, MPI_INT, from, 0, MPI_COMM_WORLD, &request);
 	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
-		usleep(NAP_US);
+		usleep(nap_us);
 }
 
 static void round_trip(int *go, int rank, int size)
@@ -63,9 +65,11 @@ int main(int argc, char **argv)
 	char line[80];
 	char *memory;
 
-	while ((option = getopt(argc, argv, "m:p:")) != -1) {
+	while ((option = getopt(argc, argv, "m:n:p:")) != -1) {
 		if (option == 'm')
 			bytes = (size_t)atol(optarg) << 20;
+		else if (option == 'n')
+			nap_us = atol(optarg);
 		else if (option == 'p')
 			tolerable = atof(optarg);
 	}
