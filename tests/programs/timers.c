@@ -250,6 +250,38 @@ static void time_posix(void)
 	CHECK(!pthread_join(thread, NULL) && who == waiting_tid);
 }
 
+/* ---- alarm_clocks ---- */
+
+/* Is a timer of this clock in what the kernel tells of the process's? */
+static bool has_timer(const char *clock)
+{
+	char text[1024] = "";
+	int timers = open("/proc/self/timers", O_RDONLY);
+
+	return timers >= 0 && read(timers, text, sizeof(text) - 1) > 0 && !close(timers) &&
+	       strstr(text, clock);
+}
+
+/* Those that wake the machine, which takes a privilege. */
+static void time_alarm_clocks(void)
+{
+	int real = make(CLOCK_REALTIME_ALARM, SIGEV_SIGNAL, 21, 0);
+	int boot = make(CLOCK_BOOTTIME_ALARM, SIGEV_SIGNAL, 22, 0);
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	NEED(!sigaction(SIGRTMIN + 2, &action, NULL));
+	arm(real, FAR, 0);
+	arm(boot, FAR + 1, 4000);
+	NEED(has_timer("ClockID: 8") && has_timer("ClockID: 9"));
+	checkpoint_here();
+	expect(real, FAR, 0);
+	expect(boot, FAR + 1, 4000);
+	CHECK(has_timer("ClockID: 8") && has_timer("ClockID: 9"));
+	arm(boot, 0, 0);
+	while (value != 22)
+		usleep(1000);
+}
+
 /* ---- family, outside ---- */
 
 static clockid_t cpu_time_of(pid_t pid)
@@ -443,6 +475,7 @@ static const struct check checks[] = {
 	{ "itimers", time_itimers },
 	{ "timerfd", time_timerfd },
 	{ "posix", time_posix },
+	{ "alarm_clocks", time_alarm_clocks },
 	{ "many", time_many },
 	{ "expiry", time_expiry },
 	{ "family", time_family },
