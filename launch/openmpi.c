@@ -48,11 +48,17 @@ static void ask(const char *command, char *line, size_t room)
 		;
 }
 
+static char number[32];			/* the version found */
+
 int openmpi_version(char *version, size_t room)
 {
-	char line[100], number[32] = "";
+	const char *known = getenv(OPENMPI_VARIABLE);
+	char line[100];
 
-	if (openmpi_exists()) {
+	if (known && *known) {
+		snprintf(number, sizeof(number), "%s", known);
+		unsetenv(OPENMPI_VARIABLE);
+	} else if (openmpi_exists()) {
 		ask("mpirun --version 2> /dev/null < /dev/null", line, sizeof(line));
 		sscanf(line, "mpirun (Open MPI) %31[0-9.]", number);
 	} else {
@@ -63,11 +69,7 @@ int openmpi_version(char *version, size_t room)
 	return atoi(number);
 }
 
-void openmpi_components(char *path, size_t room)
+const char *openmpi_found(void)
 {
-	char line[PATH_MAX + 32], *folder;
-
-	ask("ompi_info --path pkglibdir --parsable 2> /dev/null < /dev/null", line, sizeof(line));
-	folder = strstr(line, ":pkglibdir:");
-	snprintf(path, room, "%s", folder ? folder + strlen(":pkglibdir:") : "");
+	return *number ? number : NULL;
 }

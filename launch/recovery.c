@@ -14,6 +14,7 @@
 #include "job/snapshot.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
+#include "launch/openmpi.h"
 #include "launch/show.h"
 #include "launch/silent.h"
 #include "proc/proc.h"
@@ -174,7 +175,8 @@ static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
 					     unstarted_variable, nodes_variable,
-					     LAUNCHER_MASK_VARIABLE, IDENTITY_VARIABLE };
+					     LAUNCHER_MASK_VARIABLE, IDENTITY_VARIABLE,
+					     OPENMPI_VARIABLE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
@@ -225,6 +227,8 @@ static char **environment_for(const struct recovery *r, const char *mask)
 		err = add_variable(&out, unstarted_variable, unstarted);
 	if (!err)
 		err = add_variable(&out, LAUNCHER_MASK_VARIABLE, mask);
+	if (!err)
+		err = add_variable(&out, OPENMPI_VARIABLE, openmpi_found());
 	free(given);
 	if (!err)
 		return out;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Parameters of Open MPI and PMIx: cr_mpirun's part.  See settings.h. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job/srun.h"
-#include "launch/openmpi.h"
 #include "launch/settings.h"
+
+#define DEFAULT_COMPONENTS	"SYSTEM_DEFAULT:USER_DEFAULT"	/* as Open MPI names its own and the user's */
 
 /* Only those that a user may have chosen with a reason are worth a line. */
 static const char *wanted(const struct command *c, const char *variable)
@@ -25,16 +25,10 @@ static const char *wanted(const struct command *c, const char *variable)
 static void set_components(const struct command *c)
 {
 	const char *given = command_parameter(c, SETTINGS_COMPONENTS);
-	char path[PATH_MAX];
 
-	if (given) {
-		setenv(SETTINGS_COMPONENTS_VARIABLE, given, 1);
+	setenv(SETTINGS_COMPONENTS_VARIABLE, given ?: DEFAULT_COMPONENTS, 1);
+	if (given)
 		unsetenv(SETTINGS_OPEN_MPI SETTINGS_COMPONENTS);
-		return;
-	}
-	openmpi_components(path, sizeof(path));
-	if (*path)
-		setenv(SETTINGS_COMPONENTS_VARIABLE, path, 1);
 }
 
 /*
