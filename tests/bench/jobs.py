@@ -48,10 +48,12 @@ def main():
     print(f"  restart until the first message, of the time to read the images: "
           f"{judged(median('restart') / median('read'), 1.5)}")
     print(f"one of 16 ranks killed, ms until all are back: {judged(median('rank'), RANK_LIMIT)}")
+    print(f"  known after {median('known rank'):.0f} ms, {median('read rank'):.0f} ms to read the images")
     beyond = statistics.median(away - read for away, read in
                                zip(samples["node"], samples["read node"]))
     print(f"a node of 4 ranks lost, onto a spare, ms beyond reading the images: "
           f"{judged(beyond, NODE_LIMIT)}")
+    print(f"  known after {median('known node'):.0f} ms, by the default of --node-timeout")
     save("jobs")
 
 
