@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import time
 
+import figures
+
 TOP = os.environ["KCR_TOP"]
 TESTS = os.environ["KCR_TESTS"]
 PATIENCE = int(os.environ["KCR_PATIENCE"])
@@ -16,6 +18,8 @@ STARTING = (3, 16)		# it is being rebuilt: there is no such process yet, or it i
 MODES = {"plain": [], "snapshot": ["--snapshot"], "lz4": ["--compress=lz4"],
          "zstd": ["--snapshot", "--compress=zstd"], "incremental": ["--incremental"]}
 CHAIN = 5			# increments of one chain
+# What PMIx_Finalize and PMIx_Init leave in a rank that joins another server: 156 with PMIx 4.2.2.
+PMIX_KIB = 200
 
 
 class Fault(Exception):
@@ -50,7 +54,7 @@ class Member:
     def __init__(self, name, command):
         self.name, self.command = name, command
         self.folder = os.path.abspath(name)
-        self.increments = 0
+        self.increments = self.chain = 0
 
     def spawn(self, output, *command):
         with open(self.path(output), "wb") as out:
@@ -75,14 +79,18 @@ class Member:
             raise Fault(f"{self.name} ended with status {self.child.returncode}")
 
     def image(self, mode):
+        if mode == "incremental":
+            return self.path(f"image.{self.chain}")
         return self.path(f"image.{mode}")
 
     def options(self, mode):
-        """Those of cr_checkpoint; an increment has its chain, others replace their image."""
+        """Those of cr_checkpoint; an increment has its chain, others replace their image.  A
+        restart from the last chain may not have begun when another chain does."""
         if mode == "incremental":
             if self.increments % CHAIN == 0:
-                for file in glob.glob(self.image(mode) + "*"):
+                for file in glob.glob(self.path(f"image.{self.chain - 1}*")):
                     os.remove(file)
+                self.chain += 1
             self.increments += 1
             return MODES[mode]
         return ["--clobber"] + MODES[mode]
@@ -151,6 +159,7 @@ class Member:
 class MpiJob(Member):
     """A job of Open MPI: its coordinator is asked, and its image is a folder."""
     modes = ["plain", "snapshot", "lz4"]
+    ranks = 2
 
     def start(self):
         super().start()
@@ -179,6 +188,8 @@ class MpiJob(Member):
     def restart(self, mode):
         self.child = self.spawn("restart.out", "cr_restart", "saved.kcr")
         self.pid = self.child.pid
+        for mode in self.modes:
+            figures.may_grow(f"image KiB: {self.name} {mode}", self.ranks * PMIX_KIB)
         wait_for(self.takes_requests, "the restarted mpirun takes requests")
 
     def kill_and_restart(self, mode):
@@ -268,7 +279,7 @@ def commands():
         found["postgres"] = (Member, ["/bin/bash", "-c", AS_USER, POSTGRES, servers[-1]])
     if os.environ.get("KCR_SOAK_MPI"):
         found["mpi"] = (MpiJob, ["/bin/bash", "-c",
-                                 ": > ready; exec cr_mpirun -np 2 torture ./enough 1"])
+                                 f": > ready; exec cr_mpirun -np {MpiJob.ranks} torture ./enough 1"])
     for name, program in (("xz", XZ), ("sqlite3", SQLITE), ("perl", PERL), ("python3", PYTHON)):
         if os.path.exists(f"/usr/bin/{name}"):
             option = {"perl": "-e"}.get(name, "-c")
