@@ -74,6 +74,8 @@ static void due(struct watch *w)
 		watch_go_on_alone(w, w->doubted);
 	if (w->kill_ns && time >= w->kill_ns)
 		watch_kill_rest(w);
+	if (w->pass_ns && time >= w->pass_ns)
+		watch_kill_launcher(w);
 	if (w->stop_ns && time >= w->stop_ns)
 		watch_stop(w);
 	if (w->start_ns && time >= w->start_ns)
@@ -103,6 +105,7 @@ static int patience(struct watch *w)
 
 	wait_for(&ms, w->doubt_ns);
 	wait_for(&ms, w->kill_ns);
+	wait_for(&ms, w->pass_ns);
 	wait_for(&ms, w->stop_ns);
 	wait_for(&ms, w->start_ns);
 	wait_for(&ms, w->behind_told ? 0 : w->behind_ns);

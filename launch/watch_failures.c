@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "job/relaunch.h"
+#include "launch/settings.h"
 #include "launch/watch_internal.h"
 #include "proc/clock.h"
 
@@ -17,6 +18,7 @@
 #define LOST		205			/* status of mpirun 4.1 that has lost a daemon */
 #define LATE_NS		(5000 * MS)		/* for ranks after their launcher's end */
 #define OUTPUT_NS	(60000 * MS)		/* for the last output of ranks that have ended well */
+#define PASS_NS		(2000 * MS)		/* for a launcher that has some of it */
 #define INIT_NS		(1000 * MS)		/* in which such an error may end a rank that has just been there */
 #define BEFORE_NS	(2000 * MS)		/* in which a launcher's death is heard of after its effects */
 
@@ -131,6 +133,22 @@ void watch_tell_late(struct watch *w)
 				 "ranks may be missing", w->daemons.daemon[i].name);
 }
 
+/*
+ * Does the launcher mark the ranks' output, or put it in files?  Then it may still have what they wrote
+ * last, and ends when it has passed that on and their proxies have ended.
+ */
+static bool may_have_output(const struct watch *w)
+{
+	return w->recovery->due && !w->kills && !w->alone && getenv(SETTINGS_OUTPUT_VARIABLE);
+}
+
+void watch_kill_launcher(struct watch *w)
+{
+	w->pass_ns = 0;
+	if (!w->launcher.ended)
+		kill(w->launcher.pid, SIGKILL);
+}
+
 void watch_kill_rest(struct watch *w)
 {
 	if (is_good_end(w) && !show_is_empty(&w->show)) {	/* only the reader is slow */
@@ -141,8 +159,10 @@ void watch_kill_rest(struct watch *w)
 		daemons_ask(&w->daemons);
 	watch_tell_all(w, RANK_SIGNAL, SIGKILL);
 	watch_tell_all(w, RANK_SYNC, 0);
-	if (!w->launcher.ended)
-		kill(w->launcher.pid, SIGKILL);
+	if (may_have_output(w))
+		w->pass_ns = now_ns() + PASS_NS;
+	else
+		watch_kill_launcher(w);
 	if (w->asked && w->launcher.ended)
 		show_drop(&w->show);
 	w->kills += !w->kills || show_is_empty(&w->show);	/* daemons may have to wait for a reader */

@@ -42,6 +42,7 @@ struct watch {
 	bool deserted;			/* by a daemon of the launcher, ranks that had not ended */
 	const char *doubted;		/* what has died then */
 	uint64_t kill_ns;		/* when all that is left is killed; 0: not */
+	uint64_t pass_ns;		/* when the launcher is killed, if it may still have output; 0: not */
 	bool flushes;			/* all has ended without the launcher: daemons are asked for what is left */
 	unsigned int kills;		/* how often that was done, and waited for in vain */
 	bool stops;			/* it has been told to, and waits for the launcher to stop first */
@@ -78,6 +79,8 @@ void watch_fail(struct watch *w);
 void watch_end_job(struct watch *w);
 /* All that is left, at once; and again, until the daemons say that nothing is. */
 void watch_kill_rest(struct watch *w);
+/* If it has not ended: it had time to pass on the ranks' last output. */
+void watch_kill_launcher(struct watch *w);
 /* Once all ranks have ended without the launcher: what they have written is still to come. */
 void watch_expect_end(struct watch *w);
 /* Names the nodes that have not said that there is nothing more. */
