@@ -259,6 +259,8 @@ int cr_tcp_progress(void);
 int cr_tcp_handshakes(void);		/* progress of connections that are not up */
 /* Receives what is available, without upcalls: bytes, 0 for none, -errno. */
 ssize_t cr_tcp_pull(cr_endpoint *ep);
+/* The connection to ep has failed, which ends the job after btl_cr_lost_timeout: returns error. */
+int cr_tcp_failed(cr_endpoint *ep, int error);
 /* All that the peer has sent is here: if its connection has failed, that is no reason to end. */
 void cr_tcp_lost_nothing(const cr_endpoint *ep);
 void cr_tcp_drop(cr_endpoint *ep);

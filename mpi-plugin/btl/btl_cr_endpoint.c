@@ -172,10 +172,8 @@ static int connect_channel(cr_endpoint *ep)
 {
 	int rc;
 
-	if (ep->lost) {
-		cr_fatal(ep, "the connection is lost", -ECONNRESET);
-		return -ECONNRESET;
-	}
+	if (ep->lost)
+		return cr_tcp_failed(ep, -ECONNRESET);
 	if (ep->retry_at && cr_now() < ep->retry_at)
 		return -EAGAIN;
 	rc = cr_endpoint_resolve(ep);

@@ -340,6 +340,24 @@ int cr_tcp_welcome(const struct cr_tcp_meeting *meeting, int fd)
 
 /* ---- traffic ---------------------------------------------------------------- */
 
+int cr_tcp_failed(cr_endpoint *ep, int error)
+{
+	if (!failure.ep) {
+		failure.ep = ep;
+		failure.error = error;
+		failure.looked = cr_now();
+		failure.waited = 0;
+	}
+	return error;
+}
+
+/* The connection has ended; if the peer has failed, mpirun ends the job. */
+static void lost(cr_endpoint *ep)
+{
+	cr_tcp_drop(ep);
+	ep->lost = true;
+}
+
 size_t cr_tcp_send(cr_endpoint *ep, const struct iovec *iov, unsigned int count)
 {
 	const struct msghdr message = {
@@ -355,8 +373,8 @@ size_t cr_tcp_send(cr_endpoint *ep, const struct iovec *iov, unsigned int count)
 		return length;
 	}
 	if (errno != EAGAIN) {
-		cr_fatal(ep, "the connection is lost", -errno);
-		ep->blocked = true;
+		cr_tcp_failed(ep, -errno);
+		lost(ep);
 	} else if (!ep->blocked && !watch_endpoint(EPOLL_CTL_MOD, ep, EPOLLIN | EPOLLOUT)) {
 		ep->blocked = true;
 	}
@@ -379,17 +397,6 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag)
 		cr_frag_advance(frag, length);
 	}
 	return 1;
-}
-
-static int failed(cr_endpoint *ep, int error)
-{
-	if (!failure.ep) {
-		failure.ep = ep;
-		failure.error = error;
-		failure.looked = cr_now();
-		failure.waited = 0;
-	}
-	return error;
 }
 
 void cr_tcp_lost_nothing(const cr_endpoint *ep)
@@ -436,14 +443,7 @@ ssize_t cr_tcp_pull(cr_endpoint *ep)
 	}
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	return length ? failed(ep, -errno) : -ECONNRESET;
-}
-
-/* The connection has ended; if the peer has failed, mpirun ends the job. */
-static void lost(cr_endpoint *ep)
-{
-	cr_tcp_drop(ep);
-	ep->lost = true;
+	return length ? cr_tcp_failed(ep, -errno) : -ECONNRESET;
 }
 
 static int receive(cr_endpoint *ep)

@@ -3,6 +3,7 @@
  * vanished: rank 0 sends to rank 1, and who takes its first connection vanishes before it has said
  * anything, as if its network had failed for a while: without a word, and what comes next is refused.
  * vanished reset: the network resets the connection when rank 1 waits for more.
+ * vanished write: that is noticed by rank 1 when it sends.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -10,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -61,13 +63,16 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
 	return connect_to_nobody(fd);
 }
 
-static void reset(int rank)
+static void reset(int rank, bool writes)
 {
 	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 	int value = 0;
 
 	if (rank) {
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		usleep(writes * 500000);
+		if (writes)
+			MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	} else {
 		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
@@ -86,7 +91,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	if (argc > 1)
-		reset(rank);
+		reset(rank, !strcmp(argv[1], "write"));
 	if (rank) {
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		printf("vanished: %d wrong; connected\n", value != 42);
