@@ -102,8 +102,11 @@ class Member:
         end = time.monotonic() + PATIENCE
         while True:
             begin = time.monotonic()
-            done = subprocess.run(command, cwd=self.folder, capture_output=True, check=False,
-                                  timeout=PATIENCE)
+            try:
+                done = subprocess.run(command, cwd=self.folder, capture_output=True, check=False,
+                                      timeout=PATIENCE)
+            except subprocess.TimeoutExpired as late:
+                raise Fault(f"{' '.join(command)}: not done after {PATIENCE} s") from late
             if done.returncode == 0:
                 return time.monotonic() - begin
             self.check()
