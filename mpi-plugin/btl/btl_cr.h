@@ -261,8 +261,11 @@ int cr_tcp_handshakes(void);		/* progress of connections that are not up */
 ssize_t cr_tcp_pull(cr_endpoint *ep);
 /* The connection to ep has failed, which ends the job after btl_cr_lost_timeout: returns error. */
 int cr_tcp_failed(cr_endpoint *ep, int error);
-/* All that the peer has sent is here: if its connection has failed, that is no reason to end. */
-void cr_tcp_lost_nothing(const cr_endpoint *ep);
+/*
+ * All that the peer has sent is here: if its connection has failed, that is no reason to end, unless
+ * there is something to be sent to it.
+ */
+void cr_tcp_lost_nothing(cr_endpoint *ep);
 void cr_tcp_drop(cr_endpoint *ep);
 void cr_tcp_end(int fd);		/* of a connection that is counted in cr_tcp_count */
 extern unsigned int cr_tcp_count;	/* of connections */

@@ -399,9 +399,9 @@ int cr_tcp_write(cr_endpoint *ep, struct cr_frag *frag)
 	return 1;
 }
 
-void cr_tcp_lost_nothing(const cr_endpoint *ep)
+void cr_tcp_lost_nothing(cr_endpoint *ep)
 {
-	if (failure.ep == ep)
+	if (failure.ep == ep && cr_endpoint_idle(ep))
 		failure.ep = NULL;
 }
 
