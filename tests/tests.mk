@@ -82,7 +82,7 @@ $(T)/cr_fortran: libcr/fortran/kcr.f90 tests/programs/binding.f90 | $(B)/lib/lib
 SMOKE_BIN := $(if $(shell command -v g++),$(T)/smoke_cxx) \
 	$(if $(shell command -v gfortran),$(T)/smoke_fortran) \
 	$(if $(shell command -v go),$(T)/smoke_go) $(if $(shell command -v javac),$(T)/Smoke.class)
-tests test-programs: $(SMOKE_BIN)
+test-programs: $(SMOKE_BIN)
 
 $(T)/smoke_cxx: tests/programs/smoke.cc
 	$(CXX) -O2 -Wall -Wextra -Werror -o $@ $< -lpthread

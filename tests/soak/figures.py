@@ -20,6 +20,7 @@ def note(name, value):
 
 
 def may_grow(name, value):
+    """By so much more than its bound, as of now."""
     allowed[name] = allowed.get(name, 0) + value
 
 
