@@ -59,10 +59,10 @@ int openmpi_version(char *version, size_t room)
 		snprintf(number, sizeof(number), "%s", known);
 		unsetenv(OPENMPI_VARIABLE);
 	} else if (openmpi_exists()) {
-		ask("mpirun --version 2> /dev/null < /dev/null", line, sizeof(line));
+		ask("exec mpirun --version 2> /dev/null < /dev/null", line, sizeof(line));
 		sscanf(line, "mpirun (Open MPI) %31[0-9.]", number);
 	} else {
-		ask("ompi_info --version 2> /dev/null < /dev/null", line, sizeof(line));
+		ask("exec ompi_info --version 2> /dev/null < /dev/null", line, sizeof(line));
 		sscanf(line, "Open MPI v%31[0-9.]", number);
 	}
 	snprintf(version, room, "%s", number);
