@@ -19,7 +19,7 @@
 
 #define RECOVERIES	10	/* --recover without a number */
 #define SILENCE_S	3	/* where the job recovers from the loss of a node */
-#define SILENCE_LEAST_S	3	/* more than a daemon takes to notice, in whole seconds */
+#define SILENCE_LEAST_S	2	/* more than a daemon takes to notice, in whole seconds */
 #define SECONDS_MOST	86400
 
 /* The option, or the parameter of that name; NULL: neither, or it is empty. */
