@@ -56,7 +56,7 @@ static bool add_hosts(FILE *out)
 	const char *list = getenv("SLURM_JOB_NODELIST"), *tasks = getenv("SLURM_TASKS_PER_NODE");
 	const char *file = getenv("PBS_NODEFILE") ?: getenv("PE_HOSTFILE");
 	bool slurm = list && tasks;
-	FILE *lines = slurm ? popen("scontrol show hostnames 2> /dev/null < /dev/null", "re") :
+	FILE *lines = slurm ? allocation_names() :
 		      file ? fopen(file, "re") : NULL;
 
 	if (!lines)

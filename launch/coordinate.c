@@ -17,6 +17,7 @@
 #include "job/coordinator/wire.h"
 #include "job/describe.h"
 #include "job/relaunch.h"
+#include "launch/allocation.h"
 #include "launch/command.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
@@ -296,6 +297,8 @@ int coordinate(char *const *arguments, const char *version)
 	recovery.loading_s = recovery.start_s * IMAGES;
 	if (!err && is_again(&recovery))
 		err = output_keep(&c, recovery.used);
+	if (!err && recovery.lost)
+		allocation_renew();
 	if (!err && !srun)
 		err = hosts_limit(&c, recovery.lost, options.spares);
 	if (!err) {

@@ -15,6 +15,8 @@
 
 #include "job/snapshot.h"
 #include "job/srun.h"
+#include "launch/allocation.h"
+#include "launch/hosts.h"
 #include "launch/openmpi.h"
 #include "launch/reach.h"
 #include "launch/srun_nodes.h"
@@ -143,17 +145,33 @@ static int add_words(char ***out, const char *const *words)
 	return err;
 }
 
+/* How many of the lost nodes are of these, NAME:TASKS,…; of NULL, which nobody knows, all. */
+static unsigned long count_lost(const char *all, const char *lost)
+{
+	unsigned long count = 0;
+	char name[256];
+
+	for (; !all && *lost; lost += strspn(lost, ","), count++)
+		lost += strcspn(lost, ",");
+	for (; all && *all; all += strspn(all, ",")) {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(all, ":,"), all);
+		count += hosts_has(lost, name);
+		all += strcspn(all, ",");
+	}
+	return count;
+}
+
 /* The nodes of the allocation that are left. */
 static unsigned long count_nodes(const char *lost)
 {
 	const char *nodes = getenv("SLURM_JOB_NUM_NODES") ?: getenv("SLURM_NNODES");
-	unsigned long count = nodes ? strtoul(nodes, NULL, 10) : 1;
+	unsigned long count = nodes ? strtoul(nodes, NULL, 10) : 1, gone = 0;
+	char *all = lost && *lost ? allocation_hosts() : NULL;
 
-	for (; lost && *lost && count > 1; lost += *lost == ',') {
-		lost += strcspn(lost, ",");
-		count--;
-	}
-	return count;
+	if (lost)
+		gone = count_lost(all, lost);
+	free(all);
+	return count > gone ? count - gone : 1;
 }
 
 /* Else it would want as many nodes as the allocation has. */
