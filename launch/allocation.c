@@ -56,8 +56,7 @@ static bool add_hosts(FILE *out)
 	const char *list = getenv("SLURM_JOB_NODELIST"), *tasks = getenv("SLURM_TASKS_PER_NODE");
 	const char *file = getenv("PBS_NODEFILE") ?: getenv("PE_HOSTFILE");
 	bool slurm = list && tasks;
-	FILE *lines = slurm ? allocation_names() :
-		      file ? fopen(file, "re") : NULL;
+	FILE *lines = slurm ? allocation_names() : file ? fopen(file, "re") : NULL;
 
 	if (!lines)
 		return false;

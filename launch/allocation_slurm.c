@@ -62,10 +62,10 @@ static void add_nodes(struct nodes *all, const char *names)
 		pclose(lines);
 }
 
-/* What Slurm says of this job, a line; malloc()ed or NULL. */
+/* What Slurm says of this job, a line; malloc()ed or NULL.  Its controller may be out of reach. */
 static char *ask(void)
 {
-	FILE *output = popen("exec scontrol --oneliner --details show job \"$SLURM_JOB_ID\" "
+	FILE *output = popen("exec timeout 10 scontrol --oneliner --details show job \"$SLURM_JOB_ID\" "
 			     "2> /dev/null < /dev/null", "re");
 	char *line = NULL;
 	size_t room = 0;

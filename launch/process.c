@@ -80,8 +80,9 @@ static uint32_t number_of(const struct launch_start *s, const char *name, uint32
 }
 
 /* In the child, in this process's memory: it changes nothing there. */
-static __attribute__((noinline)) void become(const struct launch_start *s, const struct streams *streams, char **environment,
-		   pid_t parent)
+static __attribute__((noinline)) void become(const struct launch_start *s,
+					     const struct streams *streams, char **environment,
+					     pid_t parent)
 {
 	sigset_t none;
 	int err;
