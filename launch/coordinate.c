@@ -272,6 +272,16 @@ static int check_launcher(const struct command *c, bool srun)
 	return 0;
 }
 
+static int limit_hosts(struct command *c, struct recovery *recovery, unsigned int spares)
+{
+	int err = hosts_limit(c, recovery->lost, spares);
+
+	if (!err || !recovery_take_back(recovery))
+		return err;
+	report_clear();
+	return hosts_limit(c, recovery->lost, spares);
+}
+
 int coordinate(char *const *arguments, const char *version)
 {
 	/* Nodes have the same release at the same place. */
@@ -300,7 +310,7 @@ int coordinate(char *const *arguments, const char *version)
 	if (!err && recovery.lost)
 		allocation_renew();
 	if (!err && !srun)
-		err = hosts_limit(&c, recovery.lost, options.spares);
+		err = limit_hosts(&c, &recovery, options.spares);
 	if (!err) {
 		launcher_hold_signals(options.signal);
 		err = start(&c, srun, &options, version, &recovery);

@@ -23,7 +23,7 @@
 
 /* For the process after this one: how many failures there were; nodes. */
 static const char used_variable[] = RELAUNCH_RECOVERIES, lost_variable[] = "KCR_MPI_LOST",
-		  suspects_variable[] = "KCR_MPI_SUSPECTS",
+		  suspects_variable[] = "KCR_MPI_SUSPECTS", avoided_variable[] = "KCR_MPI_AVOIDED",
 		  unstarted_variable[] = "KCR_MPI_UNSTARTED", nodes_variable[] = "KCR_MPI_NODES";
 
 #define ANSWER_MS	3000	/* for nodes to show that they are there */
@@ -53,6 +53,7 @@ void recovery_init(struct recovery *r, unsigned int most, bool from_start)
 	*r = (struct recovery){ .used = take_number(used_variable), .most = most,
 				.from_start = from_start, .lost = take_variable(lost_variable),
 				.suspects = take_variable(suspects_variable),
+				.avoided = take_variable(avoided_variable),
 				.nodes = take_variable(nodes_variable),
 				.unstarted = take_number(unstarted_variable) };
 	identity_own();			/* taken likewise */
@@ -114,8 +115,27 @@ static bool avoid_suspects(struct recovery *r)
 	if (!r->suspects)
 		return false;
 	add_name(&r->lost, r->suspects);
+	add_name(&r->avoided, r->suspects);
 	free(r->suspects);
 	r->suspects = NULL;
+	return true;
+}
+
+bool recovery_take_back(struct recovery *r)
+{
+	char *lost = r->lost, *rest = NULL;
+
+	if (!r->avoided)
+		return false;
+	show_say(r->show, "nodes that answer are used again: %s", r->avoided);
+	r->lost = NULL;
+	for (char *name = lost ? strtok_r(lost, ",", &rest) : NULL; name;
+	     name = strtok_r(NULL, ",", &rest))
+		if (!hosts_has(r->avoided, name))
+			add_name(&r->lost, name);
+	free(lost);
+	free(r->avoided);
+	r->avoided = NULL;
 	return true;
 }
 
@@ -143,6 +163,8 @@ bool recovery_starts_again(struct recovery *r, const char *launcher, char *text,
 		return true;
 	}
 	snprintf(text, size, "%s could not start the ranks", launcher);
+	if (recovery_take_back(r))
+		return true;
 	r->retries = r->unstarted < RELAUNCH_RETRIES;	/* for a reason that is not known */
 	if (!r->retries)
 		show_say(r->show, "%s again, and the job ends%s%s", text,
@@ -174,7 +196,7 @@ bool recovery_begin(struct recovery *r, const char *text)
 static bool is_ours(const char *assignment)
 {
 	static const char *const names[] = { used_variable, lost_variable, suspects_variable,
-					     unstarted_variable, nodes_variable,
+					     avoided_variable, unstarted_variable, nodes_variable,
 					     LAUNCHER_MASK_VARIABLE, IDENTITY_VARIABLE,
 					     OPENMPI_VARIABLE };
 
@@ -221,6 +243,8 @@ static char **environment_for(const struct recovery *r, const char *mask)
 		err = add_variable(&out, lost_variable, r->lost);
 	if (!err)
 		err = add_variable(&out, suspects_variable, r->suspects);
+	if (!err)
+		err = add_variable(&out, avoided_variable, r->avoided);
 	if (!err && r->nodes && strlen(r->nodes) < NODES_MAX)
 		err = add_variable(&out, nodes_variable, r->nodes);
 	if (!err && r->retries)
@@ -257,6 +281,7 @@ void recovery_free(struct recovery *r)
 	free(r->snapshot);
 	free(r->lost);
 	free(r->suspects);
+	free(r->avoided);
 	free(r->nodes);
 	*r = (struct recovery){ 0 };
 }

@@ -23,6 +23,7 @@ struct recovery {
 	char *snapshot;			/* made by this process; NULL: none yet */
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */
+	char *avoided;			/* likewise those of `lost` that were suspects */
 	char *nodes;			/* that had daemons when ranks were there last (silent.h); NULL: not known */
 	unsigned int unstarted;		/* starts in a row that have failed before this one */
 	bool retries;			/* this one has failed, too, and is tried again */
@@ -38,6 +39,8 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent);
 void recovery_has_nodes(struct recovery *r, char *nodes);
 /* All ranks are there: what nodes had failed by before is over. */
 void recovery_done(struct recovery *r);
+/* There are too few nodes: those that answer are not lost any more.  Were there any? */
+bool recovery_take_back(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
 const char *recovery_snapshot(const struct recovery *r);
 /* There is a new snapshot. */
@@ -50,7 +53,8 @@ bool recovery_begin(struct recovery *r, const char *text);
 /*
  * `launcher` could not start the ranks: is that a failure, which `text` then names, to go back
  * to the snapshot after?  Without the nodes that do not answer or, if all do, that had failed before;
- * or as it is, as what has failed may have been a network.  Else the user has been told.
+ * with these again, if it was tried without them; or as it is, as what has failed may have been a
+ * network.  Else the user has been told.
  */
 bool recovery_starts_again(struct recovery *r, const char *launcher, char *text, size_t size);
 /* Does it, in place of cr_mpirun with `arguments`.  -errno with a message (report.h). */

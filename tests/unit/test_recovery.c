@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which nodes a job goes on without if mpirun cannot start its ranks again: those whose daemons had
+ * failed before only for as long as there are enough others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/recovery.h"
+
+static struct recovery after(const char *lost, const char *suspects, const char *avoided)
+{
+	struct recovery r;
+
+	setenv("KCR_MPI_LOST", lost, 1);
+	setenv("KCR_MPI_SUSPECTS", suspects, 1);
+	setenv("KCR_MPI_AVOIDED", avoided, 1);
+	recovery_init(&r, 9, true);
+	assert_null(getenv("KCR_MPI_AVOIDED"));
+	return r;
+}
+
+static void expect_again(struct recovery *r, const char *why, const char *lost)
+{
+	char text[200];
+
+	r->unstarted = 0;
+	assert_true(recovery_starts_again(r, "mpirun", text, sizeof(text)));
+	assert_string_equal(text, why);
+	if (lost)
+		assert_string_equal(r->lost, lost);
+	else
+		assert_null(r->lost);
+}
+
+static void suspects_are_avoided_once(void **state)
+{
+	struct recovery r = after("b", "a,c", "");
+
+	(void)state;
+	expect_again(&r, "not all ranks could be started where they had been", "b,a,c");
+	assert_false(r.retries);
+	expect_again(&r, "mpirun could not start the ranks", "b");
+	assert_false(r.retries);
+	expect_again(&r, "mpirun could not start the ranks", "b");
+	assert_true(r.retries);
+	assert_false(recovery_take_back(&r));
+	recovery_free(&r);
+}
+
+/* What the process before has left. */
+static void avoided_nodes_are_known(void **state)
+{
+	struct recovery r = after("a", "", "a");
+
+	(void)state;
+	assert_true(recovery_take_back(&r));
+	assert_null(r.lost);
+	recovery_free(&r);
+
+	r = after("a.site,b,c", "d", "a");
+	expect_again(&r, "not all ranks could be started where they had been", "a.site,b,c,d");
+	expect_again(&r, "mpirun could not start the ranks", "b,c");
+	recovery_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(suspects_are_avoided_once),
+		cmocka_unit_test(avoided_nodes_are_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
