@@ -26,6 +26,7 @@
 #include "launch/reach.h"
 #include "launch/recovery.h"
 #include "launch/settings.h"
+#include "launch/show.h"
 #include "launch/srun.h"
 #include "launch/watch.h"
 #include "proc/spawn.h"
@@ -276,10 +277,19 @@ static int limit_hosts(struct command *c, struct recovery *recovery, unsigned in
 {
 	int err = hosts_limit(c, recovery->lost, spares);
 
-	if (!err || !recovery_take_back(recovery))
-		return err;
-	report_clear();
-	return hosts_limit(c, recovery->lost, spares);
+	for (int tries = 0; err && recovery->lost && tries <= RELAUNCH_RETRIES; tries++) {
+		if (!tries && recovery->nodes)
+			show_say(NULL, "%s: waiting for one that answers", report_message() ?: "no memory");
+		else if (tries)
+			sleep(RELAUNCH_PAUSE_S);
+		if (recovery_take_back(recovery)) {
+			report_clear();
+			err = hosts_limit(c, recovery->lost, spares);
+		}
+		if (!recovery->nodes)
+			break;			/* nor will any other answer */
+	}
+	return err;
 }
 
 int coordinate(char *const *arguments, const char *version)

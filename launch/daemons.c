@@ -61,7 +61,7 @@ char *daemons_list(const struct daemons *d)
 	for (size_t i = 0; stream && i < d->count; i++) {
 		const struct daemon *one = &d->daemon[i];
 
-		if (one->name && one->state != DAEMON_GONE)
+		if (one->name)
 			fprintf(stream, "%s%s=%s", ftell(stream) ? "," : "", one->name,
 				inet_ntop(AF_INET, &one->address, address, sizeof(address)));
 	}

@@ -30,7 +30,7 @@ void daemons_join(struct daemons *d, const struct wire_header *h, const uint8_t 
 void daemons_set(struct daemons *d, uint32_t number, enum daemon_state state);
 /* … unless those that have answered are asked once more. */
 void daemons_ask(struct daemons *d);
-/* The nodes of those that are there, as silent.h takes them; malloc()ed, NULL: none. */
+/* The nodes of those that are or were there, as silent.h takes them; malloc()ed, NULL: none. */
 char *daemons_list(const struct daemons *d);
 void daemons_free(struct daemons *d);
 

@@ -79,34 +79,33 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent)
 
 void recovery_has_nodes(struct recovery *r, char *nodes)
 {
-	if (!nodes)
+	char *all = nodes ? silent_keep(nodes, r->nodes, r->lost) : NULL;
+
+	free(nodes);
+	if (!all)
 		return;			/* those of the process before will do */
 	free(r->nodes);
-	r->nodes = nodes;
+	r->nodes = all;
 }
 
 void recovery_done(struct recovery *r)
 {
 	free(r->suspects);
 	r->suspects = NULL;
+	r->unstarted = 0;
 }
 
 /* Those that had daemons before and do not answer are lost.  Were there any of which that is new? */
 static bool avoid_silent(struct recovery *r)
 {
-	char *silent = silent_among(r->nodes, ANSWER_MS), *rest = NULL;
-	bool any = false;
+	char *silent = silent_among(r->nodes, r->lost, ANSWER_MS);
 
-	for (char *name = silent ? strtok_r(silent, ",", &rest) : NULL; name;
-	     name = strtok_r(NULL, ",", &rest)) {
-		if (hosts_has(r->lost, name))
-			continue;
-		show_say(r->show, "no answer of %s", name);
-		add_name(&r->lost, name);
-		any = true;
-	}
+	if (!silent)
+		return false;
+	show_say(r->show, "no answer of %s", silent);
+	add_name(&r->lost, silent);
 	free(silent);
-	return any;
+	return true;
 }
 
 /* Those that have failed, and answer, are lost from now on.  Were there any? */
@@ -121,21 +120,36 @@ static bool avoid_suspects(struct recovery *r)
 	return true;
 }
 
+/* `names` without those that are in `others`; malloc()ed, NULL: none. */
+static char *names_but(const char *names, const char *others)
+{
+	char *copy = names ? strdup(names) : NULL, *rest = NULL, *out = NULL;
+
+	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; name;
+	     name = strtok_r(NULL, ",", &rest))
+		if (!hosts_has(others, name))
+			add_name(&out, name);
+	free(copy);
+	return out;
+}
+
 bool recovery_take_back(struct recovery *r)
 {
-	char *lost = r->lost, *rest = NULL;
+	char *back = r->avoided, *found = silent_no_more(r->nodes, r->lost, ANSWER_MS);
+	char *others = names_but(found, back), *lost;
 
-	if (!r->avoided)
-		return false;
-	show_say(r->show, "nodes that answer are used again: %s", r->avoided);
-	r->lost = NULL;
-	for (char *name = lost ? strtok_r(lost, ",", &rest) : NULL; name;
-	     name = strtok_r(NULL, ",", &rest))
-		if (!hosts_has(r->avoided, name))
-			add_name(&r->lost, name);
-	free(lost);
-	free(r->avoided);
+	free(found);
 	r->avoided = NULL;
+	if (others)
+		add_name(&back, others);
+	free(others);
+	if (!back)
+		return false;
+	show_say(r->show, "nodes that answer are used again: %s", back);
+	lost = names_but(r->lost, back);
+	free(r->lost);
+	r->lost = lost;
+	free(back);
 	return true;
 }
 
@@ -163,13 +177,14 @@ bool recovery_starts_again(struct recovery *r, const char *launcher, char *text,
 		return true;
 	}
 	snprintf(text, size, "%s could not start the ranks", launcher);
-	if (recovery_take_back(r))
-		return true;
-	r->retries = r->unstarted < RELAUNCH_RETRIES;	/* for a reason that is not known */
-	if (!r->retries)
+	if (r->unstarted >= RELAUNCH_RETRIES) {
 		show_say(r->show, "%s again, and the job ends%s%s", text,
 			 snapshot ? "; its newest snapshot is " : "", snapshot ?: "");
-	return r->retries;
+		return false;
+	}
+	r->unstarted++;
+	r->pauses = !recovery_take_back(r);
+	return true;
 }
 
 bool recovery_begin(struct recovery *r, const char *text)
@@ -230,7 +245,7 @@ static char **environment_for(const struct recovery *r, const char *mask)
 	int err = given ? 0 : -ENOMEM;
 
 	snprintf(used, sizeof(used), "%u", r->used + 1);
-	snprintf(unstarted, sizeof(unstarted), "%u", r->unstarted + 1);
+	snprintf(unstarted, sizeof(unstarted), "%u", r->unstarted);
 	snprintf(identity, sizeof(identity), "%016" PRIx64, identity_own());
 	for (size_t i = 0; !err && given[i]; i++)
 		if (!is_ours(given[i]))
@@ -247,7 +262,7 @@ static char **environment_for(const struct recovery *r, const char *mask)
 		err = add_variable(&out, avoided_variable, r->avoided);
 	if (!err && r->nodes && strlen(r->nodes) < NODES_MAX)
 		err = add_variable(&out, nodes_variable, r->nodes);
-	if (!err && r->retries)
+	if (!err && r->unstarted)
 		err = add_variable(&out, unstarted_variable, unstarted);
 	if (!err)
 		err = add_variable(&out, LAUNCHER_MASK_VARIABLE, mask);
@@ -270,7 +285,7 @@ int recovery_go(const struct recovery *r, char *const *arguments)
 	environment = environment_for(r, mask);
 	if (!path || !environment)
 		return report_fail(-ENOMEM, "no memory");
-	if (r->retries)
+	if (r->pauses)
 		sleep(RELAUNCH_PAUSE_S);
 	execve(path, r->snapshot ? restart : arguments, environment);
 	return report_errno(-errno, "cannot start %s", path);

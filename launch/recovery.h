@@ -24,9 +24,9 @@ struct recovery {
 	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */
 	char *avoided;			/* likewise those of `lost` that were suspects */
-	char *nodes;			/* that had daemons when ranks were there last (silent.h); NULL: not known */
-	unsigned int unstarted;		/* starts in a row that have failed before this one */
-	bool retries;			/* this one has failed, too, and is tried again */
+	char *nodes;			/* these, and those that had daemons (silent.h); NULL: not known */
+	unsigned int unstarted;		/* starts in a row that have failed, and were tried again */
+	bool pauses;			/* before the next one, which is tried as the last one was */
 	struct show *show;		/* of what the user is told (show_say()) */
 	bool due;			/* to be done once all ranks have ended */
 };
@@ -39,7 +39,10 @@ void recovery_node_gone(struct recovery *r, const char *name, bool silent);
 void recovery_has_nodes(struct recovery *r, char *nodes);
 /* All ranks are there: what nodes had failed by before is over. */
 void recovery_done(struct recovery *r);
-/* There are too few nodes: those that answer are not lost any more.  Were there any? */
+/*
+ * There are too few nodes: those that answer, and those that did when they were given up, are not lost
+ * any more.  Were there any?
+ */
 bool recovery_take_back(struct recovery *r);
 /* The path of the snapshot to go back to, or NULL. */
 const char *recovery_snapshot(const struct recovery *r);
@@ -53,7 +56,7 @@ bool recovery_begin(struct recovery *r, const char *text);
 /*
  * `launcher` could not start the ranks: is that a failure, which `text` then names, to go back
  * to the snapshot after?  Without the nodes that do not answer or, if all do, that had failed before;
- * with these again, if it was tried without them; or as it is, as what has failed may have been a
+ * with all that answer, if it was tried without them; or as it is, as what has failed may have been a
  * network.  Else the user has been told.
  */
 bool recovery_starts_again(struct recovery *r, const char *launcher, char *text, size_t size);

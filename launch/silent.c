@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which nodes do not answer.  See silent.h. */
+/* Which nodes answer.  See silent.h. */
 #include "launch/silent.h"
 
 #include <arpa/inet.h>
@@ -13,10 +13,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "launch/hosts.h"
 #include "proc/clock.h"
 
 #define PORT	22		/* ssh's: a firewall that lets mpirun through does not drop this */
 #define MS	1000000ull	/* ns */
+#define NAME_ROOM	256
 
 struct asked {
 	const char *name;
@@ -88,46 +90,107 @@ static void hear_all(struct asked *a, struct pollfd *p, size_t count, int patien
 			close(p[i].fd);
 }
 
-static char *list(const struct asked *a, size_t count)
+/* NULL: none, or there is no memory. */
+static char *names(const struct asked *a, size_t count, bool answer)
 {
-	size_t silent = 0, others = 0, length;
 	char *out = NULL;
+	size_t length = 0;
 	FILE *stream = open_memstream(&out, &length);
 
-	for (size_t i = 0; stream && i < count; i++) {
-		if (!a[i].answers)
-			fprintf(stream, "%s%.*s", silent++ ? "," : "", a[i].length, a[i].name);
-		else if (!is_own(&a[i]))
-			others++;
-	}
-	if (stream && !fclose(stream) && silent && others)
+	for (size_t i = 0; stream && i < count; i++)
+		if (a[i].answers == answer)
+			fprintf(stream, "%s%.*s", ftell(stream) ? "," : "", a[i].length, a[i].name);
+	if (stream && !fclose(stream) && length)
 		return out;
 	free(out);
 	return NULL;
 }
 
-char *silent_among(const char *nodes, int patience_ms)
+static bool has_others(const struct asked *a, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (a[i].answers && !is_own(&a[i]))
+			return true;
+	return false;
+}
+
+/* The next NAME=ADDRESS whose name is one of the lost or, if not `gone`, is none; NULL: no more. */
+static const char *next(const char **at, const char *lost, bool gone)
+{
+	while (*at && strchr(*at, '=')) {
+		const char *one = *at, *comma = strchr(strchr(one, '='), ',');
+		char name[NAME_ROOM];
+
+		*at = comma ? comma + 1 : NULL;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(one, "="), one);
+		if (hosts_has(lost, name) == gone)
+			return one;
+	}
+	return NULL;
+}
+
+static char *among(const char *nodes, const char *lost, bool gone, int patience_ms)
 {
 	size_t room = 1, count = 0;
 	struct asked *asked;
 	struct pollfd *p;
+	const char *one;
 	char *out = NULL;
 
 	for (const char *at = nodes; at && (at = strchr(at, '=')); at++)
 		room++;
 	asked = calloc(room, sizeof(*asked));
 	p = calloc(room, sizeof(*p));
-	for (const char *at = nodes; at && asked && p && strchr(at, '='); count++) {
-		asked[count] = (struct asked){ at, strcspn(at, "="), false };
-		at = strchr(at, '=') + 1;
-		p[count] = (struct pollfd){ ask(&asked[count], at), POLLOUT, 0 };
-		at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+	while (asked && p && (one = next(&nodes, lost, gone))) {
+		asked[count] = (struct asked){ one, strcspn(one, "="), false };
+		p[count] = (struct pollfd){ ask(&asked[count], strchr(one, '=') + 1), POLLOUT, 0 };
+		count++;
 	}
 	if (count) {
 		hear_all(asked, p, count, patience_ms);
-		out = list(asked, count);
+		if (gone || has_others(asked, count))
+			out = names(asked, count, gone);
 	}
 	free(asked);
 	free(p);
 	return out;
+}
+
+char *silent_among(const char *nodes, const char *lost, int patience_ms)
+{
+	return among(nodes, lost, false, patience_ms);
+}
+
+char *silent_no_more(const char *nodes, const char *lost, int patience_ms)
+{
+	return among(nodes, lost, true, patience_ms);
+}
+
+/* Is there a NAME=… with that name among the nodes? */
+static bool is_known(const char *nodes, const char *one)
+{
+	const size_t length = strcspn(one, "=") + 1;
+
+	for (const char *at = nodes; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, one, length))
+			return true;
+	return false;
+}
+
+char *silent_keep(const char *nodes, const char *before, const char *lost)
+{
+	char *out = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&out, &length);
+	const char *one;
+
+	if (stream)
+		fputs(nodes, stream);
+	while (stream && (one = next(&before, lost, true)))
+		if (!is_known(nodes, one))
+			fprintf(stream, ",%.*s", (int)strcspn(one, ","), one);
+	if (stream && !fclose(stream))
+		return out;
+	free(out);
+	return NULL;
 }
