@@ -3,6 +3,7 @@
 #include "launch/process.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -78,9 +79,10 @@ static uint32_t number_of(const struct launch_start *s, const char *name, uint32
 	return otherwise;
 }
 
-/* In the child: only calls that are allowed after a fork of a process with threads. */
-static void become(const struct launch_start *s, const struct streams *streams, char **environment,
-		   pid_t parent)
+/* In the child, in this process's memory: it changes nothing there. */
+static __attribute__((noinline)) void become(const struct launch_start *s,
+					     const struct streams *streams, char **environment,
+					     pid_t parent)
 {
 	sigset_t none;
 	int err;
@@ -100,10 +102,28 @@ static void become(const struct launch_start *s, const struct streams *streams, 
 		dprintf(STDERR_FILENO, "KCR: cannot enter %s: %s\n", s->cwd, strerror(-err));
 		_exit(126);
 	}
-	environ = environment;
-	execvp(s->argv[0], s->argv);
-	dprintf(STDERR_FILENO, "KCR: cannot start %s: %s\n", s->argv[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
+	err = start_execute(s, environment);
+	dprintf(STDERR_FILENO, "KCR: cannot start %s: %s\n", s->argv[0], strerror(-err));
+	_exit(err == -ENOENT ? 127 : 126);
+}
+
+/*
+ * Without a copy of this process's memory, which takes as long as the program's start.  It waits
+ * until the program is executed, as the launcher does for each of its own.  No handler runs
+ * in the child.
+ */
+static pid_t split(const struct launch_start *s, const struct streams *streams, char **environment)
+{
+	pid_t parent = getpid(), child;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	child = vfork();
+	if (!child)
+		become(s, streams, environment, parent);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return child < 0 ? -errno : child;
 }
 
 static int start(struct process *p, const struct launch_start *s, struct streams *streams,
@@ -111,20 +131,17 @@ static int start(struct process *p, const struct launch_start *s, struct streams
 {
 	char assignment[sizeof(WIRE_DAEMON_VARIABLE) + 128];
 	char **environment;
-	pid_t parent = getpid(), child;
+	pid_t child;
 	int err;
 
 	snprintf(assignment, sizeof(assignment), "%s=%s", WIRE_DAEMON_VARIABLE, daemon ?: "");
 	environment = environment_of(s, daemon ? assignment : NULL);
 	if (!environment)
 		return -ENOMEM;
-	child = fork();
-	if (!child)
-		become(s, streams, environment, parent);
-	err = child < 0 ? -errno : 0;
+	child = split(s, streams, environment);
 	free(environment);
-	if (err)
-		return err;
+	if (child < 0)
+		return child;
 	setpgid(child, child);		/* whoever is first */
 	p->pid = child;
 	p->pidfd = syscall(SYS_pidfd_open, child, 0);

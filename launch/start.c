@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -177,4 +178,41 @@ int start_apply(const struct launch_start *s)
 	if (s->cpus_length)
 		syscall(SYS_sched_setaffinity, 0, (size_t)s->cpus_length, s->cpus);
 	return chdir(s->cwd) ? -errno : 0;
+}
+
+static const char *path_of(char *const *environment)
+{
+	for (; *environment; environment++)
+		if (!strncmp(*environment, "PATH=", 5))
+			return *environment + 5;
+	return "/bin:/usr/bin";		/* as execvp(3) does */
+}
+
+/* Is this why a program is looked for in other folders, too? */
+static bool is_missing(int err)
+{
+	return err == ENOENT || err == ENOTDIR || err == EACCES || err == ENODEV || err == ESTALE ||
+	       err == ETIMEDOUT;
+}
+
+int start_execute(const struct launch_start *s, char *const *environment)
+{
+	const char *at = *s->argv[0] ? path_of(environment) : NULL;
+	char path[PATH_MAX];
+	int err = ENOENT;
+
+	if (strchr(s->argv[0], '/')) {
+		execvpe(s->argv[0], s->argv, environment);
+		return -errno;
+	}
+	while (at && is_missing(err)) {
+		int length = strcspn(at, ":");
+		int all = snprintf(path, sizeof(path), "%.*s%s%s", length, at, length ? "/" : "./",
+				   s->argv[0]);
+
+		if (all < (int)sizeof(path) && execvpe(path, s->argv, environment))
+			err = err == EACCES && is_missing(errno) ? err : errno;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return -err;
 }

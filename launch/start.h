@@ -34,4 +34,10 @@ void start_free(struct launch_start *s);
 /* In a new process: takes everything over but the environment.  0 or -errno. */
 int start_apply(const struct launch_start *s);
 
+/*
+ * Executes it in this process's place, found in the PATH of that environment, as execvp(3) does.
+ * Returns -errno.  Both may be called after a vfork(2): they change nothing in memory.
+ */
+int start_execute(const struct launch_start *s, char *const *environment);
+
 #endif /* LAUNCH_START_H */
