@@ -23,6 +23,7 @@
  */
 #define TCP_TURN 8
 #define LISTENER_TURN 256	/* no connection yet */
+#define LISTENER_NS 50000	/* nor before this time since: the call costs as much as a message */
 
 mca_btl_base_module_error_cb_fn_t cr_module_error;
 bool cr_module_ready, cr_module_drained;
@@ -388,12 +389,32 @@ static int deliver_streams(void)
 	return count;
 }
 
-int cr_module_progress(void)
+static bool listener_waited(void)
+{
+	static uint64_t last;		/* after a restart perhaps a time to come */
+	uint64_t now = cr_now();
+
+	if (now - last < LISTENER_NS)
+		return false;
+	last = now;
+	return true;
+}
+
+/* Are sockets to be polled in this round? */
+static inline bool is_tcp_turn(void)
 {
 	static unsigned int round;
+
+	if (!cr_ring_count || cr_endpoints_failing)
+		return true;
+	if (cr_tcp_count)
+		return ++round % TCP_TURN == 0;
+	return OPAL_UNLIKELY(++round % LISTENER_TURN == 0) && listener_waited();
+}
+
+int cr_module_progress(void)
+{
 	static bool busy;
-	unsigned int turn = !cr_ring_count || cr_endpoints_failing ? 1 :
-			    cr_tcp_count ? TCP_TURN : LISTENER_TURN;
 	int count = 0;
 
 	if (!cr_gate_try())
@@ -407,7 +428,7 @@ int cr_module_progress(void)
 	if (OPAL_UNLIKELY(cr_module_drained))
 		count += deliver_streams();
 	count += cr_ring_progress();
-	if (++round % turn == 0)
+	if (is_tcp_turn())
 		count += cr_tcp_progress();
 	count += cr_endpoint_flush_waiting();
 	count += cr_later_completed();
