@@ -144,6 +144,7 @@ struct cr_ring_end {
 	unsigned char *data;		/* NULL: not mapped */
 	uint64_t at;			/* next byte to write or read */
 	uint64_t seen;			/* writer: the reader's position, at least */
+	uint64_t turn;			/* writer: where to look whether to turn back */
 	uint64_t key;			/* of the stamps */
 	struct cr_ring_shared *shared;
 };

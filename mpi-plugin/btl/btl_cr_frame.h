@@ -19,6 +19,7 @@ enum {
 	CR_FRAME_GET,		/* cr_rdma (what to read), cr_get_from */
 	CR_FRAME_REPLY,		/* as PUT; completes the get named by id */
 	CR_FRAME_RAW,		/* only in rings: a piece of the stream */
+	CR_FRAME_PAD,		/* only in rings: nothing, up to the ring's end */
 };
 
 enum {

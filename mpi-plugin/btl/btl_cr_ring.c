@@ -9,7 +9,9 @@
  * stamp, written last, that marks it as complete: a random key of the ring plus the
  * frame's position since the ring was created.  Earlier contents cannot look like
  * it, so nothing needs to be cleared; a short message costs the transfer of one
- * cache line, and a waiting reader polls one word.
+ * cache line, and a waiting reader polls one word.  While the reader keeps up, only the
+ * first bytes of the ring are used, which stay in the processors' caches: a PAD frame leads
+ * over the rest.
  *
  * Rings with traffic are polled in every round, the others in turn.
  */
@@ -29,6 +31,8 @@
 #define SHARED_SIZE 4096
 #define ALIGN 32			/* of frames */
 #define RAW_PIECE 16384
+#define CACHE_LINE 64
+#define WINDOW 4096			/* bytes of a ring after which it begins again, if all has been read */
 #define HOT_MAX 8
 #define HOT_PATIENCE 20000		/* empty polls until a ring is not hot any more */
 #define BURST 16			/* frames taken from a ring in a row */
@@ -110,6 +114,7 @@ static int map_ring(struct cr_ring_end *end, int fd, uint32_t slot, size_t size)
 	end->shared = (struct cr_ring_shared *)at;
 	end->data = (unsigned char *)at + SHARED_SIZE;
 	end->at = end->seen = 0;
+	end->turn = WINDOW;
 	return 0;
 }
 
@@ -285,14 +290,6 @@ static inline size_t frame_size(size_t length)
 	return (sizeof(struct ring_frame) + length + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-static inline bool has_room(struct cr_ring_end *end, size_t size)
-{
-	if (OPAL_LIKELY(end->at + size - end->seen <= cr_param.ring_size))
-		return true;
-	end->seen = atomic_load_explicit(&end->shared->read, memory_order_acquire);
-	return end->at + size - end->seen <= cr_param.ring_size;
-}
-
 static inline void publish(struct cr_ring_end *end, const struct cr_frame *frame, size_t size)
 {
 	struct ring_frame *at = place(end);
@@ -302,18 +299,56 @@ static inline void publish(struct cr_ring_end *end, const struct cr_frame *frame
 	end->at += size;
 }
 
+/* Goes back to the ring's beginning if all has been read. */
+static void turn_back(struct cr_ring_end *end, size_t size)
+{
+	size_t used = end->at & (cr_param.ring_size - 1), rest = cr_param.ring_size - used;
+	const struct cr_frame pad = { .type = CR_FRAME_PAD, .length = rest - sizeof(struct ring_frame) };
+
+	end->seen = atomic_load_explicit(&end->shared->read, memory_order_acquire);
+	if (used >= WINDOW && end->at == end->seen && size <= used)
+		publish(end, &pad, rest);
+	end->turn = end->at + WINDOW;
+}
+
+static inline bool has_room(struct cr_ring_end *end, size_t size)
+{
+	if (OPAL_UNLIKELY(end->at >= end->turn))
+		turn_back(end, size);
+	if (OPAL_LIKELY(end->at + size - end->seen <= cr_param.ring_size))
+		return true;
+	end->seen = atomic_load_explicit(&end->shared->read, memory_order_acquire);
+	return end->at + size - end->seen <= cr_param.ring_size;
+}
+
+/*
+ * The content of the next frame.  What is in the cache line of its stamp comes last: the reader polls
+ * that line, which would have to be fetched back from it once more.
+ */
+static inline void fill(const struct cr_ring_end *end, const void *first, size_t first_length,
+			const void *second, size_t second_length)
+{
+	unsigned char *at = (unsigned char *)(place(end) + 1);
+	size_t near = CACHE_LINE - ((uintptr_t)at & (CACHE_LINE - 1));
+
+	if (first_length + second_length > near && first_length <= near) {
+		near -= first_length;
+		memcpy(at + first_length + near, (const char *)second + near, second_length - near);
+		second_length = near;
+	}
+	memcpy(at, first, first_length);
+	if (second_length)
+		memcpy(at + first_length, second, second_length);
+}
+
 bool cr_ring_put(cr_endpoint *ep, const struct cr_frame *frame, const void *first,
 		 size_t first_length, const void *second, size_t second_length)
 {
 	size_t size = frame_size(first_length + second_length);
-	unsigned char *at;
 
 	if (!has_room(&ep->out, size))
 		return false;
-	at = (unsigned char *)(place(&ep->out) + 1);
-	memcpy(at, first, first_length);
-	if (second_length)
-		memcpy(at + first_length, second, second_length);
+	fill(&ep->out, first, first_length, second, second_length);
 	publish(&ep->out, frame, size);
 	ep->sent += sizeof(*frame) + first_length + second_length;
 	return true;
@@ -378,7 +413,8 @@ static void step(struct reader *reader, const struct cr_frame *frame)
 	cr_endpoint *ep = reader->ep;
 
 	ep->in.at += frame_size(frame->length);
-	ep->received += frame->length + (frame->type == CR_FRAME_RAW ? 0 : sizeof(*frame));
+	if (frame->type != CR_FRAME_PAD)
+		ep->received += frame->length + (frame->type == CR_FRAME_RAW ? 0 : sizeof(*frame));
 	expect_next(reader);
 	atomic_store_explicit(&ep->in.shared->read, ep->in.at, memory_order_release);
 }
@@ -410,6 +446,8 @@ static int handle(cr_endpoint *ep, const struct cr_frame *frame, unsigned char *
 		cr_endpoint_receive(ep, frame, payload);
 		return 1;
 	}
+	if (frame->type == CR_FRAME_PAD)
+		return 0;
 	rc = keep(ep, frame, payload);
 	if (rc == -ENOMEM)
 		cr_fatal(ep, "received bytes cannot be kept", rc);
@@ -441,7 +479,8 @@ int cr_ring_pull(cr_endpoint *ep)
 			reader = &readers[i];
 	while (reader && is_there(reader)) {
 		frame = reader->next->frame;
-		rc = keep(ep, &frame, (const unsigned char *)(reader->next + 1));
+		rc = frame.type == CR_FRAME_PAD ? 0 :
+		     keep(ep, &frame, (const unsigned char *)(reader->next + 1));
 		if (rc)
 			return rc;
 		step(reader, &frame);
