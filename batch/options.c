@@ -25,7 +25,7 @@
 enum {
 	OPT_NAME = 256, OPT_INTERVAL, OPT_MTTF, OPT_EXIT_EACH, OPT_BEFORE_END, OPT_TIME,
 	OPT_LEAVE_ON, OPT_SAVE_ON, OPT_HOLD, OPT_KEEP, OPT_KEEP_AT_END, OPT_VERIFY, OPT_SNAPSHOT, OPT_COMPRESS,
-	OPT_INCREMENTAL, OPT_FULL_EVERY,
+	OPT_BANDWIDTH, OPT_INCREMENTAL, OPT_FULL_EVERY,
 	OPT_SKIP_UNSUPPORTED, OPT_MAX_RESTARTS, OPT_PIDS, OPT_EXIT_CODE, OPT_REQUEUE,
 	OPT_ONCE, OPT_REQUIRE, OPT_SCRIPT, OPT_PROMETHEUS, OPT_STATUS, OPT_JSON, OPT_CLEAN,
 	OPT_VERSION,
@@ -47,6 +47,7 @@ static const struct option long_options[] = {
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "snapshot", no_argument, NULL, OPT_SNAPSHOT },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "bandwidth", required_argument, NULL, OPT_BANDWIDTH },
 	{ "incremental", no_argument, NULL, OPT_INCREMENTAL },
 	{ "full-every", required_argument, NULL, OPT_FULL_EVERY },
 	{ "skip-unsupported", no_argument, NULL, OPT_SKIP_UNSUPPORTED },
@@ -91,6 +92,7 @@ static const char usage_text[] =
 	"      --verify             read each one again before it counts\n"
 	"      --snapshot           let the program run while its memory is written\n"
 	"      --compress=HOW       auto (what is fastest), lz4[:LEVEL], zstd[:LEVEL], none (default)\n"
+	"      --bandwidth=RATE     write no more than RATE bytes per second (800K, 100M, 1.5G)\n"
 	"      --incremental        save only what has changed since the checkpoint before\n"
 	"      --full-every=N       with that, every Nth checkpoint is full (10)\n"
 	"      --skip-unsupported   restore what cannot be saved as closed, do not refuse\n"
@@ -257,6 +259,8 @@ static int parse_one(int option, const char *value, struct options *o)
 		return parse_name(value, o);
 	case OPT_COMPRESS:
 		return choice_compression(value, &o->compression);
+	case OPT_BANDWIDTH:
+		return choice_bandwidth(value, &o->bandwidth);
 	case OPT_KEEP:
 		return parse_number("keep", value, 1, 1000000, &o->keep);
 	case OPT_FULL_EVERY:

@@ -41,6 +41,7 @@ struct options {
 	const struct scheduler *requeue;	/* to be asked for another run, or NULL */
 
 	struct compression compression;	/* of the checkpoints */
+	uint64_t bandwidth;		/* bytes written per second, at most; 0: no limit */
 
 	const char *prometheus;		/* file for the metrics, or NULL */
 

@@ -161,9 +161,10 @@ static int write_one(const struct run *r, pid_t leader, const char *path, bool m
 		.scope = CHECKPOINT_TREE, .target = leader, .path = path, .fd = -1, .sync = true,
 		.signal = signal, .ends = signal != 0, .must_reopen = signal != 0,
 		.timeout_s = mpi ? 0 : STOP_LIMIT_S, .timeout_each = true,
-		.snapshot = !mpi && r->options->snapshot,
+		.snapshot = r->options->snapshot && !(mpi && signal),
 		.skip_unsupported = r->options->skip_unsupported,
-		.compression = r->options->compression, .incremental = incremental,
+		.compression = r->options->compression, .bandwidth = r->options->bandwidth,
+		.incremental = incremental,
 		.parent = incremental ? find_parent(r, mpi, parent) : NULL,
 		.parent_optional = true, .full_every = r->options->full_every,
 	};
