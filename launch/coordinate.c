@@ -29,6 +29,7 @@
 #include "launch/show.h"
 #include "launch/srun.h"
 #include "launch/watch.h"
+#include "proc/clock.h"
 #include "proc/spawn.h"
 #include "report/report.h"
 
@@ -273,23 +274,31 @@ static int check_launcher(const struct command *c, bool srun)
 	return 0;
 }
 
+/* Are any of the lost nodes used again, as they answer within so many seconds? */
+static bool await_node(struct recovery *recovery, unsigned int seconds)
+{
+	uint64_t end = now_ns() + seconds * 1000000000ull;
+
+	while (!recovery_take_back(recovery)) {
+		if (now_ns() >= end)
+			return false;
+		sleep(RELAUNCH_PAUSE_S);
+	}
+	return true;
+}
+
 static int limit_hosts(struct command *c, struct recovery *recovery, unsigned int spares)
 {
 	int err = hosts_limit(c, recovery->lost, spares);
 
-	for (int tries = 0; err && recovery->lost && tries <= RELAUNCH_RETRIES; tries++) {
-		if (!tries && recovery->nodes)
-			show_say(NULL, "%s: waiting for one that answers", report_message() ?: "no memory");
-		else if (tries)
-			sleep(RELAUNCH_PAUSE_S);
-		if (recovery_take_back(recovery)) {
-			report_clear();
-			err = hosts_limit(c, recovery->lost, spares);
-		}
-		if (!recovery->nodes)
-			break;			/* nor will any other answer */
-	}
-	return err;
+	if (!err || !recovery->lost)
+		return err;
+	if (recovery->nodes)
+		show_say(NULL, "%s: waiting for one that answers", report_message() ?: "no memory");
+	if (!await_node(recovery, recovery->nodes ? recovery->start_s : 0))
+		return err;
+	report_clear();
+	return hosts_limit(c, recovery->lost, spares);
 }
 
 int coordinate(char *const *arguments, const char *version)
