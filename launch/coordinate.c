@@ -291,10 +291,10 @@ static int limit_hosts(struct command *c, struct recovery *recovery, unsigned in
 {
 	int err = hosts_limit(c, recovery->lost, spares);
 
-	if (!err || !recovery->lost)
+	if (err != -EINVAL || !recovery->lost)		/* EINVAL: no host is left */
 		return err;
 	if (recovery->nodes)
-		show_say(NULL, "%s: waiting for one that answers", report_message() ?: "no memory");
+		show_say(NULL, "%s: waiting for one that answers", report_message());
 	if (!await_node(recovery, recovery->nodes ? recovery->start_s : 0))
 		return err;
 	report_clear();

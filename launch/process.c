@@ -142,7 +142,6 @@ static int start(struct process *p, const struct launch_start *s, struct streams
 	free(environment);
 	if (child < 0)
 		return child;
-	setpgid(child, child);		/* whoever is first */
 	p->pid = child;
 	p->pidfd = syscall(SYS_pidfd_open, child, 0);
 	if (p->pidfd >= 0)

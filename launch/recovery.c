@@ -69,12 +69,36 @@ static void add_name(char **list, const char *name)
 	*list = longer;
 }
 
+/* `names` without those that are in `others`; malloc()ed, NULL: none. */
+static char *names_but(const char *names, const char *others)
+{
+	char *copy = names ? strdup(names) : NULL, *rest = NULL, *out = NULL;
+
+	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; name;
+	     name = strtok_r(NULL, ",", &rest))
+		if (!hosts_has(others, name))
+			add_name(&out, name);
+	free(copy);
+	return out;
+}
+
+/* They do not answer any more, so they are no nodes that were given up although they did. */
+static void forget_avoided(struct recovery *r, const char *silent)
+{
+	char *others = names_but(r->avoided, silent);
+
+	free(r->avoided);
+	r->avoided = others;
+}
+
 void recovery_node_gone(struct recovery *r, const char *name, bool silent)
 {
 	char **list = silent ? &r->lost : &r->suspects;
 
 	if (*name && !hosts_has(*list, name))
 		add_name(list, name);
+	if (silent)
+		forget_avoided(r, name);
 }
 
 void recovery_has_nodes(struct recovery *r, char *nodes)
@@ -104,6 +128,7 @@ static bool avoid_silent(struct recovery *r)
 		return false;
 	show_say(r->show, "no answer of %s", silent);
 	add_name(&r->lost, silent);
+	forget_avoided(r, silent);
 	free(silent);
 	return true;
 }
@@ -118,19 +143,6 @@ static bool avoid_suspects(struct recovery *r)
 	free(r->suspects);
 	r->suspects = NULL;
 	return true;
-}
-
-/* `names` without those that are in `others`; malloc()ed, NULL: none. */
-static char *names_but(const char *names, const char *others)
-{
-	char *copy = names ? strdup(names) : NULL, *rest = NULL, *out = NULL;
-
-	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; name;
-	     name = strtok_r(NULL, ",", &rest))
-		if (!hosts_has(others, name))
-			add_name(&out, name);
-	free(copy);
-	return out;
 }
 
 bool recovery_take_back(struct recovery *r)

@@ -21,7 +21,7 @@ struct recovery {
 	unsigned int start_s;		/* after which ranks that do not come back are given up; 0: never */
 	unsigned int loading_s;		/* likewise once all are started, and read their images */
 	char *snapshot;			/* made by this process; NULL: none yet */
-	char *lost;			/* nodes that are not used any more, with commas; NULL: none */
+	char *lost;			/* nodes that are left out, with commas; NULL: none */
 	char *suspects;			/* likewise those that have failed, but answer */
 	char *avoided;			/* likewise those of `lost` that were suspects */
 	char *nodes;			/* these, and those that had daemons (silent.h); NULL: not known */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which nodes a job goes on without if mpirun cannot start its ranks again: those whose daemons had
- * failed before only for as long as there are enough others.
+ * Which nodes a job goes on without if mpirun cannot start its ranks again: those that answer only for
+ * as long as there are enough others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +108,25 @@ static void lost_nodes_that_answer_are_used(void **state)
 	recovery_free(&r);
 }
 
+/* One that failed, and later does not answer, waits for its answer like the others. */
+static void avoided_nodes_may_become_silent(void **state)
+{
+	struct recovery r = after("a,b,c", "", "a,b,c");
+
+	(void)state;
+	recovery_has_nodes(&r, strdup("b=255.255.255.255"));
+	recovery_node_gone(&r, "b", true);
+	assert_string_equal(r.avoided, "a,c");
+	assert_true(recovery_take_back(&r));
+	assert_string_equal(r.lost, "b");
+	assert_false(recovery_take_back(&r));
+
+	recovery_has_nodes(&r, strdup("a=255.255.255.255,c=127.0.0.1"));
+	recovery_node_gone(&r, "c", false);
+	expect_again(&r, "not all ranks could be started where they had been", "b,a");
+	recovery_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +134,7 @@ int main(void)
 		cmocka_unit_test(avoided_nodes_are_known),
 		cmocka_unit_test(starts_are_tried_some_times),
 		cmocka_unit_test(lost_nodes_that_answer_are_used),
+		cmocka_unit_test(avoided_nodes_may_become_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
